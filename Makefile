@@ -1,0 +1,52 @@
+# make run   judge the sample feed, needs Python 3.11+ alone
+# make test  everything that must hold before a change is taken
+
+PYTHON ?= python3
+BIN := .venv/bin
+OUT := out/sample
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test lint types contracts unit format clean
+
+run: .venv/run.stamp
+	@rm -rf $(OUT) && mkdir -p $(OUT)
+	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
+
+test: lint types contracts unit
+
+lint: .venv/test.stamp
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+
+types: .venv/test.stamp
+	$(BIN)/mypy
+
+contracts: .venv/test.stamp
+	$(BIN)/lint-imports
+
+unit: .venv/test.stamp
+	$(BIN)/pytest
+
+format: .venv/test.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dupwatch needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || \
+	  { rm -rf .venv; echo "This Python makes no virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+
+.venv/run.stamp: requirements.lock pyproject.toml | .venv/bin/python
+	@echo "Setting up .venv (once) ..." >&2
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/test.stamp: requirements-test.lock .venv/run.stamp | .venv/bin/python
+	@echo "Adding what the tests need ..." >&2
+	@$(PIP) --require-hashes -r requirements-test.lock
+	@touch $@
