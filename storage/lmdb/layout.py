@@ -1,0 +1,77 @@
+"""Every byte of the embedded store: keys and values of its databases, as ``docs/row_keys.md`` draws them.
+
+All numbers are unsigned and big-endian, so that LMDB's order of bytes is their order.
+"""
+
+import struct
+from typing import Any, Final, Literal
+
+import msgspec
+import snappy
+
+from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Tombstone
+
+DatabaseName = Literal["postings", "records", "tombstones", "verdicts", "timeline", "expiry", "bodies", "meta"]
+
+DATABASES: Final[dict[DatabaseName, dict[str, bool]]] = {
+    "postings": {"dupsort": True, "dupfixed": True},
+    "records": {},
+    "tombstones": {},
+    "verdicts": {},
+    "timeline": {},
+    "expiry": {},
+    "bodies": {},
+    "meta": {},
+}
+"""The named databases, and how LMDB keeps each."""
+
+LAYOUT_KEY: Final = b"layout"
+LAYOUT: Final = b"1"
+"""Raised whenever a byte below changes its meaning; another layout is refused."""
+SETTINGS_KEY: Final = b"settings"
+
+VERSION_KIND: Final = b"v"
+TOMBSTONE_KIND: Final = b"t"
+
+_TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
+_EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
+
+encode: Final = msgspec.msgpack.Encoder().encode
+"""Records and tombstones as MessagePack arrays, the fields in the order of their definition."""
+decode_record: Final = msgspec.msgpack.Decoder(Record).decode
+decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
+
+
+def timeline_key(arrival: Arrival) -> bytes:
+    """Id hash, time, sequence, digest: an id's versions and tombstones lie side by side in order of arrival."""
+    reference = arrival.reference
+    return _TIMELINE.pack(reference, arrival.time_ms, arrival.sequence, reference[ID_HASH_BYTES:])
+
+
+def arrival_at(key: bytes) -> Arrival:
+    """The arrival that a timeline key was made of."""
+    id_hash, time_ms, sequence, digest = _TIMELINE.unpack(key)
+    return Arrival(time_ms, sequence, id_hash + digest)
+
+
+def expiry_key(at_ms: int, reference: bytes) -> bytes:
+    """When something may be swept, then what: the oldest come first."""
+    return _EXPIRY.pack(at_ms, reference)
+
+
+def expiry_at(key: bytes) -> tuple[int, bytes]:
+    """The time in milliseconds and the reference that an expiry key was made of."""
+    at_ms, reference = _EXPIRY.unpack(key)
+    return at_ms, reference
+
+
+def pack_body(body: str) -> bytes:
+    """A text as it is kept: UTF-8, in Snappy's block format."""
+    packed: bytes = snappy.compress(body.encode())
+    return packed
+
+
+def unpack_body(packed: bytes) -> str:
+    """The text that ``pack_body`` packed."""
+    text: Any = snappy.decompress(packed)
+    return bytes(text).decode()

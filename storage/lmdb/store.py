@@ -1,0 +1,304 @@
+"""The ``Store`` contract on LMDB: one transaction a call."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from storage.errors import StoreRefused
+from storage.interface import Stats
+from storage.lmdb import layout
+from storage.lmdb.environment import Environment, LmdbOptions, Transaction
+from storage.lmdb.layout import TOMBSTONE_KIND, VERSION_KIND
+from storage.postings import POSTING, POSTING_BYTES, Row, postings_of
+from storage.records import ID_HASH_BYTES, Record, Stored, Tombstone, Version
+
+_ROWS_AT_ONCE: Final = 16
+_SCAN_PAGE: Final = 256
+"""How many are read in one transaction of a scan: enough to pay for it, few enough to hold while it lasts."""
+
+Cursor = Any
+"""``lmdb.Cursor``, whose type is generic in the stubs only."""
+
+
+class LmdbStore:
+    """A store in a directory of this machine, for any number of its processes and threads."""
+
+    def __init__(self, environment: Environment, options: LmdbOptions) -> None:
+        self._environment = environment
+        self._databases = environment.databases
+        self._options = options
+
+    @classmethod
+    def open(cls, path: Path | str, options: LmdbOptions | None = None) -> Self:
+        """Open the store at ``path``, a directory, which is made where there is none.
+
+        Raises ``StoreRefused`` where something else lies there or the store is open in this process already.
+        """
+        chosen = options or LmdbOptions()
+        return cls(Environment.open(Path(path), chosen), chosen)
+
+    def create(self, versions: Sequence[Version]) -> list[Stored]:
+        """See ``Records.create``. Record, timeline, expiry and body of a version are written together."""
+        now_ms = self._options.clock()
+        packed = [(version.record, layout.encode(version.record), self._pack(version.body)) for version in versions]
+
+        def work(transaction: Transaction) -> list[Stored]:
+            for record, value, body in packed:
+                if transaction.put(record.reference, value, overwrite=False, db=self._databases["records"]):
+                    self._place(transaction, record, VERSION_KIND, now_ms)
+                    if body is not None:
+                        transaction.put(record.reference, body, db=self._databases["bodies"])
+            timeline = transaction.cursor(self._databases["timeline"])
+            return [self._stored(transaction, timeline, record.reference) for record, _, _ in packed]
+
+        return self._environment.write(work)
+
+    def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
+        """See ``Records.retract``."""
+        now_ms = self._options.clock()
+
+        def work(transaction: Transaction) -> list[Tombstone]:
+            database = self._databases["tombstones"]
+            for tombstone in tombstones:
+                if transaction.put(tombstone.reference, layout.encode(tombstone), overwrite=False, db=database):
+                    self._place(transaction, tombstone, TOMBSTONE_KIND, now_ms)
+            return [
+                layout.decode_tombstone(transaction.get(tombstone.reference, db=database)) for tombstone in tombstones
+            ]
+
+        return self._environment.write(work)
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """See ``Records.read``."""
+
+        def work(transaction: Transaction) -> list[Stored | None]:
+            timeline = transaction.cursor(self._databases["timeline"])
+            return [self._find(transaction, timeline, reference) for reference in references]
+
+        return self._environment.read(work)
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """See ``Records.history``."""
+
+        def work(transaction: Transaction) -> list[Stored | Tombstone]:
+            timeline = transaction.cursor(self._databases["timeline"])
+            if not timeline.set_range(id_hash):
+                return []
+            whole = []
+            for key, kind in timeline.iternext():
+                if key[:ID_HASH_BYTES] != id_hash:
+                    break
+                whole.append((layout.arrival_at(key).reference, kind))
+            return [self._whole(transaction, reference, kind) for reference, kind in whole]
+
+        return self._environment.read(work)
+
+    def bodies(self, references: Sequence[bytes]) -> list[str | None]:
+        """See ``Records.bodies``."""
+
+        def work(transaction: Transaction) -> list[bytes | None]:
+            return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
+
+        return [None if packed is None else layout.unpack_body(packed) for packed in self._environment.read(work)]
+
+    def add(self, records: Sequence[Record]) -> None:
+        """See ``Postings.add``."""
+        # In the order of the keys, so that each page is found once.
+        postings = sorted(posting for record in records for posting in postings_of(record))
+        if not postings:
+            return
+
+        def work(transaction: Transaction) -> None:
+            transaction.cursor(self._databases["postings"]).putmulti(postings)
+
+        self._environment.write(work)
+
+    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        """See ``Postings.look_up``. The postings of a row are in order, so a truncated one holds the lowest codes."""
+
+        def work(transaction: Transaction) -> list[Row]:
+            cursor = transaction.cursor(self._databases["postings"])
+            return [row for some in _alike(keys) for row in self._read_rows(cursor, some)]
+
+        return self._environment.read(work)
+
+    def remove(self, records: Sequence[Record]) -> None:
+        """See ``Postings.remove``."""
+        postings = sorted(posting for record in records for posting in postings_of(record))
+        if not postings:
+            return
+        self._environment.write(lambda transaction: self._delete_postings(transaction, postings))
+
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        """See ``Verdicts.settle``. One transaction decides all of the call."""
+
+        def work(transaction: Transaction) -> list[bool]:
+            records = transaction.cursor(self._databases["records"])
+            database = self._databases["verdicts"]
+            return [
+                records.set_key(reference)
+                and (
+                    transaction.put(reference, verdict, overwrite=False, db=database)
+                    or transaction.get(reference, db=database) == verdict
+                )
+                for reference, verdict in verdicts
+            ]
+
+        return self._environment.write(work)
+
+    def agree(self, settings: bytes) -> bytes:
+        """See ``Binding.agree``."""
+
+        def work(transaction: Transaction) -> bytes:
+            database = self._databases["meta"]
+            transaction.put(layout.SETTINGS_KEY, settings, overwrite=False, db=database)
+            stored: bytes = transaction.get(layout.SETTINGS_KEY, db=database)
+            return stored
+
+        return self._environment.write(work)
+
+    def settings(self) -> bytes | None:
+        """See ``Binding.settings``."""
+
+        def work(transaction: Transaction) -> bytes | None:
+            stored: bytes | None = transaction.get(layout.SETTINGS_KEY, db=self._databases["meta"])
+            return stored
+
+        return self._environment.read(work)
+
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        """See ``Upkeep.sweep``. One transaction sweeps all of the call: ``versions_max`` bounds what it holds up."""
+
+        def work(transaction: Transaction) -> int:
+            due = self._due(transaction, before_ms, versions_max)
+            for key, kind in due:
+                self._forget(transaction, layout.expiry_at(key)[1], kind)
+                transaction.delete(key, db=self._databases["expiry"])
+            return len(due)
+
+        return self._environment.write(work)
+
+    def scan(self) -> Iterator[Stored | Tombstone]:
+        """See ``Upkeep.scan``. No transaction is open while the caller has the turn, however long it takes."""
+        after = b""
+        while True:
+            page = self._environment.read(partial(self._page, after))
+            if not page:
+                return
+            for after, whole in page:  # noqa: B007  # the last key of the page is where the next one begins
+                yield whole
+
+    def stats(self) -> Stats:
+        """See ``Upkeep.stats``. Rows are counted one by one: a second for some millions of them."""
+
+        def work(transaction: Transaction) -> Stats:
+            held = {name: transaction.stat(database)["entries"] for name, database in self._databases.items()}
+            rows = transaction.cursor(self._databases["postings"]).iternext_nodup(keys=True, values=False)
+            return Stats(
+                versions=held["records"],
+                verdicts=held["verdicts"],
+                tombstones=held["tombstones"],
+                postings=held["postings"],
+                rows=sum(1 for _ in rows),
+                size_bytes=self._environment.size_bytes(),
+            )
+
+        return self._environment.read(work)
+
+    def close(self) -> None:
+        """See ``Upkeep.close``."""
+        self._environment.close()
+
+    def _pack(self, body: str | None) -> bytes | None:
+        return layout.pack_body(body) if self._options.keep_bodies and body is not None else None
+
+    def _place(self, transaction: Transaction, what: Record | Tombstone, kind: bytes, now_ms: int) -> None:
+        """Note when something came, and when it may be swept."""
+        transaction.put(layout.timeline_key(what.arrival), kind, db=self._databases["timeline"])
+        expiry = layout.expiry_key(max(what.time_ms, now_ms), what.reference)
+        transaction.put(expiry, kind, db=self._databases["expiry"])
+
+    def _find(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored | None:
+        value = transaction.get(reference, db=self._databases["records"])
+        if value is None:
+            return None
+        record = layout.decode_record(value)
+        verdict = transaction.get(reference, db=self._databases["verdicts"])
+        timeline.set_key(layout.timeline_key(record.arrival))
+        is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
+        return Stored(record, verdict, layout.arrival_at(timeline.key()) if is_followed else None)
+
+    def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
+        stored = self._find(transaction, timeline, reference)
+        if stored is None:
+            raise StoreRefused(f"The store {self._environment.path} is damaged: {reference.hex()} has no record.")
+        return stored
+
+    def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> Stored | Tombstone:
+        if kind == TOMBSTONE_KIND:
+            return layout.decode_tombstone(transaction.get(reference, db=self._databases["tombstones"]))
+        return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
+
+    def _read_rows(self, cursor: Cursor, keys: Sequence[bytes]) -> Iterator[Row]:
+        """Rows of a few keys of one width: what is not over the cap is fetched at once, and cut up here."""
+        cap = self._options.row_postings_max
+        widths = [cursor.count() if cursor.set_key(key) else 0 for key in keys]
+        whole = [key for key, width in zip(keys, widths, strict=True) if width <= cap]
+        fetched = cursor.getmulti(whole, dupdata=True, dupfixed_bytes=POSTING_BYTES, keyfixed=True)
+        # LMDB's binding puts the key before each posting: these are views that step over it.
+        postings = np.frombuffer(fetched, _keyed(len(keys[0])))["posting"]
+        start = 0
+        for key, width in zip(keys, widths, strict=True):
+            if width > cap:
+                cursor.set_key(key)
+                yield Row(np.frombuffer(b"".join(islice(cursor.iternext_dup(), cap)), POSTING), truncated=True)
+            else:
+                yield Row(postings[start : start + width], truncated=False)
+                start += width
+
+    def _due(self, transaction: Transaction, before_ms: int, versions_max: int) -> list[tuple[bytes, bytes]]:
+        due = []
+        for key, kind in islice(transaction.cursor(self._databases["expiry"]).iternext(), max(versions_max, 0)):
+            if layout.expiry_at(key)[0] >= before_ms:
+                break
+            due.append((key, kind))
+        return due
+
+    def _forget(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
+        what: Record | Tombstone
+        if kind == TOMBSTONE_KIND:
+            what = layout.decode_tombstone(transaction.pop(reference, db=self._databases["tombstones"]))
+        else:
+            what = layout.decode_record(transaction.pop(reference, db=self._databases["records"]))
+            transaction.delete(reference, db=self._databases["verdicts"])
+            transaction.delete(reference, db=self._databases["bodies"])
+            self._delete_postings(transaction, postings_of(what))
+        transaction.delete(layout.timeline_key(what.arrival), db=self._databases["timeline"])
+
+    def _delete_postings(self, transaction: Transaction, postings: Sequence[tuple[bytes, bytes]]) -> None:
+        for key, posting in postings:
+            transaction.delete(key, posting, db=self._databases["postings"])
+
+    def _page(self, after: bytes, transaction: Transaction) -> list[tuple[bytes, Stored | Tombstone]]:
+        timeline = transaction.cursor(self._databases["timeline"])
+        if not timeline.set_range(after + b"\0" if after else b""):
+            return []
+        places = list(islice(timeline.iternext(), _SCAN_PAGE))
+        return [(key, self._whole(transaction, layout.arrival_at(key).reference, kind)) for key, kind in places]
+
+
+def _alike(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """The keys in their order, a few of one width at a time: so many rows fit into a processor's cache."""
+    for _, same in groupby(keys, len):
+        while some := list(islice(same, _ROWS_AT_ONCE)):
+            yield some
+
+
+@cache
+def _keyed(key_bytes: int) -> np.dtype[np.void]:
+    """A posting behind its key, for keys of this width; there are as many widths as block plans."""
+    return np.dtype([("key", f"V{key_bytes}"), ("posting", POSTING)])

@@ -1,0 +1,209 @@
+"""A store in this process's memory: the reference implementation, and the store of runs that keep nothing.
+
+One lock around every call makes it safe for threads. Nothing survives the process.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from storage.clock import Clock, now_ms
+from storage.interface import Stats
+from storage.postings import POSTING, POSTING_BYTES, Row, postings_of
+from storage.records import Arrival, Record, Stored, Tombstone, Version
+
+ROW_POSTINGS_MAX: Final = 100_000
+_EMPTY: Final = Row(np.empty(0, POSTING), truncated=False)
+
+
+class _Expiry(NamedTuple):
+    """When something may be swept, and what; the order of the fields is the order of the sweep."""
+
+    at_ms: int
+    reference: bytes
+    is_tombstone: bool
+
+
+class MemoryStore:
+    """The ``Store`` contract over dictionaries.
+
+    ``clock`` gives the time of writing, ``row_postings_max`` is the cap of postings that one look-up reads from a row.
+    """
+
+    def __init__(self, *, clock: Clock = now_ms, row_postings_max: int = ROW_POSTINGS_MAX) -> None:
+        self._clock = clock
+        self._row_postings_max = row_postings_max
+        self._lock = Lock()
+        self._versions: dict[bytes, Version] = {}
+        self._tombstones: dict[bytes, Tombstone] = {}
+        self._verdicts: dict[bytes, bytes] = {}
+        self._timelines: dict[bytes, list[Arrival]] = {}
+        self._rows: dict[bytes, bytearray] = {}
+        self._expiries: list[_Expiry] = []
+        self._settings: bytes | None = None
+
+    def create(self, versions: Sequence[Version]) -> list[Stored]:
+        """See ``Records.create``."""
+        with self._lock:
+            for version in versions:
+                reference = version.record.reference
+                if reference not in self._versions:
+                    self._versions[reference] = version
+                    self._place(version.record, is_tombstone=False)
+            return [self._stored(version.record.reference) for version in versions]
+
+    def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
+        """See ``Records.retract``."""
+        with self._lock:
+            for tombstone in tombstones:
+                if tombstone.reference not in self._tombstones:
+                    self._tombstones[tombstone.reference] = tombstone
+                    self._place(tombstone, is_tombstone=True)
+            return [self._tombstones[tombstone.reference] for tombstone in tombstones]
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """See ``Records.read``."""
+        with self._lock:
+            return [self._stored(reference) if reference in self._versions else None for reference in references]
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """See ``Records.history``."""
+        with self._lock:
+            return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
+
+    def bodies(self, references: Sequence[bytes]) -> list[str | None]:
+        """See ``Records.bodies``."""
+        with self._lock:
+            versions = [self._versions.get(reference) for reference in references]
+            return [None if version is None else version.body for version in versions]
+
+    def add(self, records: Sequence[Record]) -> None:
+        """See ``Postings.add``."""
+        with self._lock:
+            for record in records:
+                for key, posting in postings_of(record):
+                    row = self._rows.setdefault(key, bytearray())
+                    place = _place_in(row, posting)
+                    if row[place : place + POSTING_BYTES] != posting:
+                        row[place:place] = posting
+
+    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        """See ``Postings.look_up``."""
+        with self._lock:
+            return [self._read_row(key) for key in keys]
+
+    def remove(self, records: Sequence[Record]) -> None:
+        """See ``Postings.remove``."""
+        with self._lock:
+            for record in records:
+                self._remove_postings(record)
+
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        """See ``Verdicts.settle``."""
+        with self._lock:
+            return [
+                reference in self._versions and self._verdicts.setdefault(reference, verdict) == verdict
+                for reference, verdict in verdicts
+            ]
+
+    def agree(self, settings: bytes) -> bytes:
+        """See ``Binding.agree``."""
+        with self._lock:
+            if self._settings is None:
+                self._settings = settings
+            return self._settings
+
+    def settings(self) -> bytes | None:
+        """See ``Binding.settings``."""
+        with self._lock:
+            return self._settings
+
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        """See ``Upkeep.sweep``."""
+        swept = 0
+        with self._lock:
+            while swept < versions_max and self._expiries and self._expiries[0].at_ms < before_ms:
+                self._forget(heapq.heappop(self._expiries))
+                swept += 1
+        return swept
+
+    def scan(self) -> Iterator[Stored | Tombstone]:
+        """See ``Upkeep.scan``. What was there at the start is read one by one, and left out if it is gone by then."""
+        with self._lock:
+            references = [*self._versions, *self._tombstones]
+        for reference in references:
+            with self._lock:
+                if reference not in self._versions and reference not in self._tombstones:
+                    continue
+                whole = self._whole(reference)
+            yield whole
+
+    def stats(self) -> Stats:
+        """See ``Upkeep.stats``. What Python's objects take is not known."""
+        with self._lock:
+            return Stats(
+                versions=len(self._versions),
+                verdicts=len(self._verdicts),
+                tombstones=len(self._tombstones),
+                postings=sum(map(len, self._rows.values())) // POSTING_BYTES,
+                rows=len(self._rows),
+                size_bytes=None,
+            )
+
+    def close(self) -> None:
+        """See ``Upkeep.close``. There is nothing to let go of."""
+
+    def _place(self, what: Record | Tombstone, *, is_tombstone: bool) -> None:
+        insort(self._timelines.setdefault(what.id_hash, []), what.arrival)
+        heapq.heappush(self._expiries, _Expiry(max(what.time_ms, self._clock()), what.reference, is_tombstone))
+
+    def _stored(self, reference: bytes) -> Stored:
+        record = self._versions[reference].record
+        timeline = self._timelines[record.id_hash]
+        following = bisect_right(timeline, record.arrival)
+        ends_at = timeline[following] if following < len(timeline) else None
+        return Stored(record, self._verdicts.get(reference), ends_at)
+
+    def _whole(self, reference: bytes) -> Stored | Tombstone:
+        return self._tombstones[reference] if reference in self._tombstones else self._stored(reference)
+
+    def _read_row(self, key: bytes) -> Row:
+        row = self._rows.get(key)
+        if row is None:
+            return _EMPTY
+        cap_bytes = self._row_postings_max * POSTING_BYTES
+        # A copy: an array over the row itself would forbid the row to grow.
+        return Row(np.frombuffer(bytes(row[:cap_bytes]), POSTING), truncated=len(row) > cap_bytes)
+
+    def _remove_postings(self, record: Record) -> None:
+        for key, posting in postings_of(record):
+            row = self._rows.get(key, bytearray())
+            place = _place_in(row, posting)
+            if row[place : place + POSTING_BYTES] == posting:
+                del row[place : place + POSTING_BYTES]
+                if not row:
+                    del self._rows[key]
+
+    def _forget(self, expiry: _Expiry) -> None:
+        what: Record | Tombstone
+        if expiry.is_tombstone:
+            what = self._tombstones.pop(expiry.reference)
+        else:
+            what = self._versions.pop(expiry.reference).record
+            self._verdicts.pop(expiry.reference, None)
+            self._remove_postings(what)
+        timeline = self._timelines[what.id_hash]
+        timeline.remove(what.arrival)
+        if not timeline:
+            del self._timelines[what.id_hash]
+
+
+def _place_in(row: bytearray, posting: bytes) -> int:
+    """Where in a row, whose postings are in order, this one is or belongs; in bytes."""
+    places = range(0, len(row), POSTING_BYTES)
+    index = bisect_left(places, posting, key=lambda place: bytes(row[place : place + POSTING_BYTES]))
+    return index * POSTING_BYTES

@@ -1,0 +1,79 @@
+"""Every store that the contract is held against. A new one joins with one line in ``KINDS``."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from storage.clock import Clock
+from storage.interface import Store
+from storage.lmdb import LmdbOptions, LmdbStore
+from storage.memory import MemoryStore
+from tests.builders import TIME_MS
+
+ROW_POSTINGS_MAX = 100_000
+
+
+@dataclass(slots=True)
+class SetClock:
+    """A clock that stands where a test puts it."""
+
+    ms: int = TIME_MS
+
+    def __call__(self) -> int:
+        """The time it was set to."""
+        return self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One implementation: ``opened`` gives an empty store with this clock and cap for the length of a block.
+
+    ``sweeps`` is false where the store expires what is old by itself.
+    """
+
+    opened: Callable[[Clock, int], AbstractContextManager[Store]]
+    sweeps: bool = True
+
+
+@contextmanager
+def opened_memory(clock: Clock, row_postings_max: int) -> Iterator[Store]:
+    """A store in memory."""
+    yield MemoryStore(clock=clock, row_postings_max=row_postings_max)
+
+
+@contextmanager
+def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
+    """A store in a directory, whose map begins so small that most tests make it grow."""
+    options = LmdbOptions(durability="process", map_bytes=1 << 16, row_postings_max=row_postings_max, clock=clock)
+    with TemporaryDirectory() as directory:
+        store = LmdbStore.open(Path(directory) / "store", options)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+KINDS = {"memory": Kind(opened_memory), "lmdb": Kind(opened_lmdb)}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """The implementation under test."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """The store's clock."""
+    return SetClock()
+
+
+@pytest.fixture
+def store(kind: Kind, clock: SetClock) -> Iterator[Store]:
+    """An empty store."""
+    with kind.opened(clock, ROW_POSTINGS_MAX) as opened:
+        yield opened

@@ -1,0 +1,75 @@
+"""The contract once more, over plain dictionaries and by brute force: what every store is compared with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from storage.postings import postings_of
+from storage.records import Arrival, Record, Stored, Tombstone, Version
+
+
+@dataclass(slots=True)
+class Model:
+    """A store whose every answer is worked out from all that it holds."""
+
+    versions: dict[bytes, Version] = field(default_factory=dict)
+    tombstones: dict[bytes, Tombstone] = field(default_factory=dict)
+    verdicts: dict[bytes, bytes] = field(default_factory=dict)
+    postings: set[tuple[bytes, bytes]] = field(default_factory=set)
+    written_ms: dict[bytes, int] = field(default_factory=dict)
+    settings: bytes | None = None
+
+    def create(self, version: Version, now_ms: int) -> Stored:
+        """First writer wins."""
+        reference = version.record.reference
+        if reference not in self.versions:
+            self.versions[reference] = version
+            self.written_ms[reference] = now_ms
+        return self.stored(reference)
+
+    def retract(self, tombstone: Tombstone, now_ms: int) -> Tombstone:
+        """First writer wins."""
+        if tombstone.reference not in self.tombstones:
+            self.tombstones[tombstone.reference] = tombstone
+            self.written_ms[tombstone.reference] = now_ms
+        return self.tombstones[tombstone.reference]
+
+    def everything(self) -> Iterator[Record | Tombstone]:
+        """All that arrived."""
+        for version in self.versions.values():
+            yield version.record
+        yield from self.tombstones.values()
+
+    def of_id(self, id_hash: bytes) -> list[Record | Tombstone]:
+        """All that arrived for an id, in order."""
+        return sorted((what for what in self.everything() if what.id_hash == id_hash), key=lambda what: what.arrival)
+
+    def stored(self, reference: bytes) -> Stored:
+        """A version, its verdict, and the next arrival of its id."""
+        record = self.versions[reference].record
+        later: list[Arrival] = [what.arrival for what in self.of_id(record.id_hash) if what.arrival > record.arrival]
+        return Stored(record, self.verdicts.get(reference), min(later, default=None))
+
+    def whole(self, what: Record | Tombstone) -> Stored | Tombstone:
+        """As a store returns it."""
+        return what if isinstance(what, Tombstone) else self.stored(what.reference)
+
+    def settle(self, reference: bytes, verdict: bytes) -> bool:
+        """Compare-and-set from absent."""
+        return reference in self.versions and self.verdicts.setdefault(reference, verdict) == verdict
+
+    def row(self, key: bytes) -> list[bytes]:
+        """The postings under a key, sorted."""
+        return sorted(posting for at, posting in self.postings if at == key)
+
+    def due(self, before_ms: int) -> list[tuple[int, bytes]]:
+        """What a sweep may take: when it was last new, and its reference, oldest first."""
+        ages = [(max(what.time_ms, self.written_ms[what.reference]), what.reference) for what in self.everything()]
+        return sorted(age for age in ages if age[0] < before_ms)
+
+    def forget(self, reference: bytes) -> None:
+        """All of a version or tombstone."""
+        self.tombstones.pop(reference, None)
+        self.verdicts.pop(reference, None)
+        version = self.versions.pop(reference, None)
+        if version is not None:
+            self.postings -= set(postings_of(version.record))

@@ -1,0 +1,173 @@
+"""Random calls on each store and on the model, every answer compared."""
+
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from storage.postings import postings_of
+from storage.records import Record, Stored, Tombstone, Version, id_hash
+from tests.builders import make_key, make_record, make_tombstone
+from tests.contract.conftest import KINDS, Kind, SetClock
+from tests.contract.model import Model
+
+ROW_POSTINGS_MAX = 4
+TIMES_MS = st.integers(0, 9)
+KEYS = [make_key(value, lane=lane) for lane in (0, 1) for value in (0, 1)]
+IDS = st.sampled_from("abc")
+RECORDS = st.builds(
+    make_record,
+    article_id=IDS,
+    content=st.sampled_from([b"one", b"two", b"three"]),
+    time_ms=TIMES_MS,
+    sequence=st.integers(0, 2),
+    keys=st.lists(st.sampled_from(KEYS), unique=True, max_size=3).map(tuple),
+    title=st.sampled_from(["A ferry", "Two ferries"]),
+)
+VERSIONS = st.builds(Version, RECORDS, st.sampled_from([None, "", "The ferry came in."]))
+TOMBSTONES = st.builds(
+    make_tombstone,
+    article_id=IDS,
+    time_ms=TIMES_MS,
+    sequence=st.integers(0, 2),
+    event=st.sampled_from([b"gone", b"gone again"]),
+    place=st.sampled_from([b"offset 1", b"offset 2"]),
+)
+
+
+def reference_of(what: Version | Tombstone) -> bytes:
+    """What the items of one call differ by."""
+    return what.reference if isinstance(what, Tombstone) else what.record.reference
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """A store and the model side by side."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        self.sweeps = kind.sweeps
+        self.clock = SetClock(0)
+        self.store = self.stack.enter_context(kind.opened(self.clock, ROW_POSTINGS_MAX))
+        self.model = Model()
+        self.known: dict[bytes, Record] = {}
+
+    def teardown(self) -> None:
+        """Close the store."""
+        self.stack.close()
+
+    @rule(ms=st.integers(1, 4))
+    def wait(self, ms: int) -> None:
+        """Time goes by."""
+        self.clock.ms += ms
+
+    @rule(versions=st.lists(VERSIONS, max_size=4, unique_by=reference_of))
+    def create(self, versions: list[Version]) -> None:
+        """What is stored afterwards is the same."""
+        stored = self.store.create(versions)
+        for version in versions:
+            self.known.setdefault(version.record.reference, version.record)
+            self.model.create(version, self.clock.ms)
+        assert stored == [self.model.stored(version.record.reference) for version in versions]
+
+    @rule(tombstones=st.lists(TOMBSTONES, max_size=3, unique_by=reference_of))
+    def retract(self, tombstones: list[Tombstone]) -> None:
+        """What is stored afterwards is the same."""
+        stored = self.store.retract(tombstones)
+        assert stored == [self.model.retract(tombstone, self.clock.ms) for tombstone in tombstones]
+
+    @rule(records=st.lists(RECORDS, max_size=4))
+    def add(self, records: list[Record]) -> None:
+        """Postings of any record, stored or not."""
+        self.store.add(records)
+        self.model.postings |= {posting for record in records for posting in postings_of(record)}
+
+    @rule(records=st.lists(RECORDS, max_size=4))
+    def remove(self, records: list[Record]) -> None:
+        """Postings of any record, stored or not."""
+        self.store.remove(records)
+        self.model.postings -= {posting for record in records for posting in postings_of(record)}
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), verdict=st.sampled_from([b"kept", b"duplicate", b""]))
+    def settle(self, data: st.DataObject, verdict: bytes) -> None:
+        """The same wins."""
+        references = data.draw(st.lists(st.sampled_from(sorted(self.known)), unique=True))
+        verdicts = [(reference, verdict) for reference in references]
+        assert self.store.settle(verdicts) == [self.model.settle(*item) for item in verdicts]
+
+    @rule(given=st.sampled_from([b"one", b"two"]))
+    def agree(self, given: bytes) -> None:
+        """The first settings stand."""
+        self.model.settings = self.model.settings or given
+        assert self.store.agree(given) == self.model.settings
+
+    @precondition(lambda self: self.sweeps)
+    @rule(before_ms=st.integers(0, 20), versions_max=st.integers(0, 5))
+    def sweep(self, before_ms: int, versions_max: int) -> None:
+        """As many go; of those equally old, the store says which."""
+        due = self.model.due(before_ms)
+        assert self.store.sweep(before_ms, versions_max) == min(len(due), versions_max)
+        left = {reference_of_stored(what) for what in self.store.scan()}
+        gone = [age for age in due if age[1] not in left]
+        assert [at_ms for at_ms, _ in gone] == [at_ms for at_ms, _ in due[:versions_max]]
+        for _, reference in gone:
+            self.model.forget(reference)
+
+    @invariant()
+    def everything_reads_the_same(self) -> None:
+        """By reference, by id, by key, all at once, and counted."""
+        references = sorted(self.known)
+        versions = self.model.versions
+        assert self.store.read(references) == [
+            self.model.stored(reference) if reference in versions else None for reference in references
+        ]
+        assert self.store.bodies(references) == [
+            versions[reference].body if reference in versions else None for reference in references
+        ]
+        expected: list[Stored | Tombstone] = []
+        for article_id in "abc":
+            history = [self.model.whole(what) for what in self.model.of_id(id_hash(article_id))]
+            assert self.store.history(id_hash(article_id)) == history
+            expected += history
+        assert sorted(self.store.scan(), key=reference_of_stored) == sorted(expected, key=reference_of_stored)
+        self.rows_read_the_same()
+
+    def rows_read_the_same(self) -> None:
+        """Whole up to the cap, and some of it above."""
+        rows = [self.model.row(key) for key in KEYS]
+        for row, found in zip(rows, self.store.look_up(KEYS), strict=True):
+            raw = sorted(posting.tobytes() for posting in found.postings)
+            assert found.truncated == (len(row) > ROW_POSTINGS_MAX)
+            assert set(raw) <= set(row)
+            assert len(set(raw)) == len(raw) == min(len(row), ROW_POSTINGS_MAX)
+        assert self.store.stats()[:5] == (
+            len(self.model.versions),
+            len(self.model.verdicts),
+            len(self.model.tombstones),
+            len(self.model.postings),
+            sum(1 for row in rows if row),
+        )
+
+
+def reference_of_stored(what: Stored | Tombstone) -> bytes:
+    """Of a version or a tombstone, as a store returns it."""
+    return what.reference if isinstance(what, Tombstone) else what.record.reference
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_random_calls_give_what_the_model_gives(name: str) -> None:
+    """Any sequence of calls has the answers that follow from the contract."""
+    run_state_machine_as_test(
+        partial(StoreMachine, KINDS[name]),  # type: ignore[arg-type]  # any callable that makes a machine will do
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=25,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,99 @@
+"""The bytes of the embedded layout, as ``docs/row_keys.md`` draws them. They change only with the layout version."""
+
+import struct
+from pathlib import Path
+
+import msgspec
+import pytest
+import snappy
+
+from storage.lmdb import LmdbStore, layout
+from storage.lmdb.environment import Transaction
+from storage.records import Arrival, Record
+from tests.builders import make_key, make_record, make_tombstone, make_version
+from tests.unit.storage.processes import SMALL
+
+REFERENCE = bytes(range(32))
+ARRIVAL = Arrival(0x0102030405060708, 0x1112131415161718, REFERENCE)
+
+
+def test_a_timeline_key_is_id_hash_time_sequence_digest() -> None:
+    """48 bytes, and back."""
+    key = layout.timeline_key(ARRIVAL)
+    assert key == REFERENCE[:16] + bytes.fromhex("01020304050607081112131415161718") + REFERENCE[16:]
+    assert layout.arrival_at(key) == ARRIVAL
+
+
+def test_an_expiry_key_is_time_and_reference() -> None:
+    """40 bytes, and back."""
+    key = layout.expiry_key(0x0102030405060708, REFERENCE)
+    assert key == bytes.fromhex("0102030405060708") + REFERENCE
+    assert layout.expiry_at(key) == (0x0102030405060708, REFERENCE)
+
+
+def test_a_body_is_utf8_in_snappy_blocks() -> None:
+    """Any Snappy reads it."""
+    packed = layout.pack_body("渡轮" * 1_000)
+    assert len(packed) < 500
+    assert bytes(snappy.decompress(packed)) == ("渡轮" * 1_000).encode()
+
+
+def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path: Path) -> None:
+    """One version that is settled, one tombstone: every key and value of the file."""
+    version = make_version("a", time_ms=5, sequence=6, keys=(make_key(0x0708, number=3), make_key(0x090A, lane=1)))
+    record, tombstone = version.record, make_tombstone("b", time_ms=9, sequence=1, place=b"offset")
+    store = LmdbStore.open(tmp_path, SMALL)
+    store.create([version])
+    store.add([record])
+    store.settle([(record.reference, b"kept")])
+    store.retract([tombstone])
+    store.agree(b"settings")
+    databases = store._environment.databases
+
+    def dump(transaction: Transaction) -> dict[str, list[tuple[bytes, bytes]]]:
+        return {name: list(transaction.cursor(database).iternext()) for name, database in databases.items()}
+
+    held = store._environment.read(dump)
+    store.close()
+    arrival = bytes(7) + b"\5" + bytes(7) + b"\6"
+    assert held == {
+        "postings": [
+            (b"\x03\x07\x08", record.fingerprint + record.reference + arrival),
+            (b"\x10\x09\x0a", record.one_bits + record.reference + arrival),
+        ],
+        "records": [(record.reference, msgspec.msgpack.encode(record))],
+        "tombstones": [(tombstone.reference, msgspec.msgpack.encode(tombstone))],
+        "verdicts": [(record.reference, b"kept")],
+        "timeline": sorted(
+            [
+                (record.id_hash + arrival + record.reference[16:], b"v"),
+                (tombstone.id_hash + bytes(7) + b"\x09" + bytes(7) + b"\1" + tombstone.reference[16:], b"t"),
+            ]
+        ),
+        "expiry": [(bytes(7) + b"\5" + record.reference, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
+        "bodies": [(record.reference, layout.pack_body("The ferry came in at dawn."))],
+        "meta": [(b"layout", b"1"), (b"settings", b"settings")],
+    }
+
+
+def test_a_record_is_an_array_in_the_order_of_its_fields() -> None:
+    """So that a field may be added at the end, and only there, without a new layout."""
+    record = make_record(published_at=1.5)
+    fields = msgspec.msgpack.decode(layout.encode(record))
+    assert fields[0] == record.reference
+    assert fields[1:6] == [record.id, record.time_ms, record.sequence, record.scheme, record.kind]
+    assert len(fields) == len(msgspec.structs.fields(Record)) == 17
+
+
+def test_a_record_written_before_a_field_was_added_is_read_with_its_default() -> None:
+    """The last fields have defaults: a shorter array is a whole record."""
+    record = make_record()
+    older = msgspec.msgpack.encode(msgspec.msgpack.decode(layout.encode(record))[:-2])
+    assert layout.decode_record(older) == record
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 64])
+def test_numbers_that_do_not_fit_are_no_silent_wrap_around(number: int) -> None:
+    """Such an arrival cannot be stored at all."""
+    with pytest.raises(struct.error):
+        layout.timeline_key(Arrival(number, 0, REFERENCE))

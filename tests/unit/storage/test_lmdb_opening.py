@@ -1,0 +1,187 @@
+"""Opening: what is a store, what is not, and what each refusal says."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import lmdb
+import pytest
+
+from storage.errors import StoreRefused, StoreUnavailable
+from storage.lmdb import LmdbOptions, LmdbStore
+from storage.records import Stored
+from tests.builders import make_tombstone, make_version
+from tests.unit.storage.processes import SMALL, open_as_nobody
+
+
+def make_lmdb(path: Path, databases: dict[bytes | None, dict[bytes, bytes]]) -> None:
+    """Another program's LMDB, or one of ours with something changed."""
+    with lmdb.open(str(path), max_dbs=8) as env:
+        for name, items in databases.items():
+            database = env.open_db(name)
+            with env.begin(write=True) as transaction:
+                for key, value in items.items():
+                    transaction.put(key, value, db=database)
+
+
+def make_directory(path: Path, name: str) -> None:
+    """A directory with one file that is no database."""
+    path.mkdir()
+    (path / name).write_bytes(b"text" * 5_000)
+
+
+def other_layout(path: Path) -> None:
+    """A store of a layout to come."""
+    LmdbStore.open(path, SMALL).close()
+    make_lmdb(path, {b"meta": {b"layout": b"999"}})
+
+
+NOT_STORES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a file": (lambda path: path.write_text("text"), "is a file, and a store is a directory"),
+    "other things": (lambda path: make_directory(path, "letter.txt"), "holds other things and no store"),
+    "no database": (lambda path: make_directory(path, "data.mdb"), "database that this program did not make"),
+    "another program's": (
+        lambda path: make_lmdb(path, {None: {b"key": b"value"}}),
+        "that this program did not make",
+    ),
+    "another's with a meta": (
+        lambda path: make_lmdb(path, {b"meta": {b"key": b"value"}}),
+        "that this program did not make",
+    ),
+    "another's with a key meta": (
+        lambda path: make_lmdb(path, {None: {b"meta": b""}}),
+        "that this program did not make",
+    ),
+    "another layout": (other_layout, "has layout 999, and this program reads and writes layout 1 only"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_STORES)
+@pytest.mark.parametrize("readonly", [False, True])
+def test_what_is_no_store_is_refused_and_left_alone(name: str, tmp_path: Path, *, readonly: bool) -> None:
+    """One sentence that says what is wrong; no file is changed; and it can be refused again."""
+    path = tmp_path / "store"
+    make, sentence = NOT_STORES[name]
+    make(path)
+    before = [entry.read_bytes() for entry in path.glob("data.mdb")]
+    for _ in range(2):
+        with pytest.raises(StoreRefused, match=sentence if not readonly or name != "other things" else "no store"):
+            LmdbStore.open(path, replace(SMALL, readonly=readonly))
+    assert [entry.read_bytes() for entry in path.glob("data.mdb")] == before
+
+
+@pytest.mark.parametrize("present", [[], ["lock.mdb"], ["data.mdb"]])
+def test_a_store_is_made_where_a_kill_left_only_empty_files(present: list[str], tmp_path: Path) -> None:
+    """Whatever moment of the first opening a process was killed at, the next one goes on; parents are made."""
+    path = tmp_path / "new" / "store"
+    path.mkdir(parents=True)
+    for name in present:
+        (path / name).touch()
+    store = LmdbStore.open(path, SMALL)
+    assert store.agree(b"settings") == b"settings"
+    store.close()
+
+
+def test_a_directory_that_cannot_be_written_is_refused() -> None:
+    """By a user without root's rights."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory)
+        path.chmod(0o555)
+        with get_context("spawn").Pool(1) as pool:
+            answers = pool.map(open_as_nobody, [path, path / "new"])
+    assert answers[0] == f"StoreRefused: The directory {path} is not writable for this user."
+    assert answers[1].startswith(f"StoreRefused: The store {path / 'new'} cannot be opened or written by this user")
+
+
+def test_one_process_cannot_open_a_store_twice(tmp_path: Path) -> None:
+    """Also by another name; the store that is open is not harmed, and can be opened again once closed."""
+    store = LmdbStore.open(tmp_path / "store", SMALL)
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    for name in ("store", "link"):
+        with pytest.raises(StoreRefused, match=r"cannot be opened: .* already open in this process"):
+            LmdbStore.open(tmp_path / name, SMALL)
+    store.create([make_version()])
+    store.close()
+    store = LmdbStore.open(tmp_path / "store", SMALL)
+    assert store.stats().versions == 1
+    store.close()
+
+
+@pytest.mark.parametrize("durability", ["power", "process"])
+def test_everything_is_there_after_opening_again(durability: str, tmp_path: Path) -> None:
+    """Records, verdicts, postings, bodies, tombstones and settings, with the default options and the fast ones."""
+    options = LmdbOptions() if durability == "power" else SMALL
+    version, tombstone = make_version(), make_tombstone(sequence=1)
+    store = LmdbStore.open(str(tmp_path / "store"), options)
+    store.create([version])
+    store.add([version.record])
+    store.settle([(version.record.reference, b"kept")])
+    store.retract([tombstone])
+    store.agree(b"settings")
+    store.close()
+    store = LmdbStore.open(str(tmp_path / "store"), options)
+    assert list(store.scan()) == [Stored(version.record, b"kept", tombstone.arrival), tombstone]
+    assert store.bodies([version.record.reference]) == [version.body]
+    assert [len(row.postings) for row in store.look_up(version.record.keys)] == [1] * 8
+    assert store.agree(b"other") == b"settings"
+    store.close()
+
+
+def test_bodies_are_left_out_where_they_are_not_wanted(tmp_path: Path) -> None:
+    """The version is stored all the same."""
+    version = make_version()
+    store = LmdbStore.open(tmp_path, replace(SMALL, keep_bodies=False))
+    assert store.create([version]) == [Stored(version.record, None, None)]
+    assert store.bodies([version.record.reference]) == [None]
+    store.close()
+
+
+def test_a_store_opened_for_reading_reads_and_refuses_to_write(tmp_path: Path) -> None:
+    """It sees what is there, changes nothing, and is no reason to make a store."""
+    readonly = replace(SMALL, readonly=True)
+    with pytest.raises(StoreRefused, match="There is no store at"):
+        LmdbStore.open(tmp_path / "store", readonly)
+    assert not (tmp_path / "store").exists()
+    version = make_version()
+    store = LmdbStore.open(tmp_path / "store", SMALL)
+    store.create([version])
+    store.add([version.record])
+    store.close()
+    store = LmdbStore.open(tmp_path / "store", readonly)
+    assert list(store.scan()) == store.read([version.record.reference]) == [Stored(version.record, None, None)]
+    assert store.stats()[:5] == (1, 0, 0, 8, 8)
+    for write in (
+        lambda: store.create([version]),
+        lambda: store.settle([]),
+        lambda: store.sweep(1, 1),
+        lambda: store.agree(b""),
+    ):
+        with pytest.raises(StoreRefused, match="was opened for reading only"):
+            write()
+    store.close()
+
+
+@pytest.mark.parametrize("failures", [2, 1_000])
+def test_opening_is_tried_again_where_another_process_makes_the_file_grow(
+    failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LMDB fails when that happens between its first two looks at the file; who never catches up is told so."""
+    open_really = lmdb.open
+    tries = iter(range(failures))
+
+    def open_unluckily(*arguments: Any, **options: Any) -> lmdb.Environment:  # noqa: ANN401  # whatever is passed
+        if next(tries, None) is not None:
+            raise lmdb.MapResizedError("mdb_txn_begin")
+        return open_really(*arguments, **options)
+
+    monkeypatch.setattr(lmdb, "open", open_unluckily)
+    if failures > 100:
+        with pytest.raises(StoreUnavailable, match="grew faster than this process could follow"):
+            LmdbStore.open(tmp_path / "store", SMALL)
+        return
+    store = LmdbStore.open(tmp_path / "store", SMALL)
+    assert store.stats().versions == 0
+    store.close()
