@@ -1,0 +1,1 @@
+"""Reads articles, judges each one against the articles of the window, emits verdicts."""

@@ -1,0 +1,99 @@
+"""A scheme names everything that makes a fingerprint what it is; two schemes are never compared."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from consumer.fingerprint.normalise import INVISIBLE
+from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
+from consumer.fingerprint.summing import WEIGHT_SCALE
+
+SCHEME_NAMES: Final = ("jieba-tfidf/1",)
+_BITS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """
+    The words a scheme knows: inverse document frequencies, what stands in for an unknown word's, stop words.
+
+    `digest` covers the files all that came from, the tokenizer's dictionary among them.
+    """
+
+    idf: Mapping[str, float] = field(repr=False)
+    median_idf: float
+    stop_words: frozenset[str] = field(repr=False)
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """
+    One way to make a fingerprint.
+
+    `keywords_max` is the number of heaviest keywords that count, None for all. A text with at most
+    `short_keywords_max` distinct keywords is short: equal normalised text is its only duplicate.
+    """
+
+    name: str = "jieba-tfidf/1"
+    bits: int = 64
+    keywords_max: int | None = None
+    short_keywords_max: int = 7
+    sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine computes."""
+        if self.name not in SCHEME_NAMES:
+            raise ValueError(f"there is no scheme {self.name!r}; there is {', '.join(SCHEME_NAMES)}")
+        if self.bits != _BITS:
+            raise ValueError(f"the scheme {self.name} makes fingerprints of 64 bits, not of {self.bits}")
+        if self.keywords_max is not None and self.keywords_max < 1:
+            raise ValueError("keywords_max is a number of keywords from 1 on, or None for all")
+        if self.short_keywords_max < 0:
+            raise ValueError("short_keywords_max is a number of keywords from 0 on")
+
+    def describe(self) -> dict[str, object]:
+        """Say in words and numbers what the digest is over, apart from the lexicon's files."""
+        return {
+            "scheme": self.name,
+            "normalisation": {
+                "steps": "invisible characters out; NFKC; casefold; NFKC; runs of white space to one space, stripped",
+                "invisible": INVISIBLE.encode("unicode_escape").decode(),
+                "unicode_version": "any: characters assigned in two versions fold alike in both",
+            },
+            "tokenizer": "jieba 0.42.1, precise mode with HMM",
+            "keywords": {
+                "left_out": "fewer than 2 characters when stripped, stop words",
+                "weight": "term frequency x inverse document frequency, the median one for unknown words",
+                "order": "heaviest first, equal weights by code points",
+                "max": self.keywords_max,
+                "short_max": self.short_keywords_max,
+            },
+            "fingerprint": {
+                "bits": self.bits,
+                "hash": "FNV-1a 64 over UTF-8, unsigned",
+                "weight_unit": f"1/{int(WEIGHT_SCALE)}, rounded half to even",
+                "bit_order": "most significant first",
+                "tie": "bit is 1 where the sum is > 0",
+            },
+            "sketch": {
+                **asdict(self.sketch),
+                "shingle_cjk": SHINGLE_CJK,
+                "shingle_other": SHINGLE_OTHER,
+                "shingle_length": "by the declared language, else by the script of its first character",
+                "east_asian": sorted(EAST_ASIAN),
+                "cjk_from": f"U+{CJK_FROM:04X}",
+                "words": "str.isalnum or _, every other run is one space",
+                "hash": "polynomial base 0x9e3779b97f4a7c15 plus length, SplitMix64 finalizer",
+                "minima": "bin by the top 8 bits, minimum of the other 56, optimal densification",
+                "bits": "bands from the first minima, bit 8 of the next 64, bits 0-7 of all",
+            },
+        }
+
+    def digest(self, lexicon: Lexicon) -> str:
+        """Digest everything that defines the scheme, its lexicon included: 32 hexadecimal digits."""
+        described = {"definition": self.describe(), "lexicon": lexicon.digest.hex()}
+        canonical = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,241 @@
+"""
+Sketches: one-permutation MinHash over character shingles, in numpy, for a batch of texts.
+
+Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for
+Fast and Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
+
+A shingle's hash of 64 bits falls into the bin of its top 8 bits; a bin keeps the minimum of the other 56.
+An empty bin takes the minimum of another one, before any use. The uses, by bin:
+
+    bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
+    the next `one_bits` bins              bit 8 of each minimum: the one-bit minima a posting carries
+    all bins                              bits 0-7 of each minimum: the stored sketch
+
+The top bits of a minimum are nearly always 0, its low bits are uniform: so uses take low bits, and the one-bit
+minima a bit that the sketch does not have. Bands and one-bit minima share no bin, so agreement in a band says
+nothing about the one-bit minima beyond what similarity does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from consumer.fingerprint.hashing import mix_64
+
+SHINGLE_CJK: Final = 5
+SHINGLE_OTHER: Final = 9
+# Primary subtags (BCP 47) of the languages whose texts are cut into the shorter shingles.
+EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"})
+# From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
+CJK_FROM: Final = 0x2E80
+_POLYNOMIAL_BASE: Final = 0x9E3779B97F4A7C15
+_BAND_SEED: Final = 0xD1B54A32D192ED03
+_DONOR_SEED: Final = 0x9E3779B97F4A7C15
+_BIN_SHIFT: Final = 56
+_ACCIDENTAL: Final = 2.0**-8
+_BANDS_MAX: Final = 16
+_EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+_SPACE: Final = 0x20
+_SEPARATOR: Final = "\n"
+# Code points worked on at a time: arrays of this length stay within the processor's cache.
+_CHUNK_CHARACTERS: Final = 1 << 16
+_CHUNK_TEXTS: Final = 128
+# An empty bin of a text of some hundred shingles meets a filled one within a few probes.
+_PROBES_FIRST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SketchLayout:
+    """Which minima serve what; part of the scheme's digest."""
+
+    bins: int = 256
+    sketch_bits: int = 8
+    bands: int = 4
+    band_minima: int = 3
+    one_bits: int = 64
+
+    def __post_init__(self) -> None:
+        """Refuse a layout that the arrays below cannot hold or that uses a minimum twice for postings."""
+        if (self.bins, self.sketch_bits, self.one_bits) != (256, 8, 64):
+            raise ValueError("a sketch has 256 bins of 8 bits, and 64 one-bit minima")
+        if not 0 <= self.bands <= _BANDS_MAX or self.band_minima < 1:
+            raise ValueError("a sketch has 0 to 16 bands of at least one minimum")
+        if self.bands * self.band_minima + self.one_bits > self.bins:
+            raise ValueError("bands and one-bit minima need more minima than there are bins")
+
+
+class Sketches(NamedTuple):
+    """Sketches uint8[n, 256], one-bit minima uint64[n], bands uint64[n, bands] of n texts."""
+
+    sketches: npt.NDArray[np.uint8]
+    one_bits: npt.NDArray[np.uint64]
+    bands: npt.NDArray[np.uint64]
+
+
+def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence[str] | None = None) -> Sketches:
+    """
+    Sketch normalised texts; every text's result is independent of the others in the batch.
+
+    `languages` are those that the texts declare (BCP 47, "" for none); None: no text declares one.
+    A text without a word character has no shingle; its minima are all 0.
+    """
+    declared = np.array([declared_shingle(one) for one in languages or [""] * len(texts)], dtype=np.int64)
+    minima = np.full((len(texts), layout.bins), _EMPTY, dtype=np.uint64)
+    start = 0
+    while start < len(texts):
+        end, characters = start, 0
+        while end < min(len(texts), start + _CHUNK_TEXTS) and characters < _CHUNK_CHARACTERS:
+            characters += len(texts[end])
+            end += 1
+        _lower_minima(texts[start:end], declared[start:end], minima[start:end])
+        _densify(minima[start:end])
+        start = end
+    return _use(minima, layout)
+
+
+def declared_shingle(language: str) -> int:
+    """
+    Tell the length of all shingles of a text that declares this language; 0 where it declares none.
+
+    Then each shingle's length goes by the script of its first character. Texts cut into shingles of different
+    lengths share none: their similarity is 0.
+    """
+    if not language:
+        return 0
+    primary = language.replace("_", "-").partition("-")[0].casefold()
+    return SHINGLE_CJK if primary in EAST_ASIAN else SHINGLE_OTHER
+
+
+def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """
+    Estimate the Jaccard similarity of the shingle sets behind sketches uint8[..., 256], broadcast.
+
+    Unrelated minima agree by accident in 1 of 256 cases; that is taken out, and the result clipped to [0, 1].
+    Equal sketches give exactly 1.0.
+    """
+    agreement = np.mean(a == b, axis=-1)
+    similarity: npt.NDArray[np.float64] = np.clip((agreement - _ACCIDENTAL) / (1.0 - _ACCIDENTAL), 0.0, 1.0)
+    return similarity
+
+
+class _Characters(NamedTuple):
+    """
+    Texts as code points uint64, one after the other, runs of other than word characters as one space.
+
+    Text t stands at `starts[t]:ends[t]`; `rows` names the text of every code point.
+    """
+
+    codes: npt.NDArray[np.uint64]
+    rows: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+
+def _lower_minima(texts: Sequence[str], declared: npt.NDArray[np.int64], minima: npt.NDArray[np.uint64]) -> None:
+    """Put the minima of every text's shingles into its row of `minima`."""
+    characters = _characters(texts)
+    lengths = _shingle_lengths(characters, declared)
+    positions, hashes = _shingle_hashes(characters.codes, lengths)
+    bins = (hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
+    cells = characters.rows[positions] * minima.shape[1] + bins
+    np.minimum.at(minima.reshape(-1), cells, hashes & np.uint64((1 << _BIN_SHIFT) - 1))
+
+
+def _characters(texts: Sequence[str]) -> _Characters:
+    # A text's first character comes after a separator, which is no word character, so other than word
+    # characters at its beginning go. Of those at its end one space stays, outside `ends`.
+    joined = "".join(f"{text}{_SEPARATOR}" for text in texts)
+    codes = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
+    is_word = _word_table()[codes]
+    keep = is_word.copy()
+    keep[1:] |= is_word[:-1]
+    separators = np.cumsum([len(text) + 1 for text in texts]) - 1
+    stops = np.cumsum(keep)[separators]
+    starts = np.concatenate(([0], stops[:-1]))
+    kept = np.where(is_word, codes, np.uint32(_SPACE))[keep].astype(np.uint64)
+    rows = np.repeat(np.arange(len(texts)), stops - starts)
+    return _Characters(kept, rows, starts, np.maximum(stops - 1, starts))
+
+
+@cache
+def _word_table() -> npt.NDArray[np.bool_]:
+    """Tell for every code point whether it is a word character: a letter or digit to `str.isalnum`, or `_`."""
+    characters = np.arange(0x110000, dtype=np.uint32).view("<U1")
+    table = np.strings.isalnum(characters)
+    table[ord("_")] = True
+    return table
+
+
+def _shingle_lengths(characters: _Characters, declared: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Tell the length of the shingle that begins at every code point; 0 where none does."""
+    codes, rows, starts, ends = characters
+    is_cjk = codes >= np.uint64(CJK_FROM)
+    # A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
+    is_cjk[:-1] |= (codes[:-1] == np.uint64(_SPACE)) & is_cjk[1:]
+    by_script = np.where(is_cjk, SHINGLE_CJK, SHINGLE_OTHER)
+    by_language = declared[rows]
+    lengths = np.where(by_language > 0, by_language, by_script)
+    lengths[np.arange(len(codes)) + lengths > ends[rows]] = 0
+    shingles = np.bincount(rows, weights=lengths > 0, minlength=len(starts))
+    whole = (shingles == 0) & (ends > starts)
+    lengths[starts[whole]] = (ends - starts)[whole]
+    return lengths
+
+
+def _shingle_hashes(
+    codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Hash all shingles: the positions at which they begin, in no order, and the hashes."""
+    padded = np.concatenate((codes, np.zeros(SHINGLE_OTHER, dtype=np.uint64)))
+    base = np.uint64(_POLYNOMIAL_BASE)
+    rolling = np.zeros(len(codes), dtype=np.uint64)
+    positions, hashes = [], []
+    for length in range(1, SHINGLE_OTHER + 1):
+        rolling *= base
+        rolling += padded[length - 1 : length - 1 + len(codes)]
+        chosen = np.flatnonzero(lengths == length)
+        if len(chosen):
+            positions.append(chosen)
+            hashes.append(rolling[chosen] + np.uint64(length))
+    if not positions:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    return np.concatenate(positions), mix_64(np.concatenate(hashes))
+
+
+@cache
+def _donors() -> npt.NDArray[np.uint8]:
+    """Tell for every bin the order in which an empty one asks the others: uint8[256, 255], a fixed shuffle."""
+    bins = np.arange(256, dtype=np.uint64)
+    ranks = mix_64((bins[:, np.newaxis] << np.uint64(8) | bins) + np.uint64(_DONOR_SEED))
+    order = np.argsort(ranks, axis=1, kind="stable").astype(np.uint8)
+    donors: npt.NDArray[np.uint8] = order[order != bins[:, np.newaxis]].reshape(256, 255)
+    return donors
+
+
+def _densify(minima: npt.NDArray[np.uint64]) -> None:
+    """Fill every empty bin from the first filled one in its order; rows with none filled become 0."""
+    filled = minima != _EMPTY
+    minima[~filled.any(axis=1)] = 0
+    rows, bins = np.nonzero(minima == _EMPTY)
+    for probes in (_PROBES_FIRST, 255):
+        order = _donors()[bins, :probes]
+        met = filled[rows[:, np.newaxis], order]
+        donors = order[np.arange(len(rows)), np.argmax(met, axis=1)]
+        found = met.any(axis=1)
+        minima[rows[found], bins[found]] = minima[rows[found], donors[found]]
+        rows, bins = rows[~found], bins[~found]
+
+
+def _use(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> Sketches:
+    band_bins = layout.bands * layout.band_minima
+    folded = np.full((len(minima), layout.bands), _BAND_SEED, dtype=np.uint64)
+    grouped = minima[:, :band_bins].reshape(len(minima), layout.bands, layout.band_minima)
+    for member in range(layout.band_minima):
+        folded = mix_64(folded + grouped[:, :, member])
+    one_bits = minima[:, band_bins : band_bins + layout.one_bits] >> np.uint64(layout.sketch_bits) & np.uint64(1)
+    packed = np.packbits(one_bits.astype(np.uint8), axis=1).view(">u8").astype(np.uint64).reshape(-1)
+    return Sketches((minima & np.uint64(0xFF)).astype(np.uint8), packed, folded)

@@ -1,0 +1,105 @@
+"""
+SimHash: weighted hashes are added up bit by bit, and the signs of the sums are the fingerprint.
+
+Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain,
+Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007).
+
+Bit order: the first of `bits` bits is the most significant one. Tie rule: a bit is 1 where its sum is > 0.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+# Weights of the engine are multiples of 2**-20: float64 then adds them exactly in any order, as long as a
+# sum stays below 2**(53 - 20).
+WEIGHT_SCALE: Final = float(1 << 20)
+WEIGHT_SUM_MAX: Final = float(1 << 32)
+
+
+def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[float]:
+    """
+    Sum the weights for every bit position, most significant first: + where a hash has a 1, − where a 0.
+
+    Correctly rounded (`math.fsum`), so the order of the features does not matter.
+    ValueError when a hash is negative or wider than `bits`.
+    """
+    pairs = list(features)
+    for value, _ in pairs:
+        _check_width(value, bits)
+    return [
+        math.fsum(weight if value >> position & 1 else -weight for value, weight in pairs)
+        for position in range(bits - 1, -1, -1)
+    ]
+
+
+def simhash(features: Iterable[tuple[int, float]], bits: int = 64) -> int:
+    """
+    Reduce (hash, weight) pairs to a fingerprint of `bits` bits; no features and ties give 0 bits.
+
+    ValueError when a hash is negative or wider than `bits`.
+    """
+    fingerprint = 0
+    for bit_sum in bit_sums(features, bits):
+        fingerprint = fingerprint << 1 | (bit_sum > 0)
+    return fingerprint
+
+
+def hamming_distance(a: int, b: int) -> int:
+    """Count the bits in which two fingerprints differ; ValueError when one is negative."""
+    if a < 0 or b < 0:
+        raise ValueError("a fingerprint is an unsigned number; a negative one was given")
+    return (a ^ b).bit_count()
+
+
+def split_blocks(fingerprint: int, bits: int = 64, blocks: int = 4) -> tuple[int, ...]:
+    """
+    Cut a fingerprint into equally wide blocks, the most significant first.
+
+    ValueError when the number of blocks does not divide `bits` or the fingerprint does not fit into them.
+    """
+    if blocks < 1 or bits % blocks:
+        raise ValueError(f"{bits} bits cannot be cut into {blocks} equal blocks")
+    _check_width(fingerprint, bits)
+    width = bits // blocks
+    return tuple(fingerprint >> bits - width * (number + 1) & (1 << width) - 1 for number in range(blocks))
+
+
+def round_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Round weights to multiples of 2**-20, halves to even, as the engine sums them."""
+    return np.rint(weights * WEIGHT_SCALE) / WEIGHT_SCALE
+
+
+def fingerprint_batch(
+    hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:
+    """
+    Reduce many texts at once to fingerprints of 64 bits: uint64[texts].
+
+    Text t has the features `offsets[t]:offsets[t + 1]` of `hashes` and `weights`. The weights are rounded
+    first, see `round_weights`; the result equals `simhash` over the rounded pairs, bit for bit.
+    ValueError when a text's weights add up to 2**32 or more, where sums would stop being exact.
+    """
+    rounded = round_weights(weights)
+    # The bytes of a big-endian hash, unpacked, are its bits from the most significant one on.
+    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
+    fingerprints = np.zeros((len(offsets) - 1, 64), dtype=np.bool_)
+    for text in range(len(offsets) - 1):
+        start, end = offsets[text], offsets[text + 1]
+        own_weights = rounded[start:end]
+        total = own_weights.sum()
+        if np.abs(own_weights).sum() >= WEIGHT_SUM_MAX:
+            raise ValueError("the weights of one text add up to 2**32 or more; exact sums end there")
+        # The sum with signs is (weights of ones) − (weights of zeros) = 2 × (weights of ones) − total.
+        fingerprints[text] = 2.0 * (own_weights @ bits[start:end].astype(np.float64)) > total
+    return np.packbits(fingerprints, axis=1).view(">u8").astype(np.uint64).reshape(-1)
+
+
+def _check_width(value: int, bits: int) -> None:
+    if value < 0:
+        raise ValueError(f"a hash or fingerprint is an unsigned number; {value} is negative")
+    if value >> bits:
+        raise ValueError(f"{value:#x} does not fit into {bits} bits")

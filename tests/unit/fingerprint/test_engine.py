@@ -1,0 +1,174 @@
+"""The engine against the parts it is made of."""
+
+import hashlib
+import json
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import consumer.fingerprint.engine as engine_module
+from consumer.fingerprint import (
+    Fingerprinter,
+    Fingerprints,
+    Lexicon,
+    RustTokenizer,
+    Scheme,
+    TextKind,
+    fnv1a_64,
+    normalise,
+    simhash,
+    sketch_batch,
+    weigh,
+)
+from consumer.lexicon import load_lexicon
+from tests.dev_feed import dev_articles
+
+TEXTS: list[str] = list(
+    json.loads(
+        (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")
+    ).values()
+)
+ARRAYS = ("codes", "sketches", "one_bits", "bands", "kinds", "text_digests")
+LEXICON = load_lexicon()
+ENGINE = Fingerprinter(Scheme(), LEXICON, keywords_kept=None)
+SENTENCES = st.sampled_from(
+    ["新馆共有四层，", "the wing cost 4.2 million. ", "入園料は無料です。", "SHA-256 ", "藏书很多"]
+)
+ANY_TEXT = st.lists(SENTENCES | st.text(max_size=20), max_size=12).map("".join)
+
+
+def _assert_equal(one: Fingerprints, other: Fingerprints) -> None:
+    for name in ARRAYS:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert one.keywords == other.keywords
+
+
+def _reference_code(text: str, keywords_max: int | None = None) -> int:
+    keywords = weigh(RustTokenizer().cut(normalise(text)), LEXICON, keywords_max)
+    return simhash([(fnv1a_64(word.encode()), round(weight * 2**20) / 2**20) for word, weight in keywords])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY_TEXT, max_size=4))
+def test_equals_the_reference(texts: list[str]) -> None:
+    """A fingerprint is the reference's over words, weights rounded to 2**-20 and hashes, bit for bit."""
+    made = ENGINE.fingerprint(texts)
+    assert made.codes.tolist() == [_reference_code(text) for text in texts]
+    assert made.keywords == tuple(weigh(RustTokenizer().cut(normalise(text)), LEXICON) for text in texts)
+
+
+def test_equals_the_reference_on_the_development_feed(fingerprinter: Fingerprinter) -> None:
+    """The same on real articles."""
+    bodies = [article["body"] for article in dev_articles()[::61]]
+    assert fingerprinter.fingerprint(bodies).codes.tolist() == [_reference_code(body) for body in bodies]
+
+
+@pytest.mark.parametrize("keywords_max", [1, 5, 22, 10_000])
+def test_keywords_max_counts_the_heaviest_only(lexicon: Lexicon, keywords_max: int) -> None:
+    """With a limit the fingerprint is of the heaviest keywords, ties by code points, and kinds count all of them."""
+    made = Fingerprinter(Scheme(keywords_max=keywords_max), lexicon).fingerprint(TEXTS)
+    assert made.codes.tolist() == [_reference_code(text, keywords_max) for text in TEXTS]
+    assert np.array_equal(made.kinds, ENGINE.fingerprint(TEXTS).kinds)
+    assert max(map(len, made.keywords)) <= keywords_max
+
+
+def test_keywords_kept_are_the_heaviest(lexicon: Lexicon) -> None:
+    """What goes along as evidence are the first of all keywords, and it changes nothing else."""
+    few = Fingerprinter(Scheme(), lexicon, keywords_kept=6).fingerprint(TEXTS)
+    full = ENGINE.fingerprint(TEXTS)
+    assert few.keywords == tuple(keywords[:6] for keywords in full.keywords)
+    for name in ARRAYS:
+        assert np.array_equal(getattr(few, name), getattr(full, name))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ANY_TEXT, max_size=6), st.integers(0, 6))
+def test_independent_of_the_batch(texts: list[str], cut: int) -> None:
+    """Any cut of a batch gives the same arrays, bit for bit."""
+    whole = ENGINE.fingerprint(texts)
+    first, second = ENGINE.fingerprint(texts[:cut]), ENGINE.fingerprint(texts[cut:])
+    for name in ARRAYS:
+        assert np.array_equal(getattr(whole, name), np.concatenate((getattr(first, name), getattr(second, name))))
+    assert whole.keywords == first.keywords + second.keywords
+
+
+def test_independent_of_what_was_met_before(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words remembered, and words forgotten because the table was full, change nothing."""
+    monkeypatch.setattr(engine_module, "WORDS_REMEMBERED_MAX", 50)
+    forgetful = Fingerprinter(Scheme(), lexicon, keywords_kept=None)
+    for _ in range(3):
+        for text in TEXTS:
+            _assert_equal(forgetful.fingerprint([text]), ENGINE.fingerprint([text]))
+    assert len(forgetful._word_table) < 50 + max(len(Counter(RustTokenizer().cut(text))) for text in TEXTS)
+
+
+@given(st.sampled_from(TEXTS[:5]), st.integers(0, 150), st.sampled_from("\u200b\u00ad\ufeff\u2060\ufe0f"))
+def test_invisible_characters_change_nothing(text: str, place: int, invisible: str) -> None:
+    """An invisible character anywhere, other case, and full-width forms give equal results throughout."""
+    full_width = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text.upper())
+    tricked = full_width[:place] + invisible + full_width[place:]
+    _assert_equal(ENGINE.fingerprint([tricked]), ENGINE.fingerprint([text.upper()]))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", TextKind.EMPTY),
+        ("是 的！ a", TextKind.EMPTY),
+        ("今天的火车晚点了", TextKind.SHORT),
+        ("alpha beta gamma delta epsilon zeta eta eta eta", TextKind.SHORT),
+        ("alpha beta gamma delta epsilon zeta eta theta", TextKind.LONG),
+    ],
+)
+def test_kinds(text: str, kind: TextKind) -> None:
+    """No keyword is empty, up to seven different ones are short, more are long."""
+    assert ENGINE.fingerprint([text]).kinds.tolist() == [kind]
+
+
+def test_text_digest_is_of_the_normalised_text() -> None:
+    """The text digest is the BLAKE2b of 128 bits over the normalised text in UTF-8."""
+    made = ENGINE.fingerprint([" Ａ\u200b 今天 "])
+    assert made.text_digests[0].tobytes() == hashlib.blake2b("a 今天".encode(), digest_size=16).digest()
+
+
+def test_sketches_are_of_the_normalised_text() -> None:
+    """Sketch, one-bit minima and bands are those of `sketch_batch` over the normalised texts."""
+    made = ENGINE.fingerprint(TEXTS)
+    sketched = sketch_batch([normalise(text) for text in TEXTS], Scheme().sketch)
+    assert np.array_equal(made.sketches, sketched.sketches)
+    assert np.array_equal(made.one_bits, sketched.one_bits)
+    assert np.array_equal(made.bands, sketched.bands)
+
+
+@pytest.mark.parametrize("texts", [[], TEXTS])
+def test_shapes_and_types(texts: list[str]) -> None:
+    """Arrays have the promised shapes and types, for no text at all too, and survive pickling."""
+    made = pickle.loads(pickle.dumps(ENGINE.fingerprint(texts)))
+    n = len(texts)
+    assert len(made) == len(made.keywords) == n
+    assert {name: (getattr(made, name).shape, getattr(made, name).dtype.name) for name in ARRAYS} == {
+        "codes": ((n,), "uint64"),
+        "sketches": ((n, 256), "uint8"),
+        "one_bits": ((n,), "uint64"),
+        "bands": ((n, 4), "uint64"),
+        "kinds": ((n,), "uint8"),
+        "text_digests": ((n, 16), "uint8"),
+    }
+
+
+def test_scheme_pickles() -> None:
+    """A scheme crosses to a worker process as it is."""
+    scheme = Scheme(keywords_max=22)
+    assert pickle.loads(pickle.dumps(scheme)) == scheme
+    assert Fingerprinter(scheme, LEXICON).scheme is scheme
+
+
+def test_many_words_at_once(lexicon: Lexicon) -> None:
+    """A text with more different words than the table begins with has the reference's fingerprint."""
+    text = " ".join(f"word{number}" for number in range(9_000))
+    assert Fingerprinter(Scheme(), lexicon).fingerprint([text]).codes.tolist() == [_reference_code(text)]
