@@ -1,0 +1,1 @@
+"""Speed against peers, and quality on labelled pairs."""
