@@ -1,0 +1,293 @@
+"""The one place where things are built and wired together."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple
+
+from consumer import checkpoint as checkpoints
+from consumer.article import Article, DecodeLimits, FieldMap, decode
+from consumer.config import Config
+from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
+from consumer.detector import Detector, Tally
+from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMismatch
+from consumer.feed import Feed, FileFeed, StreamFeed
+from consumer.fingerprint import BlockPlan, Lexicon, Scheme, SketchLayout
+from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
+from consumer.journal import FileJournal, Journal, NoJournal
+from consumer.lexicon import load_lexicon
+from consumer.pipeline import Observer, Pipeline
+from consumer.ports import Marks, Position, RawRecord, Sink
+from consumer.settings import JudgeSettings, SourceRule, differences
+from consumer.sinks.file import FileSink, StreamSink
+from consumer.sources.file import FileSource, ReadLimits
+from consumer.stopping import Stopping
+from consumer.versions import VersionBuilder
+from storage.clock import now_ms
+from storage.errors import StoreError, StoreRefused
+from storage.interface import Store
+from storage.lmdb import LmdbOptions, LmdbStore
+from storage.memory import MemoryStore
+
+STREAM = "-"
+_LMDB = "lmdb:"
+_FIRST_LINE_BYTES_MAX = 4096
+_MS_PER_S = 1000
+
+
+class Streams(NamedTuple):
+    """Where ``-`` goes: verdicts to ``out``, dead letters to ``err``."""
+
+    out: BinaryIO
+    err: BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that is ready to go, and what can be told of it while it does."""
+
+    pipeline: Pipeline
+    source: FileSource
+    store: Store
+    tally: Tally
+    resumed_at: Position
+
+
+def scheme_of(config: Config) -> Scheme:
+    """The scheme that is configured; ConfigError where there is none such."""
+    section = config.fingerprint
+    try:
+        layout = SketchLayout(bands=section.bands, band_minima=section.band_minima)
+        return Scheme(
+            name=section.scheme,
+            keywords_max=section.keywords_max,
+            short_keywords_max=section.short_keywords_max,
+            sketch=layout,
+        )
+    except ValueError as error:
+        raise ConfigError(f"fingerprint: {error}") from error
+
+
+def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
+    """What decides verdicts, as configured; ConfigError where it cannot hold."""
+    scheme = scheme_of(config)
+    judge = config.judge
+    rules = {name: SourceRule(**rule.model_dump()) for name, rule in config.rules.items()}
+    try:
+        settings = JudgeSettings(
+            plan=BlockPlan.named(judge.plan, scheme.bits),
+            scheme_digest=scheme.digest(lexicon),
+            scheme=scheme,
+            max_distance=judge.max_distance,
+            reach=judge.reach,
+            verify=judge.verify,
+            similarity_min=judge.similarity_min,
+            lane1=judge.lane1,
+            window_ms=judge.window_s * _MS_PER_S,
+            verifications_max=judge.verifications_max,
+            sources=MappingProxyType(rules),
+        )
+        settings.plan.radius_for(settings.max_distance)
+    except ValueError as error:
+        raise ConfigError(f"judge: {error}") from error
+    return settings
+
+
+def version_builder(settings: JudgeSettings) -> VersionBuilder:
+    """Builds versions as these settings judge them."""
+    return VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
+
+
+@contextmanager
+def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
+    """The store that is configured, closed afterwards."""
+    section = config.store
+    store: Store
+    if section.url.startswith(_LMDB):
+        options = LmdbOptions(
+            durability=section.durability,
+            keep_bodies=section.keep_bodies,
+            row_postings_max=section.row_postings_max,
+            map_bytes_max=section.map_bytes_max,
+            readonly=readonly,
+        )
+        store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
+    else:
+        store = MemoryStore(row_postings_max=section.row_postings_max)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def bind(store: Store, settings: JudgeSettings) -> None:
+    """Bind the store to these settings, or find that it is bound to others: StoreMismatch says which."""
+    stored = store.agree(settings.encode())
+    if stored != settings.encode():
+        raise StoreMismatch(
+            f"the store was made with other settings: {'; '.join(differences(stored, settings))}. "
+            "Use those, or name another store."
+        )
+
+
+def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
+    """The settings that the store is bound to, for commands that look into it."""
+    stored = store.settings()
+    if stored is None:
+        raise StoreMismatch("the store is empty: nothing was ever judged into it")
+    try:
+        settings = JudgeSettings.decode(stored)
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreMismatch(f"the store was made by another version of dupwatch: {error}") from error
+    if settings.scheme.digest(lexicon) != settings.scheme_digest:
+        raise StoreMismatch("the store was made with another dictionary or another version of the scheme")
+    return settings
+
+
+def fatal(error: StoreError) -> Fatal:
+    """What a store's error means for a run."""
+    return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))
+
+
+@contextmanager
+def prepared_run(config: Config, streams: Streams, observer: Observer, stopping: Stopping) -> Iterator[Run]:
+    """Build a run from its configuration; what it holds is let go of afterwards."""
+    with ExitStack() as held:
+        lexicon = load_lexicon()
+        settings = judge_settings(config, lexicon)
+        store = held.enter_context(opened_store(config))
+        bind(store, settings)
+        source_path = None if config.source.url == STREAM else Path(config.source.url)
+        place = _place(config, settings, store, source_path, streams, held)
+        source = FileSource(source_path, _read_limits(config), place.start)
+        held.callback(source.close)
+        fingerprinting = _fingerprinting(config, settings.scheme, lexicon)
+        held.callback(fingerprinting.close)
+        detector = Detector(store, settings, now_ms)
+        pipeline = Pipeline(
+            source=source,
+            decode=decoder(config),
+            bury=_burier(config.source.url),
+            fingerprinting=fingerprinting,
+            builder=version_builder(settings),
+            feed=place.feed,
+            detector=detector,
+            sink=place.sink,
+            journal=place.journal,
+            observer=observer,
+            stopping=stopping,
+            emit_all=config.sink.emit == "all",
+            keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
+            postings_watch=config.judge.postings_watch,
+        )
+        yield Run(pipeline, source, store, detector.tally, place.start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a run begins to read, and where it writes."""
+
+    start: Position
+    feed: Feed
+    sink: Sink
+    journal: Journal
+
+
+def _place(
+    config: Config,
+    settings: JudgeSettings,
+    store: Store,
+    source: Path | None,
+    streams: Streams,
+    held: ExitStack,
+) -> _Place:
+    durable = config.store.durability == "power"
+    sink_path = None if config.sink.url == STREAM else Path(config.sink.url)
+    resumable = source is not None and sink_path is not None and config.store.url.startswith(_LMDB)
+    if not resumable or source is None or sink_path is None:
+        sink: Sink = StreamSink(streams.out, streams.err)
+        if sink_path is not None:
+            sink = FileSink(sink_path, None, durable=durable)
+        held.callback(sink.close)
+        feed = StreamFeed(now_ms) if source is None else FileFeed(now_ms(), _identity(source))
+        return _Place(Position(), feed, sink, NoJournal())
+    path = checkpoints.checkpoint_path(sink_path)
+    before = checkpoints.load(path)
+    if before is not None:
+        _check_resumable(before, source, settings, store)
+    began_ms = checkpoints.began_ms(before, now_ms())
+    file_sink = FileSink(sink_path, None if before is None else before.marks, durable=durable)
+    held.callback(file_sink.close)
+    now = checkpoints.Checkpoint(
+        source=str(source),
+        head=checkpoints.Head() if before is None else before.head,
+        position=Position() if before is None else before.position,
+        began_ms=began_ms,
+        marks=Marks() if before is None else before.marks,
+        settings=_digest(settings),
+        counts=checkpoints.Counts() if before is None else before.counts,
+    )
+    journal = FileJournal(path, now, source, file_sink, durable=durable)
+    return _Place(now.position, FileFeed(began_ms, _identity(source)), file_sink, journal)
+
+
+def _check_resumable(before: checkpoints.Checkpoint, source: Path, settings: JudgeSettings, store: Store) -> None:
+    checkpoints.check_source(before, source)
+    checkpoints.check_settings(before, _digest(settings))
+    if before.counts.unique and next(store.scan(), None) is None:
+        raise ConfigError(
+            "the store is empty, but this run has judged articles before: name the store it used, "
+            "or another sink to begin anew"
+        )
+
+
+def _digest(settings: JudgeSettings) -> str:
+    return hashlib.sha256(settings.encode()).hexdigest()
+
+
+def _identity(source: Path) -> bytes:
+    """What tells one feed from another, also after lines were added: its first line, or its beginning."""
+    try:
+        with source.open("rb") as file:
+            first = file.read(_FIRST_LINE_BYTES_MAX)
+    except OSError:
+        # Whoever opens it to read it says what is wrong.
+        first = b""
+    return hashlib.sha256(first.partition(b"\n")[0]).digest()
+
+
+def _read_limits(config: Config) -> ReadLimits:
+    section = config.source
+    return ReadLimits(
+        record_bytes_max=section.record_bytes_max,
+        batch_records_max=section.batch_records_max,
+        batch_bytes_max=section.batch_bytes_max,
+    )
+
+
+def _fingerprinting(config: Config, scheme: Scheme, lexicon: Lexicon) -> Fingerprinting:
+    return OnWorkers(scheme, config.workers) if config.workers else InProcess(scheme, lexicon)
+
+
+def decoder(config: Config) -> Callable[[bytes], Article]:
+    """What decodes records as configured; it raises BadRecord."""
+    section = config.source
+    limits = DecodeLimits(
+        record_bytes_max=section.record_bytes_max,
+        body_chars_max=section.body_chars_max,
+        depth_max=section.depth_max,
+    )
+    fields = FieldMap(**section.fields.model_dump())
+    return partial(decode, fields=fields, limits=limits, body_format=section.body_format)
+
+
+def _burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:
+    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
+        position = LetterPosition(source=source, line=record.line, offset=record.start)
+        return dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
+
+    return bury

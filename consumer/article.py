@@ -1,0 +1,303 @@
+"""Articles, and how a record's bytes become one.
+
+Whatever is wrong with a record is told by one of the reasons below, the first one found in this order: size, UTF-8 and
+JSON, depth, id, body, the other fields in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
+"""
+
+import json
+from datetime import datetime, timedelta
+from enum import StrEnum, unique
+from typing import Any, Final, Literal, NoReturn
+
+import msgspec
+
+from consumer.errors import BadRecord
+from consumer.html_text import MarkupTooComplex, text_of_html
+
+BodyFormat = Literal["text", "html"]
+
+
+@unique
+class Reason(StrEnum):
+    """Why a record became a dead letter. A fixed list: a new one is a new version of the dead letter's schema."""
+
+    RECORD_TOO_LONG = "record_too_long"
+    TRUNCATED_INPUT = "truncated_input"
+    TRAILING_GARBAGE = "trailing_garbage"
+    INVALID_UTF8 = "invalid_utf8"
+    INVALID_JSON = "invalid_json"
+    LONE_SURROGATE = "lone_surrogate"
+    NUMBER_OUT_OF_RANGE = "number_out_of_range"
+    NESTED_TOO_DEEP = "nested_too_deep"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_ID = "missing_id"
+    ID_WRONG_TYPE = "id_wrong_type"
+    EMPTY_ID = "empty_id"
+    ID_TOO_LONG = "id_too_long"
+    MISSING_BODY = "missing_body"
+    BODY_WRONG_TYPE = "body_wrong_type"
+    BODY_TOO_LONG = "body_too_long"
+    MARKUP_TOO_COMPLEX = "markup_too_complex"
+    FIELD_WRONG_TYPE = "field_wrong_type"
+    FIELD_TOO_LONG = "field_too_long"
+    INVALID_TIME = "invalid_time"
+    NUL_CHARACTER = "nul_character"
+
+
+class Article(msgspec.Struct, frozen=True):
+    """An article as the rest of the program sees it.
+
+    A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970. What
+    a record does not say is "" or None.
+    """
+
+    id: str
+    body: str | None
+    title: str = ""
+    source: str = ""
+    url: str = ""
+    lang: str = ""
+    published_at: float | None = None
+
+
+class FieldMap(msgspec.Struct, frozen=True):
+    """Where in a record each field stands.
+
+    ``a.b`` is the member ``b`` of the object ``a``. A member whose own name has the dots in it goes before: at each
+    level the longest name that is there is taken, and there is no way back from it.
+    """
+
+    id: str = "id"
+    body: str = "body"
+    title: str = "title"
+    source: str = "source"
+    url: str = "url"
+    lang: str = "lang"
+    published_at: str = "published_at"
+
+
+class DecodeLimits(msgspec.Struct, frozen=True):
+    """How much of everything a record may have.
+
+    ``depth_max`` counts objects and lists within each other, the record itself as 1. ``body_chars_max`` is of the body
+    as it comes, markup included.
+    """
+
+    record_bytes_max: int = 8 * 1024 * 1024
+    body_chars_max: int = 1_000_000
+    id_bytes_max: int = 512
+    depth_max: int = 32
+    title_chars_max: int = 4096
+    source_chars_max: int = 512
+    url_chars_max: int = 8192
+    lang_chars_max: int = 64
+
+
+_BOM: Final = b"\xef\xbb\xbf"
+_ABSENT: Final = object()
+_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+_SECOND: Final = timedelta(seconds=1)
+_YEAR_1_S: Final = -62_135_596_800
+_YEAR_10000_S: Final = 253_402_300_800
+
+
+def decode(data: bytes, fields: FieldMap, limits: DecodeLimits, body_format: BodyFormat) -> Article:
+    """Make an article of one record, a JSON object in UTF-8; a byte order mark before it is passed over.
+
+    Raises ``BadRecord`` with a ``Reason``, and nothing else, whatever the bytes are.
+    """
+    if len(data) > limits.record_bytes_max:
+        raise record_too_long(len(data), limits.record_bytes_max)
+    record = _parse(data.removeprefix(_BOM))
+    _check_depth(record, limits.depth_max)
+    if not isinstance(record, dict):
+        raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
+    return Article(
+        id=_id(record, fields.id, limits.id_bytes_max),
+        body=_body(record, fields.body, limits, body_format),
+        title=_text(record, fields.title, limits.title_chars_max),
+        source=_text(record, fields.source, limits.source_chars_max),
+        url=_text(record, fields.url, limits.url_chars_max),
+        lang=_text(record, fields.lang, limits.lang_chars_max),
+        published_at=_time(record, fields.published_at),
+    )
+
+
+def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
+    """What a record over the limit is rejected with, by whoever sees it first."""
+    return BadRecord(
+        Reason.RECORD_TOO_LONG, f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}"
+    )
+
+
+def _parse(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold
+    try:
+        return msgspec.json.decode(data)
+    except UnicodeDecodeError as error:
+        raise _invalid_utf8(data, error) from error
+    except msgspec.ValidationError as error:
+        raise BadRecord(Reason.NUMBER_OUT_OF_RANGE, "the record has a number that is too large to be held") from error
+    except msgspec.DecodeError as error:
+        raise _malformed(data, error) from error
+    except RecursionError as error:
+        raise _bottomless() from error
+
+
+def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
+    """Find out what the decoder stumbled over, since it has one name for different things.
+
+    The standard library's decoder is slower and takes lone surrogates, so it tells them from what is no JSON at all.
+    """
+    try:
+        text = data.decode()
+        if not text.strip():
+            return BadRecord(Reason.INVALID_JSON, "the record is empty")
+        loose = json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
+        json.dumps(loose, ensure_ascii=False).encode()
+    except UnicodeDecodeError as fault:
+        return _invalid_utf8(data, fault)
+    except UnicodeEncodeError:
+        return BadRecord(Reason.LONE_SURROGATE, "an escape is half a surrogate pair without the other, no character")
+    except RecursionError:
+        return _bottomless()
+    except ValueError:
+        pass
+    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {error}")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _invalid_utf8(data: bytes, error: UnicodeDecodeError) -> BadRecord:
+    """Say where: the decoder counts from the start of a string, a person from the start of the record."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as whole:
+        error = whole
+    return BadRecord(Reason.INVALID_UTF8, f"the record is not UTF-8: {error.reason} at byte {error.start}")
+
+
+def _bottomless() -> BadRecord:
+    return BadRecord(Reason.NESTED_TOO_DEEP, "objects or lists are nested too deep to be read at all")
+
+
+def _check_depth(record: object, depth_max: int) -> None:
+    """Go down level by level and not by recursion, which some input could exhaust."""
+    level = [record] if isinstance(record, (dict, list)) else []
+    for _ in range(depth_max):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return
+    raise BadRecord(Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {depth_max}")
+
+
+def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
+    """The value at a path, or ``_ABSENT``."""
+    if path in node:
+        return node[path]
+    end = path.rfind(".")
+    while end >= 0:
+        if path[:end] in node:
+            inner = node[path[:end]]
+            return _find(inner, path[end + 1 :]) if isinstance(inner, dict) else _ABSENT
+        end = path.rfind(".", 0, end)
+    return _ABSENT
+
+
+def _id(record: dict[str, Any], path: str, bytes_max: int) -> str:
+    value = _find(record, path)
+    if value is _ABSENT or value is None:
+        raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise BadRecord(Reason.ID_WRONG_TYPE, f"{path} is {_kind(value)}, neither a string nor an integer")
+    if not value:
+        raise BadRecord(Reason.EMPTY_ID, f"{path} is an empty string")
+    if len(value.encode()) > bytes_max:
+        raise BadRecord(Reason.ID_TOO_LONG, f"{path} has more bytes of UTF-8 than id_bytes_max = {bytes_max}")
+    _check_nul(value, path)
+    return value
+
+
+def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat) -> str | None:
+    value = _find(record, path)
+    if value is _ABSENT:
+        raise BadRecord(Reason.MISSING_BODY, f"the record has no {path}; null would retract the article")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, neither a string nor null")
+    if len(value) > limits.body_chars_max:
+        raise BadRecord(
+            Reason.BODY_TOO_LONG,
+            f"{path} has {len(value)} characters, more than body_chars_max = {limits.body_chars_max}",
+        )
+    _check_nul(value, path)
+    if body_format == "text":
+        return value
+    try:
+        return text_of_html(value)
+    except MarkupTooComplex as error:
+        raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the markup of {path} was not read: {error}") from error
+
+
+def _text(record: dict[str, Any], path: str, chars_max: int) -> str:
+    value = _find(record, path)
+    if value is _ABSENT or value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadRecord(Reason.FIELD_WRONG_TYPE, f"{path} is {_kind(value)}, not a string")
+    if len(value) > chars_max:
+        raise BadRecord(Reason.FIELD_TOO_LONG, f"{path} has {len(value)} characters, more than {chars_max}")
+    _check_nul(value, path)
+    return value
+
+
+def _time(record: dict[str, Any], path: str) -> float | None:
+    value = _find(record, path)
+    if value is _ABSENT or value is None:
+        return None
+    if isinstance(value, str):
+        value = _seconds(value, path)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise BadRecord(Reason.FIELD_WRONG_TYPE, f"{path} is {_kind(value)}, neither a number nor a string")
+    if not _YEAR_1_S <= value < _YEAR_10000_S:
+        raise BadRecord(
+            Reason.INVALID_TIME, f"{path} is not within the years 1 to 9999; it is meant in seconds, not milliseconds"
+        )
+    return float(value)
+
+
+def _seconds(text: str, path: str) -> float:
+    try:
+        moment = msgspec.convert(text, datetime)
+    except msgspec.ValidationError as error:
+        raise BadRecord(Reason.INVALID_TIME, f"{path} is not an RFC 3339 time: {error}") from error
+    if moment.tzinfo is None:
+        raise BadRecord(Reason.INVALID_TIME, f"{path} has no offset from UTC; add Z, or +08:00 and the like")
+    return (moment - _EPOCH) / _SECOND
+
+
+def _check_nul(value: str, path: str) -> None:
+    if "\0" in value:
+        raise BadRecord(Reason.NUL_CHARACTER, f"{path} has a NUL character")
+
+
+def _kind(value: object) -> str:
+    """What a person who writes JSON calls the value."""
+    names = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), "null")

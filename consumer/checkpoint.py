@@ -1,0 +1,143 @@
+"""The checkpoint of a run over a file: how far it came, and what it needs to go on as if it had never stopped.
+
+It stands beside the sink, and is written when the run begins and after each batch, once the sink was flushed. So the
+sink may have more than the checkpoint knows of, never less; ``FileSink`` cuts off the rest.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from consumer.durable import sync_folder
+from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.ports import Marks, Position
+
+SCHEMA: Final = "dupwatch.checkpoint/1"
+SUFFIX: Final = ".checkpoint.json"
+HEAD_BYTES_MAX: Final = 64 * 1024
+
+
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file is known by: the SHA-256 in hex of its first bytes on disk, and how many they are."""
+
+    size_bytes: int = 0
+    sha256: str = hashlib.sha256().hexdigest()
+
+
+class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the records came to, all runs over this source together. Their sum is the number of records."""
+
+    unique: int = 0
+    duplicate: int = 0
+    retracted: int = 0
+    dead_letters: int = 0
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far a run came.
+
+    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of what
+    decides a verdict. ``finished`` says that the source was read to its end.
+    """
+
+    schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
+    source: str
+    head: Head = Head()
+    position: Position = Position()
+    began_ms: int
+    marks: Marks = Marks()
+    settings: str
+    finished: bool = False
+    counts: Counts = Counts()
+
+
+def checkpoint_path(sink: Path) -> Path:
+    """Where the checkpoint of the sink at this path is."""
+    return sink.with_name(sink.name + SUFFIX)
+
+
+def save(path: Path, checkpoint: Checkpoint, *, durable: bool) -> None:
+    """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``.
+
+    ``durable`` waits until it would survive a loss of power.
+    """
+    passing = path.with_name(path.name + ".tmp")
+    try:
+        with passing.open("wb") as file:
+            file.write(msgspec.json.encode(checkpoint) + b"\n")
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        passing.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise SinkError(f"the checkpoint {path} cannot be written: {error.strerror}") from error
+
+
+def load(path: Path) -> Checkpoint | None:
+    """The checkpoint, None where there is none. Raises ``ConfigError`` for anything else that may be there."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"the checkpoint {path} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(
+            f"{path} is damaged, or the checkpoint of another version ({error}); "
+            "remove it together with the sink's files to begin anew"
+        ) from error
+
+
+def head_of(source: Path, position: Position) -> Head:
+    """What the file is to be known by when it was read up to ``position``. Raises ``SourceError``.
+
+    Only bytes that were there when they were read count: a feed that grows stays the same feed.
+    """
+    size_bytes = min(HEAD_BYTES_MAX, position.offset)
+    data = _first_bytes(source, size_bytes)
+    return Head(len(data), hashlib.sha256(data).hexdigest())
+
+
+def check_source(checkpoint: Checkpoint, source: Path) -> None:
+    """Raise ``ConfigError`` unless the file begins with what the run has read. Its name may have changed."""
+    head = checkpoint.head
+    if hashlib.sha256(_first_bytes(source, head.size_bytes)).hexdigest() != head.sha256:
+        raise ConfigError(
+            f"{source} is not the file that this sink's checkpoint is about ({checkpoint.source}), or it was changed; "
+            "go on with the original, or name another sink for this one"
+        )
+
+
+def check_settings(checkpoint: Checkpoint, settings: str) -> None:
+    """Raise ``ConfigError`` unless the run was judged by these settings."""
+    if checkpoint.settings != settings:
+        raise ConfigError(
+            "the verdicts in this sink were judged by other settings; "
+            "go on with those, or name another sink and another store"
+        )
+
+
+def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
+    """The record time of the run that is about to begin.
+
+    A run that goes on keeps the time it had, so that every record keeps its arrival. New lines of a source that was
+    read to its end came later than those before them, also where the clock was set back meanwhile.
+    """
+    if checkpoint is None:
+        return now_ms
+    if checkpoint.finished:
+        return max(now_ms, checkpoint.began_ms + 1)
+    return checkpoint.began_ms
+
+
+def _first_bytes(source: Path, size_bytes: int) -> bytes:
+    try:
+        with source.open("rb") as file:
+            return file.read(size_bytes)
+    except OSError as error:
+        raise SourceError(f"{source} cannot be read: {error.strerror}") from error

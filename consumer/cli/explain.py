@@ -1,0 +1,132 @@
+"""``dupwatch explain``: why two articles are near each other, or are not."""
+
+import difflib
+import re
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from consumer.app import decoder, judge_settings, opened_store, stored_settings, version_builder
+from consumer.article import Article
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.comparison import compare
+from consumer.config import Config
+from consumer.errors import BadRecord, ConfigError, SourceError
+from consumer.events import shared_keywords
+from consumer.fingerprint import Fingerprinter, Lexicon, split_blocks
+from consumer.inspection import latest
+from consumer.lexicon import load_lexicon
+from consumer.settings import JudgeSettings
+from consumer.versions import Came
+from storage.interface import Store
+from storage.records import Record, Stored, id_hash
+
+DIFF_TOKENS_MAX = 4_000
+"""Each side of the difference is cut here: comparing grows with the square."""
+_TOKEN = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
+
+
+class _Side(NamedTuple):
+    stored: Stored
+    body: str | None
+
+
+def explain(
+    a: Annotated[str, typer.Argument(metavar="A", help="A file (an article as JSON, or plain text), or an id.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="As A.")],
+    store: StoreOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures."""
+    chosen = configured(config, settings, store__url=store)
+    lexicon = load_lexicon()
+    with ExitStack() as held:
+        opened = None
+        if chosen.store.url != "memory:":
+            opened = held.enter_context(opened_store(chosen, readonly=True))
+        judged_by = judge_settings(chosen, lexicon) if opened is None else stored_settings(opened, lexicon)
+        one = _side(a, chosen, opened, judged_by, lexicon)
+        other = _side(b, chosen, opened, judged_by, lexicon)
+    comparison = compare(one.stored, [other.stored], judged_by)[0]
+    shared = shared_keywords(one.stored.record, other.stored.record)
+    if json:
+        found = {"near": comparison.near, **msgspec.to_builtins(comparison), "shared_keywords": shared}
+        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        return
+    console = render.narrow(Console())
+    for name, side in (("A", one), ("B", other)):
+        console.print(_fingerprint_line(name, side.stored.record))
+    console.print(render.conditions(comparison, judged_by))
+    console.print(render.keywords_line(shared[:20]))
+    if one.body is None or other.body is None:
+        console.print("No difference to show: the store keeps no bodies.")
+    else:
+        console.print(difference(one.body, other.body))
+
+
+def _side(name: str, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon) -> _Side:
+    path = Path(name)
+    if path.is_file():
+        article = _article(path, config)
+        fingerprints = Fingerprinter(settings.scheme, lexicon).fingerprint([article.body or ""], [article.lang])
+        version = version_builder(settings).versions([article], [Came(0, 0)], fingerprints)[0]
+        return _Side(Stored(version.record, None, None), article.body)
+    if store is None:
+        raise ConfigError(
+            f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH"
+        )
+    stored = latest(store.history(id_hash(name)))
+    if stored is None:
+        raise ConfigError(f"{name!r} is neither a file nor an article in {config.store.url}")
+    return _Side(stored, store.bodies([stored.record.reference])[0])
+
+
+def _article(path: Path, config: Config) -> Article:
+    """An article as JSON, or else the whole file as its text."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return decoder(config)(data)
+    except BadRecord:
+        return Article(id=str(path), body=data.decode(errors="replace"))
+
+
+def _fingerprint_line(name: str, record: Record) -> Text:
+    blocks = split_blocks(int.from_bytes(record.fingerprint))
+    cut = " ".join(f"{block:04x}" for block in blocks)
+    return Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
+
+
+def difference(a: str, b: str) -> Text:
+    """Both texts in one: what only A has struck out in red, what only B has in green."""
+    left, right = (_TOKEN.findall(text)[:DIFF_TOKENS_MAX] for text in (a, b))
+    shown = Text()
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if kind == "equal":
+            shown.append(_abridged("".join(left[a0:a1])))
+        else:
+            shown.append(_marked("".join(left[a0:a1]), "[-", "-]"), "red strike")
+            shown.append(_marked("".join(right[b0:b1]), "{+", "+}"), "green")
+    return shown
+
+
+def _marked(text: str, before: str, after: str) -> str:
+    return f"{before}{render.plain(text)}{after}" if text else ""
+
+
+def _abridged(text: str, chars_max: int = 80) -> str:
+    """What is equal on both sides, without its middle where it is long."""
+    shown = render.plain(text.replace("\n", " "))
+    half = chars_max // 2
+    return shown if len(shown) <= chars_max else f"{shown[:half]} … {shown[-half:]}"

@@ -1,0 +1,57 @@
+"""Commands, and what becomes of errors."""
+
+import logging
+import sys
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from consumer import app as wiring
+from consumer.cli import config as config_commands
+from consumer.cli import explain, query, run, show
+from consumer.cli import store as store_commands
+from consumer.errors import DupwatchError, Fatal
+from storage.errors import StoreError
+
+app = typer.Typer(
+    name="dupwatch",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help=(
+        "Tells whether an article is nearly the same as one that came before.\n\n"
+        "Begin with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
+        "Exit codes: 0 all input was answered (dead letters included), 1 a defect, 2 a wrong option or configuration, "
+        "3 the input cannot be read, 4 the store was made with other settings or is none, 5 the store failed, "
+        "6 the output cannot be written, 130 or 143 stopped by a signal after finishing what was begun."
+    ),
+)
+app.command("run")(run.run)
+app.command("show")(show.show)
+app.command("explain")(explain.explain)
+app.command("query")(query.query)
+app.add_typer(store_commands.app, name="store")
+app.add_typer(config_commands.app, name="config")
+
+
+def main() -> None:
+    """Run a command; what is wrong is told in one sentence, a defect with its traceback."""
+    console = Console(stderr=True)
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=console, show_path=False, show_time=False)],
+    )
+    try:
+        app()
+    except StoreError as error:
+        _exit(wiring.fatal(error))
+    except DupwatchError as error:
+        _exit(error)
+
+
+def _exit(error: DupwatchError) -> None:
+    sys.stderr.write(f"dupwatch: {error}\n")
+    sys.exit(error.exit_code if isinstance(error, Fatal) else 1)

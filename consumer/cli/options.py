@@ -1,0 +1,69 @@
+"""Options that several commands have, and how they become a configuration."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from consumer.config import Config, load_config
+from consumer.errors import ConfigError
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="TOML file with settings; see: dupwatch config show.", metavar="FILE")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="One setting, above file and environment: judge.max_distance=2.", metavar="NAME=VALUE"),
+]
+StoreOption = Annotated[
+    str | None, typer.Option("--store", help="memory: or lmdb:PATH (a directory).", metavar="STORE")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+
+def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
+    """The configuration from file, environment, ``--set`` and flags, in rising order.
+
+    A flag's keyword is the setting's name with ``__`` for each dot; None where the flag was not given.
+    """
+    overrides: dict[str, Any] = {}
+    for setting in settings or ():
+        _merge(overrides, _parsed(setting))
+    for name, value in flags.items():
+        if value is not None:
+            _put(overrides, name.split("__"), value)
+    return load_config(config, overrides)
+
+
+def _parsed(setting: str) -> dict[str, Any]:
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {setting}: write it as NAME=VALUE, for example judge.max_distance=2")
+    for text in (f"{name} = {value}", f"{name} = {_quoted(value)}"):
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            continue
+    raise ConfigError(f"--set {setting}: {name!r} is no name of a setting")
+
+
+def _quoted(value: str) -> str:
+    """A bare word is a string: --set source.body_format=html."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def _put(into: dict[str, Any], path: Sequence[str], value: object) -> None:
+    for name in path[:-1]:
+        into = into.setdefault(name, {})
+    into[path[-1]] = value

@@ -1,0 +1,72 @@
+"""``dupwatch query``: what an article would repeat, without storing it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from consumer.app import STREAM, decoder, opened_store, stored_settings, version_builder
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.detector import Detector
+from consumer.errors import BadRecord
+from consumer.events import version_name
+from consumer.fingerprint import Fingerprinter
+from consumer.lexicon import load_lexicon
+from consumer.ports import Position
+from consumer.sources.file import FileSource, ReadLimits
+from consumer.versions import Came
+from storage.clock import now_ms
+
+
+def query(
+    source: Annotated[str, typer.Argument(metavar="FILE|-", help="Articles as JSON lines; - is standard input.")],
+    store: StoreOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Tell what each article would duplicate if it came now. Stores nothing; writes one line of JSON for each."""
+    chosen = configured(config, settings, store__url=store)
+    lexicon = load_lexicon()
+    path = None if source == STREAM else Path(source)
+    limits = ReadLimits(record_bytes_max=chosen.source.record_bytes_max)
+    decode = decoder(chosen)
+    with opened_store(chosen, readonly=True) as opened:
+        judged_by = stored_settings(opened, lexicon)
+        detector = Detector(opened, judged_by, now_ms)
+        fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+        builder = version_builder(judged_by)
+        for batch in FileSource(path, limits, Position()).batches():
+            for record in batch.records:
+                try:
+                    if record.fault is not None:
+                        raise record.fault
+                    article = decode(record.data)
+                except BadRecord as error:
+                    _write({"line": record.line, "error": error.reason, "detail": error.detail})
+                    continue
+                fingerprints = fingerprinter.fingerprint([article.body or ""], [article.lang])
+                version = builder.versions([article], [Came(now_ms(), record.line)], fingerprints)[0]
+                matches, truncated = detector.query(version)
+                _write(
+                    {
+                        "id": article.id,
+                        "matches": [
+                            {
+                                "id": match.record.id,
+                                "version": version_name(match.record.reference),
+                                "title": match.record.title,
+                                "distance": match.distance,
+                                "similarity": match.similarity,
+                            }
+                            for match in matches
+                        ],
+                        "truncated": truncated,
+                    }
+                )
+
+
+def _write(line: dict[str, object]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stdout.buffer.flush()

@@ -1,0 +1,152 @@
+"""What a person sees on a terminal. Nothing of an article is markup here, and none of its control characters pass."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from consumer.comparison import Comparison
+from consumer.detector import Tally
+from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.verdict import Verdict
+from storage.records import Record
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_TITLE_CHARS_MAX = 60
+
+
+def plain(text: str, chars_max: int | None = None) -> str:
+    """Text that cannot steer a terminal: control, format and unassigned characters become a replacement mark."""
+    shown = "".join("\ufffd" if unicodedata.category(char) in _HIDDEN else char for char in text)
+    if chars_max is not None and len(shown) > chars_max:
+        return shown[: chars_max - 1] + "…"
+    return shown
+
+
+def narrow(console: Console) -> Console:
+    """A console that does not break lines where nobody looks at them."""
+    if not console.is_terminal:
+        console.soft_wrap = True
+    return console
+
+
+def similarity_text(similarity: float | None) -> str:
+    """A similarity as people read it; nothing was estimated with plain SimHash."""
+    return "similarity –" if similarity is None else f"similarity {similarity:.2f}"
+
+
+def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
+    """One flag in three lines: who repeats whom, how alike they are, what they share."""
+    head = Text.assemble(
+        ("≈ ", "bold yellow"), (plain(verdict.id), "bold"), "  ", (plain(title, _TITLE_CHARS_MAX), "dim")
+    )
+    other = Text.assemble(
+        "  repeats ",
+        (plain(verdict.duplicate_of or ""), "bold cyan"),
+        "  ",
+        (plain(other_title, _TITLE_CHARS_MAX), "dim"),
+    )
+    measures = f"  distance {verdict.distance} bits, {similarity_text(verdict.similarity)}"
+    if verdict.truncated:
+        measures += ", search cut short by a limit"
+    shared = f"  both say: {'  '.join(plain(word) for word in verdict.shared_keywords)}"
+    return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
+
+
+def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
+    """What a run came to."""
+    table = pairs("Summary")
+    judged = max(tally.versions, 1)
+    table.add_row("articles", f"{tally.versions}")
+    table.add_row("  unique", f"{tally.kept}")
+    table.add_row("  duplicates", f"{tally.duplicates}")
+    table.add_row("retractions", f"{tally.retractions}")
+    table.add_row("dead letters", f"{dead_letters}")
+    if tally.replays:
+        table.add_row("judged before", f"{tally.replays}")
+    table.add_row("articles a second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
+    table.add_row("posting rows read an article", f"{tally.row_reads / judged:.1f}")
+    table.add_row("records read an article", f"{tally.record_reads / judged:.1f}")
+    if tally.truncated:
+        table.add_row("judged under a limit", f"{tally.truncated}")
+    if tally.lost_compare_and_sets:
+        table.add_row("lost compare-and-sets", f"{tally.lost_compare_and_sets}")
+    return table
+
+
+def pairs(title: str) -> Table:
+    """A table of names and values."""
+    table = Table(title=title, show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", overflow="fold")
+    return table
+
+
+def record_table(record: Record, verdict: Verdict | None, ends: str) -> Table:
+    """A stored version and what was said of it."""
+    table = Table(title=plain(record.id), show_header=False, box=None, title_justify="left", title_style="bold")
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    rows = {
+        "title": record.title,
+        "source": record.source,
+        "url": record.url,
+        "language": record.lang,
+        "version": record.reference[16:].hex(),
+        "fingerprint": record.fingerprint.hex(),
+        "in force": ends,
+        "keywords": "  ".join(word for word, _ in record.keywords[:10]),
+        "verdict": "pending" if verdict is None else verdict.outcome,
+    }
+    if verdict is not None:
+        rows["decided"] = verdict.decided_at
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, plain(value))
+    return table
+
+
+def conditions(comparison: Comparison, settings: JudgeSettings) -> Table:
+    """Every condition of being near, whether it holds, and the figures behind it."""
+    table = Table(box=None, title="near" if comparison.near else "not near", title_justify="left", title_style="bold")
+    table.add_column("")
+    table.add_column("condition")
+    table.add_column("what was found", overflow="fold")
+    similarity = "–" if comparison.similarity is None else f"{comparison.similarity:.3f}"
+    threshold = (
+        f"similarity {similarity}, at least {comparison.similarity_min:g} is asked for"
+        if settings.verify
+        else f"distance {comparison.distance}, at most {comparison.distance_max} is asked for"
+    )
+    band_distance = (
+        f"{comparison.shared_bands} shared, one-bit distance {comparison.one_bits_distance}, "
+        f"at most {ONE_BITS_DISTANCE_MAX}"
+    )
+    rows: Iterable[tuple[bool, str, str]] = (
+        (comparison.other_ids, "other ids", ""),
+        (comparison.same_scheme, "same scheme", ""),
+        (comparison.in_window, "within the window", f"{settings.window_ms // 1000} s"),
+        (comparison.in_force, "both in force", ""),
+        (comparison.allowed, "allowed by the rules of their sources", ""),
+        (
+            comparison.found_by_blocks,
+            "found by a block of the fingerprint",
+            f"distance {comparison.distance} bits, at most {settings.suspect_distance_max}, radius {settings.radius}",
+        ),
+        (
+            comparison.found_by_bands,
+            "or found by a band of the sketch",
+            band_distance,
+        ),
+        (comparison.verified, "similar enough", threshold),
+    )
+    for holds, name, found in rows:
+        table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, found)
+    return table
+
+
+def keywords_line(words: Sequence[str]) -> Text:
+    """Shared keywords, or that there are none."""
+    return Text.assemble(("both say: ", "bold"), plain("  ".join(words)) if words else "nothing they share by keyword")

@@ -1,0 +1,128 @@
+"""``dupwatch run``: judge a feed."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from consumer.app import STREAM, Run, Streams, prepared_run
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.config import Config
+from consumer.dead_letter import DeadLetter
+from consumer.inspection import reference_in
+from consumer.sinks.file import dead_letters_path
+from consumer.stopping import Stopping
+from consumer.verdict import Verdict
+from storage.interface import Store
+
+_SIGNALLED = 128
+
+
+class _Watcher:
+    """Shows flags as they come and how far the source was read; counts what the summary tells."""
+
+    def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
+        self._console = console
+        self._progress = progress
+        self._show = show
+        self._task: TaskID | None = None
+        self._run: Run | None = None
+        self.dead_letters = 0
+
+    def watch(self, run: Run) -> None:
+        """Follow this run from now on."""
+        self._run = run
+        done, total = run.source.progress()
+        self._task = self._progress.add_task("judging", total=total, completed=done)
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        self.dead_letters += len(letters)
+        if self._run is None or self._task is None:
+            return
+        done, total = self._run.source.progress()
+        self._progress.update(self._task, completed=done, total=total)
+        if self._show:
+            flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+            for verdict, (title, other_title) in zip(flags, _titles(self._run.store, flags), strict=True):
+                self._console.print(render.flag(verdict, title, other_title))
+
+
+def _titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
+    references = [reference_in(flag.id, flag.version) for flag in flags]
+    references += [reference_in(flag.duplicate_of or "", flag.duplicate_of_version) for flag in flags]
+    titles = ["" if one is None else one.record.title for one in store.read(references)]
+    return list(zip(titles[: len(flags)], titles[len(flags) :], strict=True))
+
+
+def run(
+    source: Annotated[
+        str | None, typer.Option(help="JSON lines, plain or gzip; - is standard input.", metavar="FILE|-")
+    ] = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(help="Where verdicts go; dead letters go beside it. - is standard output.", metavar="FILE|-"),
+    ] = None,
+    store: StoreOption = None,
+    emit: Annotated[str | None, typer.Option(help="duplicates (default) or all.", metavar="WHICH")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that make fingerprints; 0 (default): none beside this one.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show every flag, for people, on standard error.")] = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Judge a feed: one verdict for every article, one dead letter for everything that is none.
+
+    A run from a file into a file with an lmdb: store goes on where it was when it is started again.
+    """
+    chosen = configured(
+        config,
+        settings,
+        source__url=source,
+        sink__url=sink,
+        sink__emit=emit,
+        store__url=store,
+        workers=workers,
+    )
+    console = render.narrow(Console(stderr=True))
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    stopping = Stopping()
+    watcher = _Watcher(console, progress, show=show)
+    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    began_s = time.monotonic()
+    with stopping.listening(), prepared_run(chosen, streams, watcher, stopping) as ready:
+        if ready.resumed_at.line:
+            console.print(f"Going on behind line {ready.resumed_at.line} of {chosen.source.url}.")
+        with progress:
+            watcher.watch(ready)
+            ready.pipeline.run()
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+    _tell_where(console, chosen, watcher.dead_letters)
+    if stopping.asked_by is not None:
+        console.print("Stopped when asked; start it again to go on.")
+        raise typer.Exit(_SIGNALLED + stopping.asked_by)
+
+
+def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
+    if config.sink.url != STREAM:
+        path = Path(config.sink.url)
+        console.print(f"Verdicts ({config.sink.emit}): {path}")
+        if dead_letters:
+            console.print(f"Dead letters: {dead_letters_path(path)}")
+    if config.store.url.startswith("lmdb:"):
+        console.print(f"Look closer: dupwatch show ID --store {config.store.url}")

@@ -1,0 +1,81 @@
+"""``dupwatch store``: how much a store holds, and whether it holds together."""
+
+import sys
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from consumer.app import opened_store, stored_settings
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.inspection import Findings
+from consumer.inspection import verify as verify_store
+from consumer.lexicon import load_lexicon
+
+app = typer.Typer(no_args_is_help=True, help="Look into a store.")
+
+WRONG_SHOWN_MAX = 50
+_MIB = 1 << 20
+
+
+@app.command()
+def stats(
+    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """Count what a store holds."""
+    chosen = configured(config, settings, store__url=store)
+    with opened_store(chosen, readonly=True) as opened:
+        held = opened.stats()
+        bound = opened.settings()
+    if json:
+        found = held._asdict() | {"settings": None if bound is None else msgspec.json.decode(bound)}
+        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        return
+    table = render.pairs(chosen.store.url)
+    table.add_row("versions", f"{held.versions:,}")
+    table.add_row("pending", f"{held.versions - held.verdicts:,}")
+    table.add_row("tombstones", f"{held.tombstones:,}")
+    table.add_row("postings", f"{held.postings:,}")
+    table.add_row("posting rows", f"{held.rows:,}")
+    if held.size_bytes is not None:
+        table.add_row("size", f"{held.size_bytes / _MIB:,.1f} MiB")
+        table.add_row("bytes a version", f"{held.size_bytes / max(held.versions, 1):,.0f}")
+    render.narrow(Console()).print(table)
+
+
+@app.command()
+def verify(
+    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """Check what a store promises: kept versions are found and not near each other, duplicates lead to kept ones.
+
+    Ends with exit code 5 when something is wrong.
+    """
+    chosen = configured(config, settings, store__url=store)
+    findings = Findings()
+    errors = Console(stderr=True)
+    with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("checking", total=opened.stats().versions)
+        for findings in verify_store(opened, stored_settings(opened, load_lexicon())):
+            bar.update(task, completed=findings.versions)
+    if json:
+        sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
+    else:
+        _print_findings(findings)
+    if findings.wrong:
+        raise typer.Exit(5)
+
+
+def _print_findings(findings: Findings) -> None:
+    console = render.narrow(Console())
+    table = render.pairs("Checked")
+    for name in ("versions", "kept", "duplicates", "pending", "tombstones"):
+        table.add_row(name, f"{getattr(findings, name):,}")
+    table.add_row("wrong", f"{len(findings.wrong):,}")
+    console.print(table)
+    for sentence in findings.wrong[:WRONG_SHOWN_MAX]:
+        console.print(render.plain(sentence))
+    if len(findings.wrong) > WRONG_SHOWN_MAX:
+        console.print(f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; --json has them all")

@@ -1,0 +1,127 @@
+"""Whether two stored versions are near each other, and why.
+
+*Near* is one symmetric function of two stored records and the settings. If only one of two articles could see the
+other, both would be kept; so nothing here may depend on which of the two is asked first, or on what a look-up
+happened to return.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from consumer.fingerprint import LANE_MINHASH, TextKind, hamming_distance, sketch_similarity
+from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from storage.postings import lane_of
+from storage.records import Record, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every condition of *near* for one pair, each with what it was decided from.
+
+    ``distance`` is in bits of the fingerprint; ``similarity`` the sketch's estimate of the Jaccard similarity, 1.0 for
+    equal short texts, None where a text has no keywords.
+    """
+
+    other_ids: bool
+    same_scheme: bool
+    in_window: bool
+    in_force: bool
+    allowed: bool
+    found_by_blocks: bool
+    found_by_bands: bool
+    verified: bool
+    distance: int
+    one_bits_distance: int
+    shared_bands: int
+    similarity: float | None
+    similarity_min: float
+    distance_max: int
+
+    @property
+    def found(self) -> bool:
+        """Whether a look-up for the one finds the other."""
+        return self.found_by_blocks or self.found_by_bands
+
+    @property
+    def near(self) -> bool:
+        """All conditions at once."""
+        return (
+            self.other_ids
+            and self.same_scheme
+            and self.in_window
+            and self.in_force
+            and self.allowed
+            and self.found
+            and self.verified
+        )
+
+
+def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> list[Comparison]:
+    """Compare one version with several; the similarities of all are estimated at once."""
+    if not others:
+        return []
+    similarities = _similarities(one.record, [other.record for other in others])
+    return [_compare(one, other, similarity, settings) for other, similarity in zip(others, similarities, strict=True)]
+
+
+def _similarities(one: Record, others: Sequence[Record]) -> list[float]:
+    width = len(one.sketch)
+    sketches = np.frombuffer(b"".join(other.sketch for other in others), np.uint8).reshape(-1, width)
+    estimates: list[float] = sketch_similarity(np.frombuffer(one.sketch, np.uint8), sketches).tolist()
+    return estimates
+
+
+def _compare(a: Stored, b: Stored, estimate: float, settings: JudgeSettings) -> Comparison:
+    x, y = a.record, b.record
+    distance = hamming_distance(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint))
+    one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
+    shared_bands = len(_bands(x) & _bands(y))
+    similarity = _similarity(x, y, estimate)
+    return Comparison(
+        other_ids=x.id_hash != y.id_hash,
+        same_scheme=x.scheme == y.scheme,
+        in_window=abs(x.time_ms - y.time_ms) <= settings.window_ms,
+        in_force=_in_force_together(a, b),
+        allowed=x.source != y.source or settings.rule(x.source).within_source,
+        found_by_blocks=bool(x.keys and y.keys)
+        and distance <= settings.suspect_distance_max
+        and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
+        found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
+        verified=_verified(x, y, similarity, settings, distance),
+        distance=distance,
+        one_bits_distance=one_bits_distance,
+        shared_bands=shared_bands,
+        similarity=similarity,
+        similarity_min=settings.similarity_min_for(x.source, y.source),
+        distance_max=settings.max_distance_for(x.source, y.source),
+    )
+
+
+def _bands(record: Record) -> set[bytes]:
+    return {key for key in record.keys if lane_of(key) == LANE_MINHASH}
+
+
+def _similarity(x: Record, y: Record, estimate: float) -> float | None:
+    if TextKind.EMPTY in (x.kind, y.kind):
+        return None
+    if TextKind.SHORT in (x.kind, y.kind):
+        return 1.0 if x.text_digest == y.text_digest else estimate
+    return estimate
+
+
+def _verified(x: Record, y: Record, similarity: float | None, settings: JudgeSettings, distance: int) -> bool:
+    if similarity is None:
+        return False
+    if TextKind.SHORT in (x.kind, y.kind):
+        return x.kind == y.kind and x.text_digest == y.text_digest
+    if settings.verify:
+        return similarity >= settings.similarity_min_for(x.source, y.source)
+    return distance <= settings.max_distance_for(x.source, y.source)
+
+
+def _in_force_together(a: Stored, b: Stored) -> bool:
+    """The later one arrived while the earlier one was in force."""
+    earlier, later = sorted((a, b), key=lambda stored: stored.record.arrival)
+    return earlier.ends_at is None or earlier.ends_at > later.record.arrival

@@ -1,0 +1,240 @@
+"""The configuration: TOML file, environment, command line, in rising order. Unknown names are errors.
+
+``DUPWATCH_JUDGE__MAX_DISTANCE=2`` in the environment is ``max_distance = 2`` under ``[judge]`` in the file.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from consumer.errors import ConfigError
+from consumer.fingerprint import BlockPlan, Scheme
+from consumer.settings import JudgeSettings
+
+ENV_PREFIX = "DUPWATCH_"
+_ENV_NESTING = "__"
+_MIB = 1 << 20
+_SCHEME = Scheme()
+_JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Path_ = Annotated[str, Field(min_length=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+
+class FieldsSection(_Section):
+    """Where in a record each field of an article stands: dotted paths."""
+
+    id: Path_ = "id"
+    body: Path_ = "body"
+    title: Path_ = "title"
+    source: Path_ = "source"
+    url: Path_ = "url"
+    lang: Path_ = "lang"
+    published_at: Path_ = "published_at"
+
+
+class SourceSection(_Section):
+    """Where articles come from and how they are read."""
+
+    url: Path_ = "-"
+    """A file of JSON lines, plain or gzip, or - for standard input."""
+    fields: FieldsSection = FieldsSection()
+    body_format: Literal["text", "html"] = "text"
+    record_bytes_max: Count = 8 * _MIB
+    body_chars_max: Count = 1_000_000
+    depth_max: Annotated[int, Field(ge=1, le=500)] = 32
+    batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = 256
+    batch_bytes_max: Count = 8 * _MIB
+
+
+class SinkSection(_Section):
+    """Where verdicts go."""
+
+    url: Path_ = "-"
+    """A file of JSON lines, or - for standard output."""
+    emit: Literal["duplicates", "all"] = "duplicates"
+
+
+class StoreSection(_Section):
+    """Where versions, postings and verdicts are kept."""
+
+    url: Annotated[str, Field(pattern=r"^(memory:|lmdb:.+)$")] = "memory:"
+    """memory: or lmdb:PATH."""
+    durability: Literal["power", "process"] = "power"
+    """What an acknowledged write survives: a power loss, or only the end of the process."""
+    keep_bodies: bool = True
+    """Keep the texts, for show and explain."""
+    slack_s: Annotated[int, Field(ge=0)] = 86_400
+    """How long past the window a version is kept."""
+    row_postings_max: Count = 100_000
+    map_bytes_max: Count = 1 << 40
+
+
+class FingerprintSection(_Section):
+    """The scheme."""
+
+    scheme: Path_ = _SCHEME.name
+    keywords_max: Count | None = None
+    """How many of the weightiest keywords count; all when left out."""
+    short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
+    bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
+    band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
+
+
+class JudgeSection(_Section):
+    """What is near. Everything here changes verdicts, and a store is bound to it."""
+
+    plan: Path_ = _JUDGE.plan.name
+    max_distance: Annotated[int, Field(ge=0, le=64)] = _JUDGE.max_distance
+    reach: Annotated[int, Field(ge=0, le=64)] = _JUDGE.reach
+    verify: bool = _JUDGE.verify
+    similarity_min: Share = _JUDGE.similarity_min
+    lane1: bool = _JUDGE.lane1
+    window_s: Count = _JUDGE.window_ms // 1000
+    verifications_max: Count = _JUDGE.verifications_max
+    postings_watch: Count = 20_000
+    """Warn when an article reads more postings than this on average; changes no verdict."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "JudgeSection":
+        if self.verify and self.reach < self.max_distance:
+            raise ValueError(
+                f"reach {self.reach} is less than max_distance {self.max_distance}; raise it to that at least"
+            )
+        if not self.verify and self.lane1:
+            raise ValueError(
+                "lane1 finds by the sketch, so it needs verify = true; set lane1 = false for plain SimHash"
+            )
+        return self
+
+
+class RuleSection(_Section):
+    """What is different for the articles of one source."""
+
+    similarity_min: Share | None = None
+    max_distance: Annotated[int, Field(ge=0, le=64)] | None = None
+    flag: Literal["duplicates", "never"] = "duplicates"
+    within_source: bool = True
+
+
+class Config(BaseSettings):
+    """All of it. Frozen; the only thing that the parts of a run are built from."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter=_ENV_NESTING,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )
+
+    source: SourceSection = SourceSection()
+    sink: SinkSection = SinkSection()
+    store: StoreSection = StoreSection()
+    fingerprint: FingerprintSection = FingerprintSection()
+    judge: JudgeSection = JudgeSection()
+    rules: dict[str, RuleSection] = {}
+    workers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
+
+    @model_validator(mode="after")
+    def _rules_have_effect(self) -> "Config":
+        for name, rule in self.rules.items():
+            if rule.max_distance is not None and self.judge.verify:
+                raise ValueError(
+                    f"rules.{name}.max_distance has no effect with verify = true; set similarity_min instead"
+                )
+            if rule.similarity_min is not None and not self.judge.verify:
+                raise ValueError(
+                    f"rules.{name}.similarity_min has no effect with verify = false; set max_distance instead"
+                )
+            if rule.similarity_min is not None and rule.similarity_min < self.judge.similarity_min:
+                raise ValueError(f"rules.{name}.similarity_min can only be stricter than {self.judge.similarity_min}")
+            if rule.max_distance is not None and rule.max_distance > self.judge.max_distance:
+                raise ValueError(f"rules.{name}.max_distance can only be stricter than {self.judge.max_distance}")
+        return self
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
+    """Read the file (None: no file), the environment and the overrides; ConfigError says all that is wrong."""
+    if path is not None:
+        _check_toml(path)
+    _check_environment()
+
+    class Layered(Config):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+
+    try:
+        return Layered(**overrides)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_sentences(error))) from error
+
+
+def flatten(config: Config) -> Iterator[tuple[str, str]]:
+    """Every setting as (dotted name, TOML value), in the order of the sections; what is not set is left out."""
+
+    def walk(prefix: str, value: object) -> Iterator[tuple[str, str]]:
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                key = (
+                    name if name.replace("_", "").isalnum() and name.isascii() else json.dumps(name, ensure_ascii=False)
+                )
+                yield from walk(f"{prefix}.{key}" if prefix else key, inner)
+        elif value is not None:
+            yield prefix, json.dumps(value, ensure_ascii=False)
+
+    yield from walk("", config.model_dump())
+
+
+def _check_toml(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration {path} is not TOML: {error}") from error
+
+
+def _check_environment() -> None:
+    """The settings library passes over variables that name no field; here they are errors like any other."""
+    for name in os.environ:
+        if name.upper().startswith(ENV_PREFIX):
+            section = name[len(ENV_PREFIX) :].lower().split(_ENV_NESTING)[0]
+            if section not in Config.model_fields:
+                known = ", ".join(sorted(Config.model_fields))
+                raise ConfigError(f"the environment variable {name} names no section of the configuration ({known})")
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    for one in error.errors(include_url=False):
+        name = ".".join(str(part) for part in one["loc"])
+        if one["type"] == "extra_forbidden":
+            yield f"there is no setting {name}"
+        elif name:
+            given = "" if isinstance(one["input"], Mapping) else f" (it is {one['input']!r})"
+            yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
+        else:
+            yield one["msg"].removeprefix("Value error, ")

@@ -1,0 +1,272 @@
+"""``judge()`` tells whether something nearly the same has come before.
+
+The order of the steps is what makes it safe among any number of processes, crashes and replays:
+
+    records        what came, and when, written once
+    known copies   copies of an original that this process knows are settled without postings
+    postings       written before anything is looked up, so that of two near versions one sees the other
+    look up, read  who is near, and what has been decided about them
+    decide         in memory, in order of arrival
+    settle         by compare-and-set: duplicates, then claims, the kept ones last; where one fails, what
+                   is written there is the truth, and the rest is decided anew
+    remove         postings of what became a duplicate: only kept versions are matched against
+
+``docs/protocol.md`` says why each step stands where it does; the protocol tests run this code through every
+interleaving of small cases.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from consumer import events
+from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
+from consumer.comparison import Comparison, compare
+from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
+from consumer.known_originals import KnownOriginals
+from consumer.settings import JudgeSettings
+from consumer.verdict import decode_verdict
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Record, Stored, Tombstone, Version
+
+KNOWN_ORIGINALS_MAX = 10_000
+SETTLE_ROUNDS_MAX = 1_000
+
+
+@dataclass(slots=True)
+class Tally:
+    """What judging has cost and met so far, in counts since the detector was made."""
+
+    versions: int = 0
+    kept: int = 0
+    duplicates: int = 0
+    retractions: int = 0
+    replays: int = 0
+    known_copies: int = 0
+    row_reads: int = 0
+    postings_read: int = 0
+    candidates: int = 0
+    record_reads: int = 0
+    verifications: int = 0
+    lost_compare_and_sets: int = 0
+    truncated: int = 0
+
+
+class _Sight(NamedTuple):
+    """What a look-up showed for a batch: what was read, who is near each version, and for whom it was cut short."""
+
+    stored: Mapping[bytes, Stored]
+    neighbours: Mapping[bytes, list[Neighbour]]
+    truncated: frozenset[bytes]
+
+
+@dataclass(slots=True)
+class Detector:
+    """Judges batches of versions and tombstones against a store. One per process; not for several threads.
+
+    ``clock`` gives the time of decision in milliseconds.
+    """
+
+    store: Store
+    settings: JudgeSettings
+    clock: Callable[[], int]
+    known: KnownOriginals = field(default_factory=lambda: KnownOriginals(KNOWN_ORIGINALS_MAX))
+    tally: Tally = field(default_factory=Tally)
+
+    def judge(self, batch: Sequence[Version | Tombstone]) -> list[bytes]:
+        """Answer each of the batch with its verdict event, as it is stored; the ids of a batch differ.
+
+        Errors are the store's; after one, or after a crash anywhere, the same batch may be judged again.
+        """
+        tombstones = self.store.retract([one for one in batch if isinstance(one, Tombstone)])
+        stored = self.store.create([one for one in batch if isinstance(one, Version)])
+        events_by_reference = {one.reference: one.event for one in tombstones}
+        events_by_reference |= self._judge_versions(stored)
+        self.tally.retractions += len(tombstones)
+        return [events_by_reference[_reference(one)] for one in batch]
+
+    def query(self, version: Version) -> tuple[list[Neighbour], bool]:
+        """The kept versions that this one would repeat, best first, and whether the search was cut; stores nothing."""
+        reference = version.record.reference
+        sight = self._look_up([version.record], {reference: Stored(version.record, None, None)})
+        states = {other: _state(one) for other, one in sight.stored.items()}
+        near = [other for other in sight.neighbours[reference] if states[other.record.reference] is State.KEPT]
+        decisions = decide([version.record], {reference: near}, states)
+        return [match for one in decisions.duplicates for match in one.matches], bool(sight.truncated)
+
+    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, bytes]:
+        settled = {one.record.reference: one.verdict for one in stored if one.verdict is not None}
+        pending = [one for one in stored if one.verdict is None]
+        self.tally.versions += len(stored)
+        self.tally.replays += len(settled)
+        copies = self._settle_known_copies(pending)
+        rest = [one.record for one in pending if one.record.reference not in copies]
+        decided = self._judge_rest(rest)
+        verdicts = settled | copies | decided
+        duplicates = [one.record for one in stored if not _is_kept(verdicts[one.record.reference])]
+        self.tally.duplicates += len(duplicates)
+        self.tally.kept += len(stored) - len(duplicates)
+        # A known copy got no postings, and deleting what is not there is not free in every store.
+        self.store.remove([record for record in duplicates if record.reference not in copies])
+        return verdicts
+
+    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, bytes]:
+        """Settle what repeats an original that this process knows; return the verdicts as stored."""
+        hints = {
+            one.record.reference: self.known.recall(one.record, self.settings.verifications_max)
+            for one in pending
+            if not self._never_flagged(one.record)
+        }
+        asked = {reference for found in hints.values() for reference in found}
+        asked |= {reference for reference, found in hints.items() if found}
+        if not asked:
+            return {}
+        fresh = self._read(sorted(asked))
+        kept = {reference for reference, one in fresh.items() if one.verdict and _is_kept(one.verdict)}
+        for reference in {reference for found in hints.values() for reference in found} - kept:
+            self.known.forget(reference)
+        plan: list[Duplicate] = []
+        for reference, found in hints.items():
+            one = fresh.get(reference)
+            if one is None or one.verdict is not None:
+                continue
+            near = self._compare(one, [fresh[other] for other in found if other in kept])
+            decisions = decide(
+                [one.record], {reference: near}, dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
+            )
+            plan.extend(decisions.duplicates)
+        return self._settle_copies(plan)
+
+    def _settle_copies(self, plan: Sequence[Duplicate]) -> dict[bytes, bytes]:
+        written = self._write([(one.record, self._duplicate_event(one, frozenset())) for one in plan])
+        for one in plan:
+            self.known.remember(one.of.record)
+        lost = [one.record.reference for one in plan if one.record.reference not in written]
+        self.tally.known_copies += len(written)
+        return written | {reference: _verdict(one) for reference, one in self._read(lost).items()}
+
+    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, bytes]:
+        if not records:
+            return {}
+        self.store.add(records)
+        return self._settle(records, self._look_up(records, {}))
+
+    def _look_up(self, records: Sequence[Record], given: Mapping[bytes, Stored]) -> _Sight:
+        """Find who is near each record. All are read afresh, to see what has ended them by now, but those ``given``."""
+        probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
+        keys = sorted({key for probe in probes for key in probe.keys})
+        rows = dict(zip(keys, self.store.look_up(keys), strict=True))
+        found = find_candidates(probes, rows, self.settings)
+        self.tally.row_reads += sum(len(probe.keys) for probe in probes)
+        self.tally.postings_read += sum(len(rows[key].postings) for probe in probes for key in probe.keys)
+        self.tally.candidates += sum(one.found for one in found)
+        wanted = {reference for one in found for reference in one.references}
+        wanted |= {record.reference for record in records} - given.keys()
+        stored = self._read(sorted(wanted)) | dict(given)
+        return self._sight(records, found, stored)
+
+    def _sight(self, records: Sequence[Record], found: Sequence[Candidates], stored: Mapping[bytes, Stored]) -> _Sight:
+        neighbours: dict[bytes, list[Neighbour]] = {}
+        for record, candidates in zip(records, found, strict=True):
+            if record.reference not in stored:
+                raise StoreError(
+                    f"{record.id!r} was swept away while it was judged: the window is shorter than the lag"
+                )
+            others = [stored[reference] for reference in candidates.references if reference in stored]
+            matchable = [other for other in others if _state(other) is not State.DUPLICATE]
+            neighbours[record.reference] = self._compare(stored[record.reference], matchable)
+        truncated = frozenset(record.reference for record, one in zip(records, found, strict=True) if one.truncated)
+        self.tally.truncated += len(truncated)
+        return _Sight(stored, neighbours, truncated)
+
+    def _compare(self, one: Stored, others: Sequence[Stored]) -> list[Neighbour]:
+        comparisons = compare(one, others, self.settings)
+        self.tally.verifications += len(others)
+        return [
+            Neighbour(other.record, comparison.distance, self._similarity(comparison))
+            for other, comparison in zip(others, comparisons, strict=True)
+            if comparison.near
+        ]
+
+    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:
+        """Decide and write until nothing fails; return the verdicts of the records as stored."""
+        near = {other.record.reference for others in sight.neighbours.values() for other in others}
+        stored = {reference: sight.stored[reference] for reference in near | sight.neighbours.keys()}
+        never = frozenset(reference for reference, one in stored.items() if self._never_flagged(one.record))
+        for _ in range(SETTLE_ROUNDS_MAX):
+            states = {reference: _state(one) for reference, one in stored.items()}
+            decisions = decide(records, sight.neighbours, states, never)
+            written = self._write_in_order(decisions, sight.truncated)
+            if written is not None:
+                for one in decisions.duplicates:
+                    self.known.remember(one.of.record)
+                verdicts = {reference: one.verdict for reference, one in stored.items() if one.verdict is not None}
+                return {record.reference: (verdicts | written)[record.reference] for record in records}
+            stored |= self._read(sorted(stored))
+        raise StoreError(f"a batch of {len(records)} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
+
+    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, bytes] | None:
+        """Write the decisions stage by stage; None as soon as somebody else was first anywhere."""
+        written: dict[bytes, bytes] = {}
+        now = self.clock()
+        kept = [
+            (record, events.kept_event(record, truncated=record.reference in truncated, decided_ms=now))
+            for record in decisions.kept
+        ]
+        stages = (
+            [(one.record, self._duplicate_event(one, truncated)) for one in decisions.duplicates],
+            [(one.record, self._duplicate_event(one, truncated)) for one in decisions.claims],
+            kept,
+        )
+        for stage in stages:
+            done = self._write(stage)
+            if len(done) < len(stage):
+                return None
+            written |= done
+        return written
+
+    def _write(self, verdicts: Sequence[tuple[Record, bytes]]) -> dict[bytes, bytes]:
+        """Settle these; return those that are stored now as asked."""
+        if not verdicts:
+            return {}
+        outcome = self.store.settle([(record.reference, event) for record, event in verdicts])
+        self.tally.lost_compare_and_sets += outcome.count(False)
+        return {record.reference: event for (record, event), done in zip(verdicts, outcome, strict=True) if done}
+
+    def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+        """What is stored under these references; those that are not there are left out."""
+        if not references:
+            return {}
+        self.tally.record_reads += len(references)
+        return {one.record.reference: one for one in self.store.read(references) if one is not None}
+
+    def _duplicate_event(self, duplicate: Duplicate, truncated: frozenset[bytes]) -> bytes:
+        cut = duplicate.record.reference in truncated
+        return events.duplicate_event(duplicate, truncated=cut, decided_ms=self.clock())
+
+    def _never_flagged(self, record: Record) -> bool:
+        return self.settings.rule(record.source).flag == "never"
+
+    def _similarity(self, comparison: Comparison) -> float | None:
+        return comparison.similarity if self.settings.verify else None
+
+
+def _reference(one: Version | Tombstone) -> bytes:
+    return one.reference if isinstance(one, Tombstone) else one.record.reference
+
+
+def _verdict(one: Stored) -> bytes:
+    if one.verdict is None:
+        raise StoreError(f"the verdict of {one.record.id!r} was lost to another, and now there is none")
+    return one.verdict
+
+
+def _state(one: Stored) -> State:
+    if one.verdict is None:
+        return State.PENDING
+    return State.KEPT if _is_kept(one.verdict) else State.DUPLICATE
+
+
+def _is_kept(event: bytes) -> bool:
+    return decode_verdict(event).outcome == "unique"

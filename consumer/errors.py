@@ -1,0 +1,67 @@
+"""Everything that can go wrong, and what follows from it.
+
+::
+
+    DupwatchError
+    ├── BadRecord            this record only: it becomes a dead letter, its neighbours go on
+    └── Fatal                this run: say why in one sentence, exit with the error's code, commit nothing
+        ├── ConfigError      2  a wrong option or configuration
+        ├── SourceError      3  the input cannot be read
+        ├── StoreMismatch    4  the store was made with other settings, or is no store
+        ├── StoreBroken      5  the store failed: disk full, out of reach
+        └── SinkError        6  verdicts or dead letters cannot be written
+
+What a store raises (``storage.errors``) is turned into one of these in ``app``. Every other exception is a defect: exit
+code 1, with its traceback.
+"""
+
+from typing import ClassVar
+
+
+class DupwatchError(Exception):
+    """The root; its message is a sentence for a person that says what to do."""
+
+
+class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is at fault
+    """A record that cannot be judged. ``reason`` is one of a fixed list, ``detail`` a sentence."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class Fatal(DupwatchError):  # noqa: N818  # a kind of error, as its subclasses say
+    """The run cannot go on."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigError(Fatal):
+    """An option or a setting is wrong."""
+
+    exit_code = 2
+
+
+class SourceError(Fatal):
+    """The input cannot be read."""
+
+    exit_code = 3
+
+
+class StoreMismatch(Fatal):
+    """The store was made with other settings or another layout, or is no store."""
+
+    exit_code = 4
+
+
+class StoreBroken(Fatal):
+    """The store failed, or is out of reach."""
+
+    exit_code = 5
+
+
+class SinkError(Fatal):
+    """Verdicts or dead letters cannot be written."""
+
+    exit_code = 6

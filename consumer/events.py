@@ -1,0 +1,93 @@
+"""The words of a verdict: from a decision to the event that is stored and sent."""
+
+from datetime import UTC, datetime
+
+from consumer.decision import Duplicate, Neighbour
+from consumer.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Verdict, encode
+from storage.records import ID_HASH_BYTES, Record
+
+_SIMILARITY_DIGITS = 4
+
+
+def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> bytes:
+    """A version that repeats nothing."""
+    return encode(
+        Verdict(
+            id=record.id,
+            version=version_name(record.reference),
+            outcome="unique",
+            cluster=record.id,
+            fingerprint=record.fingerprint.hex(),
+            scheme=record.scheme,
+            truncated=truncated,
+            arrived_at=rfc3339(record.time_ms),
+            decided_at=rfc3339(decided_ms),
+        )
+    )
+
+
+def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -> bytes:
+    """A version that repeats another, which one, how far apart they are, and what they share."""
+    record, of = duplicate.record, duplicate.of
+    return encode(
+        Verdict(
+            id=record.id,
+            version=version_name(record.reference),
+            outcome="duplicate",
+            duplicate_of=of.record.id,
+            duplicate_of_version=version_name(of.record.reference),
+            distance=of.distance,
+            similarity=_rounded(of),
+            cluster=of.record.id,
+            matches=tuple(_match(other) for other in duplicate.matches[:MATCHES_MAX]),
+            shared_keywords=shared_keywords(record, of.record)[:SHARED_KEYWORDS_MAX],
+            fingerprint=record.fingerprint.hex(),
+            scheme=record.scheme,
+            truncated=truncated,
+            arrived_at=rfc3339(record.time_ms),
+            decided_at=rfc3339(decided_ms),
+        )
+    )
+
+
+def retracted_event(article_id: str, *, time_ms: int, decided_ms: int) -> bytes:
+    """A retraction."""
+    return encode(
+        Verdict(
+            id=article_id,
+            outcome="retracted",
+            arrived_at=rfc3339(time_ms),
+            decided_at=rfc3339(decided_ms),
+        )
+    )
+
+
+def shared_keywords(a: Record, b: Record) -> tuple[str, ...]:
+    """The keywords that both records have, the weightiest in both first."""
+    weights = dict(a.keywords)
+    shared = [(min(weight, weights[word]), word) for word, weight in b.keywords if word in weights]
+    return tuple(word for _, word in sorted(shared, key=lambda pair: (-pair[0], pair[1])))
+
+
+def version_name(reference: bytes) -> str:
+    """A version as events name it: the content digest in hex."""
+    return reference[ID_HASH_BYTES:].hex()
+
+
+def rfc3339(time_ms: int) -> str:
+    """A time in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _match(neighbour: Neighbour) -> Match:
+    return Match(
+        id=neighbour.record.id,
+        version=version_name(neighbour.record.reference),
+        distance=neighbour.distance,
+        similarity=_rounded(neighbour),
+    )
+
+
+def _rounded(neighbour: Neighbour) -> float | None:
+    return None if neighbour.similarity is None else round(neighbour.similarity, _SIMILARITY_DIGITS)

@@ -1,0 +1,139 @@
+"""Looking into a store: where a verdict comes from, and whether everything in it holds together. Reads only."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from consumer.candidates import Probe, find_candidates, probe_keys
+from consumer.comparison import compare
+from consumer.settings import JudgeSettings
+from consumer.verdict import Verdict, decode_verdict
+from storage.interface import Store
+from storage.postings import postings_of
+from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
+
+CHAIN_MAX = 1_000
+"""More links than any burst makes; a longer chain is a circle."""
+_VERIFY_BATCH = 256
+
+
+class Link(NamedTuple):
+    """One version on the way from a duplicate to the kept one it goes back to."""
+
+    stored: Stored
+    verdict: Verdict | None
+
+
+def reference_in(article_id: str, version: str | None) -> bytes:
+    """The reference that an event names by id and version; ValueError where the version is no digest."""
+    digest = bytes.fromhex(version or "")
+    if len(digest) != DIGEST_BYTES:
+        raise ValueError(f"{version!r} is no version: it has {DIGEST_BYTES} bytes in hex")
+    return id_hash(article_id) + digest
+
+
+def chain(store: Store, start: Stored) -> list[Link]:
+    """The version and what it goes back to by ``duplicate_of``, step by step; ends at the first that names none."""
+    links: list[Link] = []
+    here: Stored | None = start
+    while here is not None and len(links) < CHAIN_MAX:
+        verdict = None if here.verdict is None else decode_verdict(here.verdict)
+        links.append(Link(here, verdict))
+        if verdict is None or verdict.duplicate_of is None:
+            break
+        here = store.read([reference_in(verdict.duplicate_of, verdict.duplicate_of_version)])[0]
+    return links
+
+
+@dataclass(slots=True)
+class Findings:
+    """What ``verify`` found: counts of what is there, and one sentence for each thing that is wrong."""
+
+    versions: int = 0
+    kept: int = 0
+    duplicates: int = 0
+    pending: int = 0
+    tombstones: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
+    """Check every version, batch by batch; yields the findings so far after each.
+
+    A kept version has all its postings, and no near one is kept beside it (unless a source that is never flagged is
+    one of the two, or the search was cut); a duplicate leads to a kept one. A pending version is not wrong: its batch
+    may be under way, or its message never came again.
+    """
+    findings = Findings()
+    everything = store.scan()
+    while batch := list(islice(everything, _VERIFY_BATCH)):
+        versions = [one for one in batch if isinstance(one, Stored)]
+        findings.tombstones += len(batch) - len(versions)
+        findings.versions += len(versions)
+        kept: list[Stored] = []
+        for one in versions:
+            verdict = None if one.verdict is None else decode_verdict(one.verdict)
+            if verdict is None:
+                findings.pending += 1
+            elif verdict.outcome == "unique":
+                findings.kept += 1
+                kept.append(one)
+            else:
+                findings.duplicates += 1
+                findings.wrong.extend(_broken_chain(store, one))
+        findings.wrong.extend(_wrong_with_kept(store, kept, settings))
+        yield findings
+
+
+def _broken_chain(store: Store, start: Stored) -> Iterator[str]:
+    last = chain(store, start)[-1]
+    name = start.record.id
+    if last.verdict is None:
+        yield f"{name!r} goes back to {last.stored.record.id!r}, which is pending"
+    elif last.verdict.outcome != "unique":
+        gone = last.verdict.duplicate_of
+        window_is_over = store.read([reference_in(gone or "", last.verdict.duplicate_of_version)])[0] is None
+        if not window_is_over:
+            yield f"{name!r} goes round in a circle"
+
+
+def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettings) -> Iterator[str]:
+    probes = [Probe(one.record, probe_keys(one.record, settings)) for one in kept]
+    keys = sorted({key for probe in probes for key in probe.keys})
+    rows = dict(zip(keys, store.look_up(keys), strict=True))
+    for one in kept:
+        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].postings.tobytes(), posting)]
+        if missing and not any(rows[key].truncated for key in missing):
+            yield f"{one.record.id!r} is kept and lacks {len(missing)} of its {len(one.record.keys)} postings"
+    found = find_candidates(probes, rows, settings)
+    references = sorted({reference for one in found for reference in one.references})
+    stored: Mapping[bytes, Stored] = {
+        one.record.reference: one for one in store.read(references) if one is not None and _kept(one)
+    }
+    for one, candidates in zip(kept, found, strict=True):
+        others = [stored[reference] for reference in candidates.references if reference in stored]
+        for other, comparison in zip(others, compare(one, others, settings), strict=True):
+            if comparison.near and one.record.arrival < other.record.arrival and not _exempt(one, other, settings):
+                yield f"{one.record.id!r} and {other.record.id!r} are near each other and both kept"
+
+
+def _holds(row: bytes, posting: bytes) -> bool:
+    width = len(posting)
+    return any(row[at : at + width] == posting for at in range(0, len(row), width))
+
+
+def _kept(one: Stored) -> bool:
+    return one.verdict is not None and decode_verdict(one.verdict).outcome == "unique"
+
+
+def _exempt(one: Stored, other: Stored, settings: JudgeSettings) -> bool:
+    """Sources that are never flagged, and verdicts reached under a limit, are exempt from the promise."""
+    never = any(settings.rule(each.record.source).flag == "never" for each in (one, other))
+    return never or any(each.verdict is not None and decode_verdict(each.verdict).truncated for each in (one, other))
+
+
+def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
+    """The version of an id that came last."""
+    versions = [one for one in history if isinstance(one, Stored)]
+    return versions[-1] if versions else None

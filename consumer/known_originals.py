@@ -1,0 +1,46 @@
+"""Kept versions that this process has seen repeated: what a flood of copies is recognised by before it costs a write.
+
+Copies of a known original never get postings at all: deleted postings would cost every later reader of their rows.
+Whatever is recalled here is only a hint, read again from the store before it is acted upon.
+"""
+
+from collections import OrderedDict, defaultdict
+
+from storage.records import Record
+
+
+class KnownOriginals:
+    """References of kept versions by posting key, the least recently repeated one forgotten first."""
+
+    def __init__(self, originals_max: int) -> None:
+        self._originals_max = originals_max
+        self._keys: OrderedDict[bytes, tuple[bytes, ...]] = OrderedDict()
+        self._by_key: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
+
+    def remember(self, record: Record) -> None:
+        """Note that this kept version was repeated."""
+        reference = record.reference
+        if reference in self._keys:
+            self._keys.move_to_end(reference)
+            return
+        self._keys[reference] = record.keys
+        for key in record.keys:
+            self._by_key[key][reference] = None
+        if len(self._keys) > self._originals_max:
+            self.forget(next(iter(self._keys)))
+
+    def forget(self, reference: bytes) -> None:
+        """Drop a version that is kept no longer, or no longer there."""
+        for key in self._keys.pop(reference, ()):
+            references = self._by_key[key]
+            del references[reference]
+            if not references:
+                del self._by_key[key]
+
+    def recall(self, record: Record, originals_max: int) -> list[bytes]:
+        """References of originals that share a key with the record, those that share most keys first."""
+        shared: defaultdict[bytes, int] = defaultdict(int)
+        for key in record.keys:
+            for reference in self._by_key.get(key, ()):
+                shared[reference] += 1
+        return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]

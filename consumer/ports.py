@@ -1,0 +1,101 @@
+"""The ports of the pipeline: where records come from, and where verdicts and dead letters go.
+
+The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise is of ``consumer.errors`` only.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from consumer.dead_letter import DeadLetter
+from consumer.errors import BadRecord
+
+
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a source was read: ``line`` lines are done, which were ``offset`` bytes of decompressed input."""
+
+    line: int = 0
+    offset: int = 0
+
+
+class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much a sink has written, in bytes: what a run that goes on later keeps of both files."""
+
+    verdicts_bytes: int = 0
+    dead_letters_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One record as it was read, without its line end.
+
+    ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, or only
+    its first bytes; then ``sha256`` is the digest of all of it, and None otherwise. ``size_bytes`` is always the size
+    of the whole. ``fault`` is what was found wrong while reading; such a record is not decoded but rejected.
+    ``end`` is the position at which a later run goes on once this record is answered.
+    """
+
+    line: int
+    start: int
+    data: bytes
+    size_bytes: int
+    sha256: bytes | None
+    fault: BadRecord | None
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class RawBatch:
+    """Records in the order of the source, none when only blank lines came; ``end`` is where the next batch begins."""
+
+    records: tuple[RawRecord, ...]
+    end: Position
+
+
+class Source(Protocol):
+    """Where records come from.
+
+    A record is delivered once a run, in order, and its batch's ``end`` is the only thing a caller has to keep to go on
+    behind it. Nothing is skipped in silence: what cannot be read is delivered as a record with a fault.
+    """
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Deliver what there is, in batches of bounded count and size; called once.
+
+        Raises ``SourceError`` when the input itself cannot be read. Batches that were delivered before it stand.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the input. Closing again does nothing."""
+        ...
+
+
+class Sink(Protocol):
+    """Where verdicts and dead letters go.
+
+    Each call raises ``SinkError`` when something cannot be written. After that nothing may be assumed of the call's
+    events and letters; the caller closes the sink, commits nothing, and a later run cuts back to the last marks.
+    """
+
+    def emit(self, events: Sequence[bytes]) -> None:
+        """Hand over verdict events, each one the bytes of ``verdict.encode`` and free of line ends."""
+        ...
+
+    def reject(self, letters: Sequence[DeadLetter]) -> None:
+        """Hand over dead letters."""
+        ...
+
+    def flush(self) -> None:
+        """Return when all that was handed over is written, and durable where the sink was asked for that."""
+        ...
+
+    def marks(self) -> Marks | None:
+        """How much is written, for the checkpoint; None for a sink that cannot be cut back."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the output without writing anything. Closing again does nothing."""
+        ...

@@ -1,0 +1,124 @@
+"""What decides a verdict, and nothing else: two consumers with equal settings judge alike.
+
+The description of these settings is kept in the store and checked when it is opened, so that nobody judges by other
+rules among articles that were judged by these.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import msgspec
+
+from consumer.fingerprint import BlockPlan, Scheme
+
+ONE_BITS_DISTANCE_MAX = 16
+"""Lane 1: of 64 one-bit minima this many may differ. Unrelated texts differ in 32 ± 4."""
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRule:
+    """What is different for the articles of one source; None means as for all others."""
+
+    similarity_min: float | None = None
+    max_distance: int | None = None
+    flag: Literal["duplicates", "never"] = "duplicates"
+    within_source: bool = True
+
+
+_DEFAULT_RULE = SourceRule()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """The settings of the judge.
+
+    ``max_distance`` (bits) is what retrieval is exact for. With ``verify`` a candidate within ``reach`` bits, or found
+    by lane 1 where ``lane1`` is on, is near when its sketch says at least ``similarity_min``. Without, near is a
+    distance of at most ``max_distance`` and nothing else: plain SimHash.
+    """
+
+    plan: BlockPlan
+    scheme_digest: str
+    scheme: Scheme = field(default_factory=Scheme)
+    max_distance: int = 3
+    reach: int = 10
+    verify: bool = True
+    similarity_min: float = 0.72
+    lane1: bool = True
+    window_ms: int = 7 * DAY_MS
+    verifications_max: int = 1024
+    sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def radius(self) -> int:
+        """How many bits of a block may differ for the look-up to find it."""
+        return self.plan.radius_for(self.max_distance)
+
+    @property
+    def suspect_distance_max(self) -> int:
+        """Up to which distance a posting of lane 0 makes a candidate."""
+        return self.reach if self.verify else self.max_distance
+
+    def rule(self, source: str) -> SourceRule:
+        """The rule for articles of this source."""
+        return self.sources.get(source, _DEFAULT_RULE)
+
+    def similarity_min_for(self, *sources: str) -> float:
+        """The stricter of the thresholds of these sources."""
+        asked = (self.rule(source).similarity_min for source in sources)
+        return max([self.similarity_min, *(value for value in asked if value is not None)])
+
+    def max_distance_for(self, *sources: str) -> int:
+        """The stricter of the distances of these sources."""
+        asked = (self.rule(source).max_distance for source in sources)
+        return min([self.max_distance, *(value for value in asked if value is not None)])
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that changes verdicts, by name, in plain JSON types."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return plain | {
+            "plan": self.plan.name,
+            "scheme": asdict(self.scheme),
+            "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,
+            "sources": {name: asdict(rule) for name, rule in sorted(self.sources.items()) if rule != _DEFAULT_RULE},
+        }
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Settings as a store holds them; ValueError where this program cannot judge by them."""
+        described: dict[str, Any] = json.loads(data)
+        if described.pop("one_bits_distance_max", None) != ONE_BITS_DISTANCE_MAX:
+            raise ValueError("one_bits_distance_max is another")
+        scheme = msgspec.convert(described["scheme"], Scheme)
+        described["plan"] = BlockPlan.named(described["plan"], scheme.bits)
+        described["scheme"] = scheme
+        rules = msgspec.convert(described["sources"], dict[str, SourceRule])
+        return cls(**described | {"sources": MappingProxyType(rules)})
+
+    def encode(self) -> bytes:
+        """The description as canonical JSON, as it is kept in a store."""
+        return json.dumps(self.describe(), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
+    """Which settings a store was made with that are not ours, one phrase each; empty where they agree."""
+    theirs, mine = dict(_flat("", json.loads(stored))), dict(_flat("", json.loads(ours.encode())))
+    return [
+        f"{name} is {json.dumps(theirs.get(name), ensure_ascii=False)} in the store"
+        f" and {json.dumps(mine.get(name), ensure_ascii=False)} here"
+        for name in sorted(theirs.keys() | mine.keys())
+        if theirs.get(name) != mine.get(name)
+    ]
+
+
+def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(f"{prefix}.{name}" if prefix else name, inner)
+    else:
+        yield prefix, value

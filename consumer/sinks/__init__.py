@@ -1,0 +1,1 @@
+"""Where verdicts and dead letters go: one adapter a module."""

@@ -1,0 +1,178 @@
+"""Records from a file of JSON lines, plain or gzip, or from standard input."""
+
+import os
+import stat
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from consumer.article import Reason
+from consumer.errors import BadRecord, SourceError
+from consumer.ports import Position, RawBatch, RawRecord
+from consumer.sources.gunzip import MAGIC, gunzip
+from consumer.sources.lines import LineSplitter
+
+_CHUNK_BYTES: Final = 256 * 1024
+_STDIN: Final = 0
+
+
+class ReadLimits(msgspec.Struct, frozen=True):
+    """``record_bytes_max`` is of one record without its line end; the others are of a batch, which has one at least."""
+
+    record_bytes_max: int = 8 * 1024 * 1024
+    batch_records_max: int = 256
+    batch_bytes_max: int = 8 * 1024 * 1024
+
+
+class FileSource:
+    """Reads the file at ``path``, standard input where it is None, from a position on.
+
+    Whether the input is gzip is told by its first bytes. A regular file gives full batches, to its end as it is when
+    the end is reached; then a last line without a line end is a record. Anything else (standard input, a named pipe)
+    gives what is there without waiting for more, and cannot be read from a position. Raises ``SourceError``.
+    """
+
+    def __init__(self, path: Path | None, limits: ReadLimits, start: Position) -> None:
+        self._name = "standard input" if path is None else str(path)
+        self._limits = limits
+        self._start = start
+        self._splitter = LineSplitter(limits.record_bytes_max, start)
+        self._read_bytes = 0
+        self._break_answered = False
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            kind = os.fstat(self._descriptor)
+        except OSError as error:
+            self.close()
+            raise self._error(error) from error
+        self._total_bytes = kind.st_size if stat.S_ISREG(kind.st_mode) else None
+        self._streams = path is None or self._total_bytes is None
+        if stat.S_ISDIR(kind.st_mode):
+            self.close()
+            raise SourceError(f"{self._name} is a directory; name a file of JSON lines")
+        if self._streams and start != Position():
+            self.close()
+            raise SourceError(f"{self._name} can only be read from its beginning, so a run over it cannot be resumed")
+
+    def batches(self) -> Iterator[RawBatch]:
+        """As the port says. What gzip data is damaged or cut short becomes one last record with a fault."""
+        records: list[RawRecord] = []
+        size_bytes = 0
+        end = self._start
+        for record in self._records():
+            full = len(records) == self._limits.batch_records_max or (
+                record is not None and size_bytes + len(record.data) > self._limits.batch_bytes_max
+            )
+            if records and (record is None or full):
+                end = records[-1].end
+                yield RawBatch(tuple(records), end)
+                records, size_bytes = [], 0
+            if record is not None:
+                records.append(record)
+                size_bytes += len(record.data)
+        if records or end != self._splitter.position:
+            yield RawBatch(tuple(records), self._splitter.position)
+
+    def progress(self) -> tuple[int, int | None]:
+        """Bytes of the file on disk that were read, and how many there are; None where nobody knows."""
+        total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
+        return self._read_bytes, total_bytes
+
+    def close(self) -> None:
+        """As the port says."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _records(self) -> Iterator[RawRecord | None]:
+        """The records, and None where a stream has no more at the moment."""
+        magic, raw = self._opened()
+        chunks = self._behind_start(gunzip(raw, _CHUNK_BYTES)) if magic == MAGIC else raw
+        try:
+            for chunk in chunks:
+                yield from self._splitter.feed(chunk)
+                if self._streams:
+                    yield None
+        except BadRecord as fault:
+            yield from self._broken_off(fault)
+            return
+        last = self._splitter.finish()
+        if last is not None:
+            yield last
+
+    def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
+        """What is left where the input became unreadable, unless an earlier run has answered that already."""
+        if fault.reason == Reason.TRAILING_GARBAGE:
+            last = self._splitter.finish()
+            if last is not None:
+                yield last
+        nothing_new = self._splitter.between_lines and self._splitter.position == self._start
+        if not (nothing_new and self._break_answered):
+            yield self._splitter.abandon(fault)
+
+    def _opened(self) -> tuple[bytes, Iterator[bytes]]:
+        """The first bytes, and all bytes on disk; for a plain file those from the start position on."""
+        if self._streams:
+            raw = self._raw()
+            head = b""
+            while len(head) < len(MAGIC) and (chunk := next(raw, b"")):
+                head += chunk
+            return head[: len(MAGIC)], chain([head], raw)
+        try:
+            magic = os.pread(self._open_descriptor(), len(MAGIC), 0)
+            if magic != MAGIC:
+                self._seek()
+        except OSError as error:
+            raise self._error(error) from error
+        return magic, self._raw()
+
+    def _seek(self) -> None:
+        offset = self._start.offset
+        if os.fstat(self._open_descriptor()).st_size < offset:
+            raise self._shorter()
+        self._read_bytes = os.lseek(self._open_descriptor(), offset, os.SEEK_SET)
+
+    def _raw(self) -> Iterator[bytes]:
+        try:
+            while chunk := os.read(self._open_descriptor(), _CHUNK_BYTES):
+                self._read_bytes += len(chunk)
+                yield chunk
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _behind_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Decompressed input can only be passed over. The lines in it tell whether a break at its end was answered."""
+        left = self._start.offset
+        lines = 0
+        chunk = b""
+        try:
+            while left > len(chunk):
+                left -= len(chunk)
+                lines += chunk.count(b"\n")
+                chunk = next(chunks)
+        except (BadRecord, StopIteration):
+            raise self._shorter() from None
+        passed = chunk[:left]
+        lines += passed.count(b"\n") + (passed[-1:] not in {b"", b"\n"})
+        self._break_answered = self._start.line > lines
+        if left < len(chunk):
+            yield chunk[left:]
+        yield from chunks
+
+    def _open_descriptor(self) -> int:
+        if self._descriptor is None:
+            raise SourceError(f"{self._name} was closed while it was read")
+        return self._descriptor
+
+    def _shorter(self) -> SourceError:
+        return SourceError(
+            f"{self._name} is shorter than the {self._start.offset} bytes that an earlier run read of it; "
+            "restore it, or begin anew with another sink"
+        )
+
+    def _error(self, error: OSError) -> SourceError:
+        return SourceError(f"{self._name} cannot be read: {error.strerror}")

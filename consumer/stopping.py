@@ -1,0 +1,50 @@
+"""Stopping when asked: what was begun is finished, and nothing new is begun."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+class _Woken(BaseException):
+    """Raised by the signal handler to leave a wait; never seen outside."""
+
+
+class Stopping:
+    """Turns SIGINT and SIGTERM into an end between two items."""
+
+    def __init__(self) -> None:
+        self.asked_by: int | None = None
+        self._waiting = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take the two signals while inside; only in a main thread."""
+        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def between(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Pass the items on until somebody asks to stop. A wait for the next one is left at once."""
+        iterator = iter(items)
+        while self.asked_by is None:
+            try:
+                self._waiting = True
+                item = next(iterator)
+            except (StopIteration, _Woken):
+                return
+            finally:
+                self._waiting = False
+            yield item
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.asked_by = number
+        if self._waiting:
+            raise _Woken

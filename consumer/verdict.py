@@ -1,0 +1,65 @@
+"""The verdict event: what is said about one version of an article, as it is stored and as it is sent."""
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+SCHEMA: Final = "dupwatch.verdict/1"
+MATCHES_MAX = 5
+SHARED_KEYWORDS_MAX = 10
+
+Outcome = Literal["unique", "duplicate", "retracted"]
+Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Distance = Annotated[int, msgspec.Meta(ge=0)]
+Version = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
+Fingerprint = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An earlier version that is near: ``distance`` in bits, ``similarity`` from 0 to 1."""
+
+    id: str
+    version: Version
+    distance: Distance
+    similarity: Similarity | None
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole event but for the transport's fields. The fields are described in ``docs/formats.md``.
+
+    A retraction has only its ``id`` and the two times; what else it could say is null or empty, as the defaults are.
+    """
+
+    schema: Literal["dupwatch.verdict/1"] = SCHEMA
+    id: str
+    version: Version | None = None
+    outcome: Outcome
+    duplicate_of: str | None = None
+    duplicate_of_version: Version | None = None
+    distance: Distance | None = None
+    similarity: Similarity | None = None
+    cluster: str | None = None
+    matches: Annotated[tuple[Match, ...], msgspec.Meta(max_length=MATCHES_MAX)] = ()
+    shared_keywords: Annotated[tuple[str, ...], msgspec.Meta(max_length=SHARED_KEYWORDS_MAX)] = ()
+    fingerprint: Fingerprint | None = None
+    scheme: str | None = None
+    truncated: bool = False
+    arrived_at: Timestamp
+    decided_at: Timestamp
+
+
+_DECODER = msgspec.json.Decoder(Verdict)
+
+
+def encode(verdict: Verdict) -> bytes:
+    """The event as JSON without a line end; equal verdicts give equal bytes."""
+    return msgspec.json.encode(verdict)
+
+
+def decode_verdict(data: bytes) -> Verdict:
+    """Read an event that ``encode`` wrote. Raises ``ValueError`` for anything else."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"these bytes are no verdict event: {error}") from error

@@ -1,0 +1,247 @@
+"""The cases that are explored. Articles are numbered in order of arrival; ``|`` stands between processes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from consumer.detector import Detector
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Tombstone, Version
+from tests.builders import TIME_MS, make_tombstone
+from tests.protocol.articles import (
+    FAR,
+    MIDDLE,
+    NEVER,
+    PATH_0_1_2,
+    PATH_0_2_1,
+    PATH_1_0_2,
+    RIGHT,
+    SETTINGS,
+    TRIANGLE,
+    Shape,
+    make_article,
+)
+from tests.protocol.contents import NOTHING, Content, content_of, memory_store, stands_still
+from tests.protocol.explorer import Explored, Process, Result, World, explore
+from tests.protocol.promises import broken_promises
+
+STATES_MAX = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Processes that start over what has been judged ``before``, and how many crashes may happen among them."""
+
+    name: str
+    processes: tuple[Process, ...]
+    crashes: int = 0
+    before: tuple[Version | Tombstone, ...] = ()
+
+    def with_judge(self, kind: type[Detector]) -> "Case":
+        """The same with another judge in every process."""
+        return replace(self, processes=tuple(replace(process, kind=kind) for process in self.processes))
+
+    def world(self, make_store: Callable[[], Store] = memory_store) -> World:
+        """The case ready to be explored; what came before was judged by the production judge, one by one."""
+        return World(self.processes, SETTINGS, judged(self.before), make_store)
+
+    def explored(self, make_store: Callable[[], Store] = memory_store, looking_for: str = "") -> Explored:
+        """Every state of it, up to the first end where a promise is broken; only those ``looking_for`` names count."""
+
+        def check(content: Content, results: Sequence[Result | None]) -> list[str]:
+            wrong = broken_promises(self.processes, SETTINGS, content, results)
+            return [sentence for sentence in wrong if looking_for in sentence]
+
+        return explore(self.world(make_store), self.crashes, check, STATES_MAX)
+
+
+def judged(batch: Iterable[Version | Tombstone]) -> Content:
+    """What a store holds after these were judged one by one."""
+    store = MemoryStore(clock=stands_still)
+    detector = Detector(store, SETTINGS, stands_still)
+    for one in batch:
+        detector.judge([one])
+    return content_of(store) if store.stats().versions else NOTHING
+
+
+def batches(shape: Shape, *numbers: Sequence[int], blocks: int = 1, backwards: bool = False) -> tuple[Process, ...]:
+    """One process for each batch of article numbers."""
+    articles = {number: make_article(number, bits, blocks=blocks) for number, bits in shape.items()}
+    return tuple(Process(tuple(articles[n] for n in batch), backwards=backwards) for batch in numbers)
+
+
+def alone(*those: Version | Tombstone) -> tuple[Process, ...]:
+    """A process for each."""
+    return tuple(Process((one,)) for one in those)
+
+
+SHAPES = {
+    "triangle": TRIANGLE,
+    "path 0-1-2": PATH_0_1_2,
+    "path 1-0-2": PATH_1_0_2,
+    "path 0-2-1": PATH_0_2_1,
+}
+
+
+def of_the_model() -> Iterator[Case]:
+    """What the model of the protocol explores, with the same crashes."""
+    yield Case("pair 0|1", batches(TRIANGLE, [0], [1]), 2)
+    yield Case("pair 0|1|0|1", batches(TRIANGLE, [0], [1], [0], [1]))
+    for name, shape in SHAPES.items():
+        yield Case(f"{name}, 0|1|2", batches(shape, [0], [1], [2]))
+        yield Case(f"{name}, 01|2", batches(shape, [0, 1], [2]), 1)
+        yield Case(f"{name}, 02|1", batches(shape, [0, 2], [1]), 1)
+        yield Case(f"{name}, 12|0", batches(shape, [1, 2], [0]), 1)
+        yield Case(f"{name}, 012|2", batches(shape, [0, 1, 2], [2]), 1)
+        yield Case(f"{name}, 012|1", batches(shape, [0, 1, 2], [1]), 1)
+        yield Case(f"{name}, 012|02", batches(shape, [0, 1, 2], [0, 2]))
+        yield Case(f"{name}, 01|12", batches(shape, [0, 1], [1, 2]))
+
+
+def backwards() -> Iterator[Case]:
+    """Batches whose calls take their items in the opposite order: the contract promises none."""
+    for name, shape in SHAPES.items():
+        for pair in (([0, 1], [2]), ([0, 2], [1]), ([1, 2], [0]), ([0, 1, 2], [2]), ([0, 1, 2], [1])):
+            yield Case(f"{name}, {_names(pair)}, backwards", batches(shape, *pair, backwards=True), 1)
+        both = (*batches(shape, [0, 1, 2]), *batches(shape, [0, 1, 2], backwards=True))
+        yield Case(f"{name}, 012|012, one backwards", both, 1)
+
+
+def finer() -> Iterator[Case]:
+    """Every posting in several rows, so that a record can be found under one of its keys and not yet under another."""
+    yield Case("pair 0|1, four keys", batches(TRIANGLE, [0], [1], blocks=4), 2)
+    yield Case("triangle, 01|2, two keys", batches(TRIANGLE, [0, 1], [2], blocks=2), 1)
+    yield Case("triangle, 12|0, two keys", batches(TRIANGLE, [1, 2], [0], blocks=2), 1)
+    yield Case("path 0-1-2, 01|2, four keys", batches(PATH_0_1_2, [0, 1], [2], blocks=4), 1)
+
+
+def larger() -> Iterator[Case]:
+    """More crashes and more consumers thought dead than the model has."""
+    for name, shape in SHAPES.items():
+        yield Case(f"{name}, 0|1|2", batches(shape, [0], [1], [2]), 1)
+    for name in ("triangle", "path 0-1-2"):
+        yield Case(f"{name}, 01|12|02", batches(SHAPES[name], [0, 1], [1, 2], [0, 2]))
+
+
+def known_copies() -> Iterator[Case]:
+    """Step 1: processes that know the original, beside those that do not."""
+    original, copy, other = (make_article(number) for number in range(3))
+    bridge, beyond = make_article(1, MIDDLE), make_article(2, RIGHT)
+    early = make_article(0)
+    late_original = make_article(3)
+
+    def knowing(known: Version, *batch: Version) -> Process:
+        return Process(batch, knows=(known.record,))
+
+    before = (original,)
+    yield Case("copies, 1 knowing|2", (knowing(original, copy), *alone(other)), 1, before)
+    yield Case("copies, 1 knowing|1", (knowing(original, copy), *alone(copy)), 2, before)
+    yield Case("copies, 12 knowing|1|2", (knowing(original, copy, other), *alone(copy, other)), 0, before)
+    yield Case("copies, 01 knowing|1", (knowing(original, original, copy), *alone(copy)), 2, before)
+    yield Case("copies on a path, 1 knowing|2", (knowing(original, bridge), *alone(beyond)), 2, before)
+    yield Case("copies on a path, 1 knowing|1|2", (knowing(original, bridge), *alone(bridge, beyond)), 0, before)
+    yield Case("copy earlier than its original", (knowing(late_original, early), *alone(copy)), 1, (late_original,))
+    yield Case("known, but pending", (*alone(make_article(0), bridge), knowing(bridge, beyond)), 0)
+    yield Case("known, but pending and later", (*alone(copy, early), knowing(copy, early)), 0)
+    yield Case("known, but a duplicate", (knowing(bridge, beyond), *alone(bridge)), 1, (original, bridge))
+
+
+def versions() -> Iterator[Case]:
+    """One id with several contents, among articles that arrive before and after it changes."""
+    first = make_article(0, article_id="changing", content=b"first")
+    for name, bits in (("far", FAR), ("near", MIDDLE)):
+        second = make_article(2, bits, article_id="changing", content=b"second")
+        between, after = make_article(1), make_article(3)
+        yield Case(f"then {name}, v1|v2|between", alone(first, second, between), 1)
+        yield Case(f"then {name}, v1|v2|after", alone(first, second, after), 1)
+        yield Case(f"then {name}, v1 between|v2 after", (Process((first, between)), Process((second, after))), 1)
+        yield Case(f"then {name}, v1 after|v2 between", (Process((first, after)), Process((second, between))), 1)
+        yield Case(f"then {name}, v2|between|after", alone(second, between, after), 0, (first,))
+        yield Case(f"then {name}, v1|between|after", alone(first, between, after), 0, (second,))
+        yield Case(f"then {name}, between|after", alone(between, after), 2, (first, second))
+        knowing = Process((between,), knows=(first.record,))
+        yield Case(f"then {name}, between knowing|v2|after", (knowing, *alone(second, after)), 0, (first,))
+
+
+def ties() -> Iterator[Case]:
+    """Articles of two feeds with the same time and sequence: the reference alone says which came first."""
+    first = make_article(0, article_id="changing", content=b"first")
+    second = make_article(2, article_id="changing", content=b"second")
+    names = [f"tied {number}" for number in range(64)]
+    tied = sorted((make_article(2, article_id=name) for name in names), key=lambda one: one.record.arrival)
+    yield Case("tied just before v2, v2|tied", alone(second, tied[0]), 1, (first,))
+    yield Case("tied just after v2, v2|tied", alone(second, tied[-1]), 1, (first,))
+    yield Case("tied just before v2, v1|v2|tied", alone(first, second, tied[0]), 1)
+    yield Case("tied with each other, 0|1", alone(tied[0], tied[-1]), 2)
+
+
+def replays() -> Iterator[Case]:
+    """Messages that come again with another arrival, and old content that comes again under its id."""
+    first = make_article(0, article_id="changing", content=b"first")
+    again = make_article(3, article_id="changing", content=b"first")
+    for name, bits in (("far", FAR), ("near", MIDDLE)):
+        second = make_article(1, bits, article_id="changing", content=b"second")
+        yield Case(f"first, {name}, first again|after", alone(second, again, make_article(4)), 0, (first,))
+        yield Case(f"first, {name}, first again|between", alone(second, again, make_article(2)), 0, (first,))
+    second = make_article(1, FAR, article_id="changing", content=b"second")
+    yield Case("first, far, first again", alone(first, second, again), 1)
+    article, other, twice = make_article(0), make_article(1), make_article(2, article_id="article 0")
+    yield Case("0 delivered twice, 0|1|0 late", alone(article, other, twice), 1)
+    for name, shape in SHAPES.items():
+        late = make_article(3, shape[0], article_id="article 0")
+        yield Case(f"{name}, 0 delivered twice, 01|2|0 late", (*batches(shape, [0, 1], [2]), *alone(late)))
+
+
+def tombstones() -> Iterator[Case]:
+    """A retraction, among articles that arrive before and after it."""
+    first = make_article(0, article_id="retracted")
+    gone = make_tombstone("retracted", TIME_MS + 2, 2)
+    between, after = make_article(1), make_article(3)
+    back = make_article(4, article_id="retracted", content=b"second")
+    yield Case("retracted, v1|tombstone|between", alone(first, gone, between), 1)
+    yield Case("retracted, v1|tombstone|after", alone(first, gone, after), 1)
+    yield Case("retracted, v1|tombstone|between|after", alone(first, gone, between, after))
+    yield Case("retracted, tombstone between|v1 after", (Process((gone, between)), Process((first, after))), 1)
+    yield Case("retracted twice, between", alone(gone, gone, between), 1, (first,))
+    yield Case("retracted, then new content", alone(gone, back, after), 1, (first,))
+    yield Case("retracted, then new content, late", alone(first, back, make_article(5)), 0, (gone,))
+
+
+def never_flagged() -> Iterator[Case]:
+    """A source that is never flagged, in each place of the order."""
+    for name, shape in SHAPES.items():
+        for never in shape:
+            articles = {n: make_article(n, bits, source=NEVER if n == never else "wire") for n, bits in shape.items()}
+            if name == "triangle":
+                yield Case(f"{name}, 0|1|2, {never} never flagged", alone(*articles.values()))
+            for batch, rest in (((0, 1), 2), ((0, 2), 1), ((1, 2), 0)):
+                together = Process(tuple(articles[n] for n in batch))
+                yield Case(
+                    f"{name}, {_names((batch, [rest]))}, {never} never flagged", (together, *alone(articles[rest])), 1
+                )
+
+
+FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
+    "of the model": of_the_model,
+    "backwards": backwards,
+    "finer": finer,
+    "larger": larger,
+    "known copies": known_copies,
+    "versions": versions,
+    "ties": ties,
+    "replays": replays,
+    "tombstones": tombstones,
+    "never flagged": never_flagged,
+}
+
+
+def all_cases() -> dict[str, Case]:
+    """Every case by name."""
+    cases = [case for family in FAMILIES.values() for case in family()]
+    by_name = {f"{case.name}, {case.crashes} crashes": case for case in cases}
+    assert len(by_name) == len(cases)
+    return by_name
+
+
+def _names(numbers: Iterable[Sequence[int]]) -> str:
+    return "|".join("".join(map(str, batch)) for batch in numbers)

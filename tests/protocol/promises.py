@@ -1,0 +1,135 @@
+"""What must hold wherever every process has come to its end, whatever happened on the way."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from consumer.comparison import compare
+from consumer.settings import JudgeSettings
+from consumer.verdict import Verdict, decode_verdict
+from storage.postings import postings_of
+from storage.records import Record, Stored, Tombstone, Version, id_hash
+from tests.protocol.contents import Content
+from tests.protocol.explorer import Failed, Process, Result
+
+
+def broken_promises(
+    processes: Sequence[Process], settings: JudgeSettings, content: Content, results: Sequence[Result | None]
+) -> list[str]:
+    """A sentence for each promise that does not hold."""
+    failed = [result.why for result in results if isinstance(result, Failed)]
+    undecided = [one.record.id for one in content.versions if one.verdict is None]
+    if failed or undecided:
+        return [*(f"a judge raised {why}" for why in failed), *(f"{name} is undecided" for name in undecided)]
+    verdicts = {one.record.reference: decode_verdict(one.verdict) for one in content.versions if one.verdict}
+    return [
+        *_answers(processes, content, results),
+        *_both_kept(settings, content, verdicts),
+        *_none_kept(settings, content, verdicts),
+        *_chains(content, verdicts),
+        *_never_flagged(settings, content, verdicts),
+        *_postings(content, verdicts),
+    ]
+
+
+def _answers(processes: Sequence[Process], content: Content, results: Sequence[Result | None]) -> list[str]:
+    """Every process answers what is stored."""
+    stored = content.verdicts | {one.reference: one.event for one in content.tombstones}
+    return [
+        f"a judge answered about {_about(one).id} otherwise than is stored"
+        for process, result in zip(processes, results, strict=True)
+        for one, answer in zip(process.batch, result or (), strict=True)
+        if answer != stored[_about(one).reference]
+    ]
+
+
+def _about(one: Version | Tombstone) -> Record | Tombstone:
+    return one if isinstance(one, Tombstone) else one.record
+
+
+def _near_pairs(settings: JudgeSettings, content: Content) -> list[tuple[Stored, Stored]]:
+    return [
+        (a, b)
+        for a, b in combinations(sorted(content.versions, key=lambda one: one.record.arrival), 2)
+        if compare(a, [b], settings)[0].near
+    ]
+
+
+def _never(settings: JudgeSettings, one: Stored) -> bool:
+    return settings.rule(one.record.source).flag == "never"
+
+
+def _both_kept(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """Of two near ones at most one is kept, unless one of them is never flagged."""
+    return [
+        f"both kept: {a.record.id}, {b.record.id}"
+        for a, b in _near_pairs(settings, content)
+        if not _never(settings, a) and not _never(settings, b)
+        if _kept(verdicts[a.record.reference]) and _kept(verdicts[b.record.reference])
+    ]
+
+
+def _none_kept(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """Of every group that is near in a chain at least one is kept. What a verdict names was near when it was given."""
+    links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(settings, content)]
+    links += [
+        (reference, _named(verdict))
+        for reference, verdict in verdicts.items()
+        if not _kept(verdict) and _named(verdict) in verdicts
+    ]
+    group = {reference: {reference} for reference in verdicts}
+    for a, b in links:
+        together = group[a] | group[b]
+        group.update(dict.fromkeys(together, together))
+    return [
+        f"none kept of {len(members)} that are near in a chain"
+        for members in {frozenset(one) for one in group.values()}
+        if not any(_kept(verdicts[reference]) for reference in members)
+    ]
+
+
+def _chains(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """Following what a duplicate names ends at a kept one."""
+    wrong = []
+    for one in content.versions:
+        reference, seen = one.record.reference, set[bytes]()
+        while reference in verdicts and reference not in seen and not _kept(verdicts[reference]):
+            seen.add(reference)
+            reference = _named(verdicts[reference])
+        if reference not in verdicts:
+            wrong.append(f"{one.record.id} leads to a version that is not there")
+        elif reference in seen:
+            wrong.append(f"{one.record.id} leads into a circle")
+    return wrong
+
+
+def _never_flagged(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """An article of a source that is never flagged is kept."""
+    return [
+        f"{one.record.id} is flagged, and its source never is"
+        for one in content.versions
+        if _never(settings, one) and not _kept(verdicts[one.record.reference])
+    ]
+
+
+def _postings(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+    """Every kept version can be found under all its keys, and no duplicate under any."""
+    wrong = []
+    for one in content.versions:
+        found = [posting in content.postings for posting in postings_of(one.record)]
+        kept = _kept(verdicts[one.record.reference])
+        if kept and not all(found):
+            wrong.append(f"{one.record.id} is kept, and has lost a posting")
+        if not kept and any(found):
+            wrong.append(f"{one.record.id} is a duplicate, and has a posting still")
+    return wrong
+
+
+def _kept(verdict: Verdict) -> bool:
+    return verdict.outcome == "unique"
+
+
+def _named(verdict: Verdict) -> bytes:
+    """The version that a duplicate names, by reference."""
+    assert verdict.duplicate_of is not None
+    assert verdict.duplicate_of_version is not None
+    return id_hash(verdict.duplicate_of) + bytes.fromhex(verdict.duplicate_of_version)

@@ -1,0 +1,219 @@
+"""The judge's store calls cut into steps: each touches one cell, one row or one record, and is atomic in every store.
+
+The contract promises atomicity for items of a call and no order among them. A record's postings lie in rows of
+their own, which no store writes at once, so adding and removing are cut further, key by key.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+
+from consumer.verdict import decode_verdict
+from storage.interface import Store
+from storage.postings import POSTING, Row
+from storage.records import Record, Stored, Tombstone, Version
+
+Item = TypeVar("Item")
+
+
+class Step(Protocol):
+    """One atomic action on a store. Equal steps do the same; replies are equal where a judge cannot tell them apart."""
+
+    def apply(self, store: Store) -> Hashable:
+        """Do it and return the reply."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create one version."""
+
+    version: Version
+
+    def __str__(self) -> str:
+        return f"creates {self.version.record.id} {_short(self.version.record.reference)}"
+
+    def apply(self, store: Store) -> Stored:
+        """The version as stored."""
+        return store.create([self.version])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Store one tombstone."""
+
+    tombstone: Tombstone
+
+    def __str__(self) -> str:
+        return f"retracts {self.tombstone.id}"
+
+    def apply(self, store: Store) -> Tombstone:
+        """The tombstone as stored."""
+        return store.retract([self.tombstone])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read one record with its verdict."""
+
+    reference: bytes
+
+    def __str__(self) -> str:
+        return f"reads {_short(self.reference)}"
+
+    def apply(self, store: Store) -> Stored | None:
+        """The version as stored, if it is."""
+        return store.read([self.reference])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPosting:
+    """Write one posting: the record has one key."""
+
+    record: Record
+
+    def __str__(self) -> str:
+        return f"adds the posting of {self.record.id} under {self.record.keys[0].hex()}"
+
+    def apply(self, store: Store) -> None:
+        """Nothing is told."""
+        store.add([self.record])
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePosting:
+    """Delete one posting: the record has one key."""
+
+    record: Record
+
+    def __str__(self) -> str:
+        return f"removes the posting of {self.record.id} under {self.record.keys[0].hex()}"
+
+    def apply(self, store: Store) -> None:
+        """Nothing is told."""
+        store.remove([self.record])
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Read one row."""
+
+    key: bytes
+
+    def __str__(self) -> str:
+        return f"looks up {self.key.hex()}"
+
+    def apply(self, store: Store) -> tuple[bytes, bool]:
+        """The row's postings as bytes, and whether it was cut."""
+        row = store.look_up([self.key])[0]
+        return row.postings.tobytes(), row.truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Compare-and-set one verdict cell."""
+
+    reference: bytes
+    verdict: bytes
+
+    def __str__(self) -> str:
+        return f"settles {_short(self.reference)}: {_outcome(self.verdict)}"
+
+    def apply(self, store: Store) -> bool:
+        """Whether the cell holds this verdict now."""
+        return store.settle([(self.reference, self.verdict)])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Read everything of one id; only a mutant does."""
+
+    id_hash: bytes
+
+    def __str__(self) -> str:
+        return f"reads the history of {_short(self.id_hash)}"
+
+    def apply(self, store: Store) -> tuple[Stored | Tombstone, ...]:
+        """All of it, in order of arrival."""
+        return tuple(store.history(self.id_hash))
+
+
+def _short(reference: bytes) -> str:
+    return f"{reference[:3].hex()}..{reference[-3:].hex()}"
+
+
+def _outcome(event: bytes) -> str:
+    verdict = decode_verdict(event)
+    return f"{verdict.outcome} {verdict.duplicate_of or ''}".strip()
+
+
+def one_key_each(record: Record) -> Iterator[Record]:
+    """The record once for each of its keys, with that key alone."""
+    return (msgspec.structs.replace(record, keys=(key,)) for key in record.keys)
+
+
+class NextStep(Exception):  # noqa: N818  # not an error: how a run says what it would do next
+    """Leaves a judge at the first step to which there is no reply yet."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
+        self.step = step
+
+
+class ScriptedStore:
+    """Answers a judge from the replies it has been given so far; the first step beyond them raises ``NextStep``.
+
+    It has those verbs of the ``Store`` port that are steps. A judge that calls another fails its case.
+    ``backwards`` takes the items of each call in the opposite order.
+    """
+
+    def __init__(self, replies: Sequence[Any], *, backwards: bool) -> None:
+        self._replies = iter(replies)
+        self._backwards = backwards
+
+    def create(self, versions: Sequence[Version]) -> list[Stored]:
+        """See ``Records.create``."""
+        return self._each(Create(version) for version in versions)
+
+    def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
+        """See ``Records.retract``."""
+        return self._each(Retract(tombstone) for tombstone in tombstones)
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """See ``Records.read``."""
+        return self._each(Read(reference) for reference in references)
+
+    def add(self, records: Sequence[Record]) -> None:
+        """See ``Postings.add``."""
+        self._each(AddPosting(one) for record in records for one in one_key_each(record))
+
+    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        """See ``Postings.look_up``."""
+        return [Row(np.frombuffer(row, POSTING), cut) for row, cut in self._each(LookUp(key) for key in keys)]
+
+    def remove(self, records: Sequence[Record]) -> None:
+        """See ``Postings.remove``."""
+        self._each(RemovePosting(one) for record in records for one in one_key_each(record))
+
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        """See ``Verdicts.settle``."""
+        return self._each(Settle(reference, verdict) for reference, verdict in verdicts)
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """See ``Records.history``."""
+        return list(self._take(History(id_hash)))
+
+    def _each(self, steps: Iterable[Step]) -> list[Any]:
+        asked = list(steps)
+        if self._backwards:
+            return [self._take(step) for step in reversed(asked)][::-1]
+        return [self._take(step) for step in asked]
+
+    def _take(self, step: Step) -> Any:  # noqa: ANN401  # every step has a reply of its own type
+        try:
+            return next(self._replies)
+        except StopIteration:
+            raise NextStep(step) from None

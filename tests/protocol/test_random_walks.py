@@ -1,0 +1,96 @@
+"""Deeper than can be explored: five or six articles in three processes, along schedules drawn by lot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+
+from consumer.detector import Detector
+from storage.records import Record, Tombstone, Version
+from tests.builders import TIME_MS, make_tombstone
+from tests.protocol.articles import NEVER, SETTINGS, make_article
+from tests.protocol.explorer import Process, World
+from tests.protocol.mutants import ClaimsNothing, GivesUpOnPendingOnes, LooksUpFirst
+from tests.protocol.promises import broken_promises
+
+LOTS = range(8)
+WORLDS_A_LOT = 25
+WALKS_A_WORLD = 6
+CRASHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Dice:
+    """Draws cases and schedules; the same seed draws the same."""
+
+    random: Random
+
+    def article(self, number: int, bits: int) -> Version:
+        """An article near some of the others: 2 bits apart, or 4, or more."""
+        corner = self.random.randrange(1 << bits)
+        return make_article(
+            number,
+            sum(0b11 << 2 * bit for bit in range(bits) if corner >> bit & 1),
+            # Two articles of one id are two versions of it.
+            article_id=f"id {self.random.randrange(number + 1)}" if self.random.random() < 0.3 else f"id {number}",
+            content=f"content {number}".encode(),
+            source=NEVER if self.random.random() < 0.1 else "wire",
+            blocks=self.random.choice((1, 1, 2)),
+        )
+
+    def batch(self, those: Sequence[Version | Tombstone]) -> tuple[Version | Tombstone, ...]:
+        """Some of these, no id twice."""
+        drawn = self.random.sample(those, self.random.randint(1, 3))
+        by_id = {(one.id if isinstance(one, Tombstone) else one.record.id): one for one in drawn}
+        return tuple(by_id.values())
+
+    def memory(self, those: Sequence[Version | Tombstone]) -> tuple[Record, ...]:
+        """What a process takes for originals; most are not kept, or not even there yet."""
+        records = [one.record for one in those if isinstance(one, Version)]
+        return tuple(self.random.sample(records, 2)) if self.random.random() < 0.3 else ()
+
+    def processes(self, kind: type[Detector]) -> list[Process]:
+        """Three, which may have articles in common."""
+        bits = self.random.choice((1, 2, 3))
+        those: list[Version | Tombstone] = [self.article(number, bits) for number in range(self.random.choice((5, 6)))]
+        if self.random.random() < 0.3:
+            at = self.random.randrange(6)
+            those.append(make_tombstone(f"id {self.random.randrange(4)}", TIME_MS + at, at))
+        return [Process(self.batch(those), self.memory(those), self.random.random() < 0.3, kind) for _ in range(3)]
+
+    def walk(self, world: World) -> list[str]:
+        """From the start to an end, mostly several steps of one process in a row; what is wrong there."""
+        state = world.start(CRASHES)
+        process = 0
+        while going := [one for one, result in enumerate(world.results_in(state)) if result is None]:
+            if process not in going or self.random.random() < 0.35:
+                process = self.random.choice(going)
+            crash = world.crash(state, process) if self.random.random() < 0.02 else None
+            move = crash or world.step(state, process)
+            assert move is not None
+            state = move.state
+        return broken_promises(world.processes, SETTINGS, world.content_in(state), world.results_in(state))
+
+
+def walked(seed: int, kind: type[Detector]) -> list[str]:
+    """What went wrong on the walks of one seed, with what it takes to see it again."""
+    dice = Dice(Random(seed))
+    wrong = []
+    for number in range(WORLDS_A_LOT):
+        world = World(dice.processes(kind), SETTINGS)
+        for _ in range(WALKS_A_WORLD):
+            wrong += [f"seed {seed}, world {number}: {sentence}" for sentence in dice.walk(world)]
+    return wrong
+
+
+@pytest.mark.parametrize("seed", LOTS)
+def test_no_promise_is_broken_on_a_walk(seed: int) -> None:
+    """Every promise holds at the end of every schedule drawn."""
+    assert walked(seed, Detector) == []
+
+
+@pytest.mark.parametrize("mutant", [LooksUpFirst, ClaimsNothing, GivesUpOnPendingOnes])
+def test_walks_meet_what_is_missing(mutant: type[Detector]) -> None:
+    """The walks are long and mixed enough to break a judge that lacks a protection."""
+    assert any("both kept" in sentence for seed in LOTS for sentence in walked(seed, mutant))

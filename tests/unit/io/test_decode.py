@@ -1,0 +1,265 @@
+"""Decoding: every kind of bad record gets the reason that is its own, and nothing else is ever raised."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumer.article import Article, BodyFormat, DecodeLimits, FieldMap, Reason, decode
+from consumer.errors import BadRecord
+
+LIMITS = DecodeLimits()
+
+
+def decoded(data: bytes | str, fields: FieldMap | None = None, limits: DecodeLimits = LIMITS) -> Article:
+    """Decode as a plain feed is decoded."""
+    return decode(data.encode() if isinstance(data, str) else data, fields or FieldMap(), limits, "text")
+
+
+def reason(data: bytes | str, fields: FieldMap | None = None, limits: DecodeLimits = LIMITS) -> str:
+    """Why a record is refused."""
+    with pytest.raises(BadRecord) as caught:
+        decoded(data, fields, limits)
+    assert caught.value.detail
+    assert "\n" not in caught.value.detail
+    return caught.value.reason
+
+
+BAD = {
+    "half a character": (b'{"id": "a", "body": "\xe4\xbd"}', Reason.INVALID_UTF8),
+    "Latin-1": (b'{"id": "a", "body": "caf\xe9"}', Reason.INVALID_UTF8),
+    "a surrogate in UTF-8": (b'{"id": "a", "body": "\xed\xa0\x80"}', Reason.INVALID_UTF8),
+    "bad UTF-8 outside a string": (b'{"id": "a", \xff "body": ""}', Reason.INVALID_UTF8),
+    "bad UTF-8 after an escape": (b'{"id": "a", "body": "\\\xff"}', Reason.INVALID_UTF8),
+    "UTF-16": ('{"id": "a"}'.encode("utf-16"), Reason.INVALID_UTF8),
+    "no JSON": (b"id=a", Reason.INVALID_JSON),
+    "nothing": (b"", Reason.INVALID_JSON),
+    "only a byte order mark": (b"\xef\xbb\xbf", Reason.INVALID_JSON),
+    "cut short": (b'{"id": "a", "body": "x', Reason.INVALID_JSON),
+    "two in one line": (b'{"id": "a", "body": ""}{"id": "b", "body": ""}', Reason.INVALID_JSON),
+    "NaN": (b'{"id": "a", "body": "", "published_at": NaN}', Reason.INVALID_JSON),
+    "infinite": (b'{"id": "a", "body": "", "published_at": -Infinity}', Reason.INVALID_JSON),
+    "a bare control character": (b'{"id": "a", "body": "a\x01b"}', Reason.INVALID_JSON),
+    "a bare NUL": (b'{"id": "a", "body": "a\x00b"}', Reason.INVALID_JSON),
+    "Python's repr": (b"{'id': 'a', 'body': ''}", Reason.INVALID_JSON),
+    "a high half last": (b'{"id": "a", "body": "\\ud800"}', Reason.LONE_SURROGATE),
+    "a high half, then text": (b'{"id": "a", "body": "\\ud800 and much more text"}', Reason.LONE_SURROGATE),
+    "a low half": (b'{"id": "a", "body": "x\\udc00y"}', Reason.LONE_SURROGATE),
+    "two high halves": (b'{"id": "a", "body": "\\ud83d\\ud83d\\ude00"}', Reason.LONE_SURROGATE),
+    "a half in a name": (b'{"id": "a", "body": "", "\\udfff": 1}', Reason.LONE_SURROGATE),
+    "a half that is spelt out": (b'{"id": "a", "body": "\\\\ud800" x}', Reason.INVALID_JSON),
+    "1e400": (b'{"id": "a", "body": "", "published_at": 1e400}', Reason.NUMBER_OUT_OF_RANGE),
+    "1e400 where nobody looks": (b'{"id": "a", "body": "", "x": [-1e400]}', Reason.NUMBER_OUT_OF_RANGE),
+    "5000 digits": (b'{"id": ' + b"1" * 5000 + b', "body": ""}', Reason.NUMBER_OUT_OF_RANGE),
+    "100,000 lists": (b"[" * 100_000, Reason.NESTED_TOO_DEEP),
+    "100,000 objects": (b'{"a":' * 100_000, Reason.NESTED_TOO_DEEP),
+    "100,000 lists behind half a pair": (b'{"id": "\\ud800", "x": ' + b"[" * 100_000, Reason.NESTED_TOO_DEEP),
+    "33 levels": (b'{"id": "a", "body": "", "x": ' + b"[" * 32 + b"]" * 32 + b"}", Reason.NESTED_TOO_DEEP),
+    "33 levels that are no object": (b"[" * 33 + b"]" * 33, Reason.NESTED_TOO_DEEP),
+    "a list": (b'[{"id": "a", "body": ""}]', Reason.NOT_AN_OBJECT),
+    "a string": (b'"a"', Reason.NOT_AN_OBJECT),
+    "null": (b"null", Reason.NOT_AN_OBJECT),
+    "no id": (b'{"body": ""}', Reason.MISSING_ID),
+    "id null": (b'{"id": null, "body": ""}', Reason.MISSING_ID),
+    "id true": (b'{"id": true, "body": ""}', Reason.ID_WRONG_TYPE),
+    "id 1.0": (b'{"id": 1.0, "body": ""}', Reason.ID_WRONG_TYPE),
+    "id a list": (b'{"id": ["a"], "body": ""}', Reason.ID_WRONG_TYPE),
+    "id empty": (b'{"id": "", "body": ""}', Reason.EMPTY_ID),
+    "id of 513 bytes": (json.dumps({"id": "a" * 513, "body": ""}).encode(), Reason.ID_TOO_LONG),
+    "id of 171 characters": (json.dumps({"id": "字" * 171, "body": ""}).encode(), Reason.ID_TOO_LONG),
+    "id of 513 digits": (b'{"id": ' + b"9" * 513 + b', "body": ""}', Reason.ID_TOO_LONG),
+    "id of 4300 digits": (b'{"id": ' + b"9" * 4300 + b', "body": ""}', Reason.ID_TOO_LONG),
+    "NUL in the id": (b'{"id": "a\\u0000", "body": ""}', Reason.NUL_CHARACTER),
+    "no body": (b'{"id": "a"}', Reason.MISSING_BODY),
+    "body a number": (b'{"id": "a", "body": 1}', Reason.BODY_WRONG_TYPE),
+    "body an object": (b'{"id": "a", "body": {}}', Reason.BODY_WRONG_TYPE),
+    "body too long": (json.dumps({"id": "a", "body": "x" * 1_000_001}).encode(), Reason.BODY_TOO_LONG),
+    "NUL in the body": (b'{"id": "a", "body": "x\\u0000y"}', Reason.NUL_CHARACTER),
+    "title a number": (b'{"id": "a", "body": "", "title": 7}', Reason.FIELD_WRONG_TYPE),
+    "lang a list": (b'{"id": "a", "body": "", "lang": ["en"]}', Reason.FIELD_WRONG_TYPE),
+    "NUL in the title": (b'{"id": "a", "body": "", "title": "\\u0000"}', Reason.NUL_CHARACTER),
+    "title too long": (json.dumps({"id": "a", "body": "", "title": "x" * 4097}).encode(), Reason.FIELD_TOO_LONG),
+    "source too long": (json.dumps({"id": "a", "body": "", "source": "x" * 513}).encode(), Reason.FIELD_TOO_LONG),
+    "url too long": (json.dumps({"id": "a", "body": "", "url": "x" * 8193}).encode(), Reason.FIELD_TOO_LONG),
+    "lang too long": (json.dumps({"id": "a", "body": "", "lang": "x" * 65}).encode(), Reason.FIELD_TOO_LONG),
+    "published true": (b'{"id": "a", "body": "", "published_at": true}', Reason.FIELD_WRONG_TYPE),
+    "published in milliseconds": (b'{"id": "a", "body": "", "published_at": 1700000000000}', Reason.INVALID_TIME),
+    "published before year 1": (b'{"id": "a", "body": "", "published_at": -62135596801}', Reason.INVALID_TIME),
+    "published in year 10000": (b'{"id": "a", "body": "", "published_at": 253402300800}', Reason.INVALID_TIME),
+    "published in 400 digits": (
+        b'{"id": "a", "body": "", "published_at": ' + b"9" * 400 + b"}",
+        Reason.INVALID_TIME,
+    ),
+    "published without an offset": (
+        b'{"id": "a", "body": "", "published_at": "2026-01-31T08:15:30"}',
+        Reason.INVALID_TIME,
+    ),
+    "published on a day": (b'{"id": "a", "body": "", "published_at": "2026-01-31"}', Reason.INVALID_TIME),
+    "published on 31 February": (
+        b'{"id": "a", "body": "", "published_at": "2026-02-31T08:15:30Z"}',
+        Reason.INVALID_TIME,
+    ),
+    "published before year 1 by its offset": (
+        b'{"id": "a", "body": "", "published_at": "0001-01-01T00:00:00+08:00"}',
+        Reason.INVALID_TIME,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_each_kind_of_bad_record_has_its_own_reason(name: str) -> None:
+    """A bad record is refused for what is wrong with it, and not for something more general."""
+    data, expected = BAD[name]
+    assert reason(data) == expected
+
+
+def test_every_reason_that_decoding_can_give_is_shown_here() -> None:
+    """The list above leaves out what is found while reading, what needs a huge record, and what is only of HTML."""
+    shown = {expected for _, expected in BAD.values()}
+    elsewhere = {Reason.RECORD_TOO_LONG, Reason.TRUNCATED_INPUT, Reason.TRAILING_GARBAGE, Reason.MARKUP_TOO_COMPLEX}
+    assert set(Reason) - shown == elsewhere
+
+
+def test_markup_too_complex_is_a_bad_record() -> None:
+    """What the parser would lose or stall over is refused, in text as it is in html only."""
+    data = json.dumps({"id": "a", "body": "<div>" * 3_000}).encode()
+    with pytest.raises(BadRecord) as caught:
+        decode(data, FieldMap(), LIMITS, "html")
+    assert caught.value.reason == Reason.MARKUP_TOO_COMPLEX
+    assert decode(data, FieldMap(), LIMITS, "text").body == "<div>" * 3_000
+
+
+def test_a_record_over_the_limit_is_refused_before_it_is_parsed() -> None:
+    """The size of a record is checked first, whatever is in it."""
+    limits = DecodeLimits(record_bytes_max=10)
+    assert reason(b"x" * 11, limits=limits) == Reason.RECORD_TOO_LONG
+    assert reason(b"x" * 10, limits=limits) == Reason.INVALID_JSON
+
+
+def test_limits_themselves_are_allowed() -> None:
+    """A record at each limit is an article."""
+    record = {
+        "id": "a" * 512,
+        "body": "x" * 1_000_000,
+        "title": "t" * 4096,
+        "source": "s" * 512,
+        "url": "u" * 8192,
+        "lang": "l" * 64,
+        "published_at": 253_402_300_799.5,
+    }
+    deep = {"a": json.loads("[" * 31 + "]" * 31)}
+    article = decoded(json.dumps(record | deep))
+    assert {name: getattr(article, name) for name in record} == record
+
+
+def test_what_is_not_said_is_empty() -> None:
+    """Optional fields that are missing or null read as empty."""
+    nulls = '{"id": "a", "body": "x", "title": null, "source": null, "url": null, "lang": null, "published_at": null}'
+    assert decoded('{"id": "a", "body": "x"}') == decoded(nulls) == Article(id="a", body="x")
+
+
+def test_null_retracts_and_an_empty_body_does_not() -> None:
+    """Only a body of null is a retraction; an empty one is an article without words."""
+    assert decoded('{"id": "a", "body": null}').body is None
+    assert decoded('{"id": "a", "body": ""}').body == ""
+
+
+@pytest.mark.parametrize(
+    ("given_id", "expected"), [("17", "17"), ("-1", "-1"), ('"017"', "017"), ("9" * 512, "9" * 512)]
+)
+def test_an_integer_id_is_its_decimal_text(given_id: str, expected: str) -> None:
+    """Feeds number their articles; the number and its text are one id."""
+    assert decoded(f'{{"id": {given_id}, "body": ""}}').id == expected
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    """Files from some editors begin with one."""
+    assert decoded(b'\xef\xbb\xbf{"id": "a", "body": "x"}').id == "a"
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    """Two halves that belong together are the character they stand for."""
+    assert decoded(rb'{"id": "a", "body": "\ud83d\ude00"}').body == "😀"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.0),
+        ("1700000000.25", 1700000000.25),
+        ("-62135596800", -62135596800.0),
+        ('"1970-01-01T00:00:01Z"', 1.0),
+        ('"1970-01-01T08:00:00+08:00"', 0.0),
+        ('"2026-01-31t08:15:30.250z"', 1769847330.25),
+    ],
+)
+def test_published_at_is_seconds_or_rfc_3339(text: str, seconds: float) -> None:
+    """Both ways to write a time come to seconds since 1970."""
+    assert decoded(f'{{"id": "a", "body": "", "published_at": {text}}}').published_at == seconds
+
+
+def test_fields_are_found_at_their_paths() -> None:
+    """A dotted path goes into nested objects, also below names that have dots."""
+    record = {"meta": {"key": "a", "x.y": {"z": "t"}}, "content": {"text": {"plain": "x"}}}
+    fields = FieldMap(id="meta.key", body="content.text.plain", title="meta.x.y.z")
+    assert decoded(json.dumps(record), fields) == Article(id="a", body="x", title="t")
+
+
+def test_a_name_with_dots_goes_before_the_path() -> None:
+    """The longest name that is there is taken, without a way back."""
+    record: dict[str, Any] = {"a.b": "literal", "a": {"b": "nested", "c": "deep"}, "id": "1", "body": ""}
+    assert decoded(json.dumps(record), FieldMap(title="a.b")).title == "literal"
+    assert decoded(json.dumps(record), FieldMap(title="a.c")).title == "deep"
+    assert decoded(json.dumps(record), FieldMap(title="a.b.c")).title == ""
+
+
+def test_a_path_through_something_else_finds_nothing() -> None:
+    """What stands below a string or null is absent, so a missing body is told as missing and does not retract."""
+    assert reason('{"id": "a", "content": null}', FieldMap(body="content.text")) == Reason.MISSING_BODY
+    assert reason('{"meta": "a", "body": ""}', FieldMap(id="meta.id")) == Reason.MISSING_ID
+
+
+def test_html_is_read_as_text() -> None:
+    """With the html format the body is the text of the markup; its limit is of the markup."""
+    article = decode(b'{"id": "a", "body": "<p>one<p>two &amp; <b>three</b>"}', FieldMap(), LIMITS, "html")
+    assert article.body == "one\ntwo & three"
+    with pytest.raises(BadRecord) as caught:
+        decode(b'{"id": "a", "body": "<p>x"}', FieldMap(), DecodeLimits(body_chars_max=3), "html")
+    assert caught.value.reason == Reason.BODY_TOO_LONG
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+RECORDS = st.fixed_dictionaries({}, optional=dict.fromkeys(FieldMap.__struct_fields__, JSON_VALUES))
+
+
+def article_or_reason(data: bytes, body_format: BodyFormat) -> Article | Reason:
+    """What decoding comes to; an error of another kind, or a reason not in the list, goes through."""
+    try:
+        return decode(data, FieldMap(title="title.x"), LIMITS, body_format)
+    except BadRecord as error:
+        return Reason(error.reason)
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='{}[]":,\\ud8a0 1e9.', max_size=60).map(str.encode), st.booleans())
+def test_arbitrary_bytes_raise_nothing_but_bad_record(data: bytes, html: bool) -> None:  # noqa: FBT001
+    """Whatever the bytes are, decoding gives an article or refuses with a known reason."""
+    outcome = article_or_reason(data, "html" if html else "text")
+    assert isinstance(outcome, Article | Reason)
+
+
+@given(JSON_VALUES | RECORDS, st.booleans(), st.booleans())
+def test_arbitrary_json_raises_nothing_but_bad_record(value: object, ascii_only: bool, html: bool) -> None:  # noqa: FBT001
+    """Whatever the JSON says, decoding gives an article that holds to its types, or refuses."""
+    data = json.dumps(value, ensure_ascii=ascii_only).encode(errors="surrogatepass")
+    outcome = article_or_reason(data, "html" if html else "text")
+    if isinstance(outcome, Article):
+        assert outcome.id
+        assert outcome.published_at is None or math.isfinite(outcome.published_at)
+        (outcome.id + outcome.title + (outcome.body or "")).encode()
