@@ -37,7 +37,7 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
             duplicate_of=of.record.id,
             duplicate_of_version=version_name(of.record.reference),
             distance=of.distance,
-            similarity=_rounded(of),
+            similarity=rounded(of.similarity),
             cluster=of.record.id,
             matches=tuple(_match(other) for other in duplicate.matches[:MATCHES_MAX]),
             shared_keywords=shared_keywords(record, of.record)[:SHARED_KEYWORDS_MAX],
@@ -80,14 +80,15 @@ def rfc3339(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def rounded(similarity: float | None) -> float | None:
+    """A similarity with as many digits as its estimate may claim, and some more."""
+    return None if similarity is None else round(similarity, _SIMILARITY_DIGITS)
+
+
 def _match(neighbour: Neighbour) -> Match:
     return Match(
         id=neighbour.record.id,
         version=version_name(neighbour.record.reference),
         distance=neighbour.distance,
-        similarity=_rounded(neighbour),
+        similarity=rounded(neighbour.similarity),
     )
-
-
-def _rounded(neighbour: Neighbour) -> float | None:
-    return None if neighbour.similarity is None else round(neighbour.similarity, _SIMILARITY_DIGITS)

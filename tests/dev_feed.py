@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDER_VARIABLE = "DUPWATCH_DEV_DATA"
-REQUIRED_VARIABLE = "DUPWATCH_REQUIRE_DEV_DATA"
+FOLDER_VARIABLE = "DEV_DATA"
+REQUIRED_VARIABLE = "REQUIRE_DEV_DATA"
 _REPOSITORY = Path(__file__).resolve().parent.parent
 _FEED = "articles-dev.jsonl.gz"
 
@@ -17,8 +17,8 @@ def dev_data_dir() -> Path:
     """
     Find the folder with the development feed, or skip the test.
 
-    `DUPWATCH_DEV_DATA` names it; without, it is `shared/data` beside the repository. With
-    `DUPWATCH_REQUIRE_DEV_DATA=1` the test fails instead of being skipped.
+    `DEV_DATA` names it; without, it is `shared/data` beside the repository. With
+    `REQUIRE_DEV_DATA=1` the test fails instead of being skipped.
     """
     folder = Path(os.environ.get(FOLDER_VARIABLE) or _REPOSITORY.parent / "shared" / "data")
     if not (folder / _FEED).is_file():
