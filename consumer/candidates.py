@@ -1,14 +1,17 @@
-"""From the rows of a look-up to the candidates worth reading: array work over a whole batch of postings."""
+"""From the rows of a look-up to the candidates worth reading.
 
-from collections import defaultdict
+An article's rows are joined lane by lane, and one pass of numpy over the codes says which postings are near: a look-up
+for one article costs a few calls however many rows it read, and a batch is as many of them (docs/decisions/0012).
+"""
+
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from consumer.fingerprint import LANE_MINHASH, LANE_SIMHASH
 from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
-from storage.postings import PostingArray, Row, lane_of
+from storage.postings import Row, lane_of, layout_of
 from storage.records import ID_HASH_BYTES, Arrival, Record
 
 
@@ -42,63 +45,53 @@ def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
     if not record.keys or settings.radius == 0:
         return list(record.keys)
     code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
-    neighbours = settings.plan.probe_keys(code, settings.radius)[0]
-    return [bytes(key) for key in neighbours] + [key for key in record.keys if lane_of(key) != 0]
+    neighbours = settings.plan.probe_keys(code[np.newaxis], settings.radius).tobytes()
+    width = settings.plan.key_bytes
+    of_blocks = [neighbours[start : start + width] for start in range(0, len(neighbours), width)]
+    return of_blocks + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
 
 
 def find_candidates(probes: Sequence[Probe], rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[Candidates]:
     """Pick for each probe what is near by code and within the window, from the rows read under its keys."""
-    owners: list[int] = []
-    parts: list[PostingArray] = []
-    codes: list[int] = []
-    limits: list[int] = []
-    for owner, (record, keys) in enumerate(probes):
-        own = (int.from_bytes(record.fingerprint), int.from_bytes(record.one_bits))
-        for key in keys:
-            lane = lane_of(key)
-            owners.append(owner)
-            parts.append(rows[key].postings)
-            codes.append(own[lane])
-            limits.append((settings.suspect_distance_max, ONE_BITS_DISTANCE_MAX)[lane])
-    near = _near_by_code(parts, codes, limits) if parts else []
-    found: dict[int, list[_Posting]] = defaultdict(list)
-    for part, index, distance in near:
-        posting = parts[part][index]
-        arrival = Arrival(int(posting["time_ms"]), int(posting["sequence"]), posting["reference"].tobytes())
-        found[owners[part]].append(_Posting(distance, arrival))
-    return [
-        _choose(record, found.get(owner, []), settings, truncated=any(rows[key].truncated for key in keys))
-        for owner, (record, keys) in enumerate(probes)
-    ]
+    return [_find(record, keys, rows, settings) for record, keys in probes]
 
 
-def _near_by_code(
-    parts: Sequence[PostingArray], codes: Sequence[int], limits: Sequence[int]
-) -> list[tuple[int, int, int]]:
-    """(part, index in it, distance in bits) of every posting within its part's limit."""
-    sizes = np.fromiter((len(part) for part in parts), np.int64, len(parts))
-    theirs: NDArray[np.uint64] = np.concatenate([part["code"] for part in parts]).astype(np.uint64)
-    ours = np.repeat(np.array(codes, np.uint64), sizes)
-    distances = np.bitwise_count(ours ^ theirs)
-    hits = np.flatnonzero(distances <= np.repeat(np.array(limits, np.uint8), sizes))
-    ends = np.cumsum(sizes)
-    part_of = np.searchsorted(ends, hits, side="right")
-    index_in = hits - (ends - sizes)[part_of]
-    return list(zip(part_of.tolist(), index_in.tolist(), distances[hits].tolist(), strict=True))
+def _find(record: Record, keys: Sequence[bytes], rows: Mapping[bytes, Row], settings: JudgeSettings) -> Candidates:
+    lanes: dict[int, list[bytes]] = {LANE_SIMHASH: [], LANE_MINHASH: []}
+    truncated = False
+    for key in keys:
+        row = rows[key]
+        lanes[lane_of(key)].append(row.packed)
+        truncated |= row.truncated
+    near = _near(record, record.fingerprint, b"".join(lanes[LANE_SIMHASH]), settings.suspect_distance_max)
+    near += _near(record, record.one_bits, b"".join(lanes[LANE_MINHASH]), ONE_BITS_DISTANCE_MAX)
+    return _choose(record, near, settings, truncated=truncated)
+
+
+def _near(record: Record, code: bytes, postings: bytes, distance_max: int) -> list[_Posting]:
+    """The postings whose code is within so many bits of this one."""
+    if not postings:
+        return []
+    layout = layout_of(record)
+    near = layout.within(postings, code, distance_max)
+    return [_Posting(distance, layout.arrival(posting)) for posting, distance in near.items()]
 
 
 def _choose(record: Record, postings: Sequence[_Posting], settings: JudgeSettings, *, truncated: bool) -> Candidates:
+    if not postings:
+        return Candidates((), 0, truncated)
     own = record.arrival
     best: dict[bytes, _Posting] = {}
     last_before: dict[bytes, Arrival] = {}
     for posting in postings:
         arrival = posting.arrival
+        known = best.get(arrival.reference)
+        if known is not None and known.distance <= posting.distance:
+            continue
         owner = arrival.reference[:ID_HASH_BYTES]
         if owner == record.id_hash or abs(arrival.time_ms - own.time_ms) > settings.window_ms:
             continue
-        known = best.get(arrival.reference)
-        if known is None or posting.distance < known.distance:
-            best[arrival.reference] = posting
+        best[arrival.reference] = posting
         if arrival < own:
             last_before[owner] = max(last_before.get(owner, arrival), arrival)
     # Of an id's versions that came before, only the last can still be in force: the others need no reading.

@@ -103,7 +103,7 @@ def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettin
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     for one in kept:
-        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].postings.tobytes(), posting)]
+        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].packed, posting)]
         if missing and not any(rows[key].truncated for key in missing):
             yield f"{one.record.id!r} is kept and lacks {len(missing)} of its {len(one.record.keys)} postings"
     found = find_candidates(probes, rows, settings)

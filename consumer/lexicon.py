@@ -1,11 +1,14 @@
-"""Loads the word tables that the jieba package ships, without importing it (slow, and it warns)."""
+"""Loads the word tables of the jieba package, without importing it (slow, and it warns), and those of a user."""
 
 import hashlib
+import math
+import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from consumer.fingerprint.scheme import Lexicon
+from consumer.fingerprint import Lexicon, OwnWord, normalise
 
 # The default of jieba.analyse.TFIDF; it stands in its code, not in a file.
 STOP_WORDS: Final = frozenset(
@@ -22,13 +25,22 @@ _FILES: Final = (
     "finalseg/prob_emit.py",
     "analyse/idf.txt",
 )
+_IDF_MAX: Final = 1e6
+_FREQUENCY_MAX: Final = 10**9
+# A word of any other characters ends at the first of them, whatever a dictionary says.
+_CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
 
 
-def load_lexicon() -> Lexicon:
+def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:
     """
     Read jieba's IDF table, and digest it with the dictionary, the HMM and the stop words.
 
-    ModuleNotFoundError when jieba is not installed; OSError when its files cannot be read.
+    `dictionary` adds words to jieba's: a word, a frequency, a tag on each line; the last two may be left out, the tag
+    is passed over. `stop_words` (one on each line) and `idf` (a word and a number on each line) stand in for jieba's.
+    Blank lines and the order of lines make no difference.
+
+    ModuleNotFoundError when jieba is not installed; OSError when a file cannot be read; ValueError, with file and line,
+    when one of the user's is not as said.
     """
     folder = _jieba_folder()
     hasher = hashlib.blake2b(digest_size=16)
@@ -37,16 +49,113 @@ def load_lexicon() -> Lexicon:
         table = (folder / name).read_bytes()
         hasher.update(f"{name} {len(table)}\n".encode())
         hasher.update(table)
-    hasher.update("\n".join(sorted(STOP_WORDS)).encode())
+    stopped = STOP_WORDS if stop_words is None else _stop_words(stop_words)
+    hasher.update("\n".join(sorted(stopped)).encode())
     # The IDF table is the last of the files.
-    fields = table.decode().split()
-    idf = dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
+    weights = _jieba_idf(table) if idf is None else _idf(idf)
+    own_words = () if dictionary is None else _own_words(dictionary)
+    # What is a user's own follows what is always there, so that without it the digest is the plain one.
+    if idf is not None:
+        hasher.update(_section("idf", [f"{word} {weight!r}" for word, weight in sorted(weights.items())]))
+    if dictionary is not None:
+        hasher.update(_section("dictionary", [f"{word} {frequency}" for word, frequency in own_words]))
     return Lexicon(
-        idf=idf,
-        median_idf=sorted(idf.values())[len(idf) // 2],
-        stop_words=STOP_WORDS,
+        idf=weights,
+        median_idf=sorted(weights.values())[len(weights) // 2],
+        stop_words=stopped,
         digest=hasher.digest(),
+        own_words=own_words,
     )
+
+
+def _section(name: str, lines: list[str]) -> bytes:
+    return "\n".join(["", f"{name} {len(lines)}", *lines]).encode()
+
+
+def _jieba_idf(table: bytes) -> dict[str, float]:
+    fields = table.decode().split()
+    return dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
+
+
+def _stop_words(path: Path) -> frozenset[str]:
+    """Both as written and as texts are normalised, so that every scheme finds them."""
+    found: set[str] = set()
+    for number, line in _lines(path):
+        if len(line.split()) != 1:
+            raise ValueError(f"{path}, line {number}: one stop word stands on a line, not {line!r}")
+        found |= {line.lower(), normalise(line)}
+    return frozenset(found - {""})
+
+
+def _idf(path: Path) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for number, line in _lines(path):
+        fields = line.split()
+        if len(fields) != 2:  # noqa: PLR2004 -- a word and a number
+            raise ValueError(f"{path}, line {number}: a word and its IDF are asked for, not {line!r}")
+        word, written = fields
+        weight = _number(written)
+        if not 0 < weight <= _IDF_MAX:
+            raise ValueError(f"{path}, line {number}: an IDF is a number above 0 and up to 1000000, not {written!r}")
+        if word in weights:
+            raise ValueError(f"{path}, line {number}: {word!r} stands on an earlier line already")
+        weights[word] = weight
+    if not weights:
+        raise ValueError(f"{path} has no word; an IDF table has one at least")
+    return weights
+
+
+def _number(written: str) -> float:
+    try:
+        return float(written) if written.isascii() else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _own_words(path: Path) -> tuple[OwnWord, ...]:
+    """Both as written and as texts are normalised, so that every scheme cuts them; in order of code points."""
+    found: dict[str, OwnWord] = {}
+    for number, line in _lines(path):
+        where = f"{path}, line {number}"
+        word, *rest = line.split()
+        if not all(_CUT_WHOLE.fullmatch(form) for form in (word, normalise(word))):
+            raise ValueError(
+                f"{where}: jieba never cuts {word!r} as one word; only ideographs from U+4E00 to U+9FD5, letters and "
+                "digits of ASCII and + # & . _ % - can be in one"
+            )
+        own = OwnWord(word, _frequency(rest, where))
+        for form in {word, normalise(word)}:
+            if form in found:
+                raise ValueError(f"{where}: {form!r} stands on an earlier line already")
+            found[form] = own._replace(word=form)
+    return tuple(found[form] for form in sorted(found))
+
+
+def _frequency(rest: list[str], where: str) -> int | None:
+    """A frequency, a tag, both in this order, or neither."""
+    is_number = bool(rest) and re.fullmatch("[0-9]+", rest[0]) is not None
+    tags = rest[1:] if is_number else rest
+    if len(tags) > 1 or any(re.fullmatch("[a-zA-Z]+", tag) is None for tag in tags):
+        raise ValueError(
+            f"{where}: a word, its frequency and its tag are asked for, not {' '.join(rest)!r} behind a word"
+        )
+    if not is_number:
+        return None
+    frequency = int(rest[0][:20])
+    if not 1 <= frequency <= _FREQUENCY_MAX:
+        raise ValueError(f"{where}: a frequency is a number from 1 to 1000000000, not {rest[0]}")
+    return frequency
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, stripped, with their numbers; a byte order mark is passed over."""
+    for number, raw in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            line = raw.decode().strip()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}, line {number}: this is not UTF-8") from error
+        if line:
+            yield number, line
 
 
 def _jieba_folder() -> Path:

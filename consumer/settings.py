@@ -54,6 +54,10 @@ class JudgeSettings:
     verifications_max: int = 1024
     sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __post_init__(self) -> None:
+        """Refuse a distance that the plan cannot hold for; the ValueError says which plan would."""
+        self.plan.radius_for(self.max_distance)
+
     @property
     def radius(self) -> int:
         """How many bits of a block may differ for the look-up to find it."""

@@ -9,6 +9,8 @@ from consumer.article import Article
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind, normalise
 from storage.records import Record, Tombstone, Version, reference_of
 
+_ONE_BITS_BYTES = 8
+
 
 class Came(NamedTuple):
     """When and where an article came: record time in milliseconds, and its sequence in the feed."""
@@ -29,8 +31,10 @@ class VersionBuilder:
         """One version for each article; the fingerprints are of their bodies, in the same order."""
         block_keys = self.plan.keys(fingerprints.codes)
         band_keys = self.plan.band_keys(fingerprints.bands)
-        codes = fingerprints.codes.astype(">u8")
-        one_bits = fingerprints.one_bits.astype(">u8")
+        # Cut from the bytes of the array: a single number of it would be in the byte order of the machine.
+        codes = fingerprints.codes.astype(">u8").tobytes()
+        one_bits = fingerprints.one_bits.astype(">u8").tobytes()
+        code_bytes = self.plan.code_bytes
         versions = []
         for index, (article, at) in enumerate(zip(articles, came, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
@@ -45,8 +49,8 @@ class VersionBuilder:
                 sequence=at.sequence,
                 scheme=self.scheme,
                 kind=int(kind),
-                fingerprint=codes[index].tobytes(),
-                one_bits=one_bits[index].tobytes(),
+                fingerprint=codes[code_bytes * index : code_bytes * (index + 1)],
+                one_bits=one_bits[_ONE_BITS_BYTES * index : _ONE_BITS_BYTES * (index + 1)],
                 keys=tuple(keys),
                 sketch=fingerprints.sketches[index].tobytes(),
                 text_digest=text_digest,

@@ -6,18 +6,17 @@ One lock around every call makes it safe for threads. Nothing survives the proce
 import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from threading import Lock
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from storage.clock import Clock, now_ms
 from storage.interface import Stats
-from storage.postings import POSTING, POSTING_BYTES, Row, postings_of
+from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
 from storage.records import Arrival, Record, Stored, Tombstone, Version
 
 ROW_POSTINGS_MAX: Final = 100_000
-_EMPTY: Final = Row(np.empty(0, POSTING), truncated=False)
 
 
 class _Expiry(NamedTuple):
@@ -42,7 +41,9 @@ class MemoryStore:
         self._tombstones: dict[bytes, Tombstone] = {}
         self._verdicts: dict[bytes, bytes] = {}
         self._timelines: dict[bytes, list[Arrival]] = {}
-        self._rows: dict[bytes, bytearray] = {}
+        # A row is never changed but replaced: whoever reads it needs no copy.
+        self._rows: dict[bytes, bytes] = {}
+        self._layout: PostingLayout | None = None
         self._expiries: list[_Expiry] = []
         self._settings: bytes | None = None
 
@@ -84,17 +85,20 @@ class MemoryStore:
     def add(self, records: Sequence[Record]) -> None:
         """See ``Postings.add``."""
         with self._lock:
-            for record in records:
-                for key, posting in postings_of(record):
-                    row = self._rows.setdefault(key, bytearray())
-                    place = _place_in(row, posting)
-                    if row[place : place + POSTING_BYTES] != posting:
-                        row[place:place] = posting
+            self._layout = common_layout(records, self._layout, "This store")
+            # In the order of the keys, so that each row is replaced once.
+            postings = sorted({posting for record in records for posting in postings_of(record)})
+            for key, group in groupby(postings, itemgetter(0)):
+                row = self._rows.get(key, b"")
+                self._rows[key] = _merged(row, [posting for _, posting in group])
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """See ``Postings.look_up``."""
         with self._lock:
-            return [self._read_row(key) for key in keys]
+            layout = self._layout or POSTING_LAYOUTS[8]
+            cap_bytes = self._row_postings_max * layout.posting_bytes
+            rows = [self._rows.get(key, b"") for key in keys]
+        return [Row(row[:cap_bytes], len(row) > cap_bytes, layout) for row in rows]
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""
@@ -145,11 +149,12 @@ class MemoryStore:
     def stats(self) -> Stats:
         """See ``Upkeep.stats``. What Python's objects take is not known."""
         with self._lock:
+            posting_bytes = (self._layout or POSTING_LAYOUTS[8]).posting_bytes
             return Stats(
                 versions=len(self._versions),
                 verdicts=len(self._verdicts),
                 tombstones=len(self._tombstones),
-                postings=sum(map(len, self._rows.values())) // POSTING_BYTES,
+                postings=sum(map(len, self._rows.values())) // posting_bytes,
                 rows=len(self._rows),
                 size_bytes=None,
             )
@@ -171,22 +176,16 @@ class MemoryStore:
     def _whole(self, reference: bytes) -> Stored | Tombstone:
         return self._tombstones[reference] if reference in self._tombstones else self._stored(reference)
 
-    def _read_row(self, key: bytes) -> Row:
-        row = self._rows.get(key)
-        if row is None:
-            return _EMPTY
-        cap_bytes = self._row_postings_max * POSTING_BYTES
-        # A copy: an array over the row itself would forbid the row to grow.
-        return Row(np.frombuffer(bytes(row[:cap_bytes]), POSTING), truncated=len(row) > cap_bytes)
-
     def _remove_postings(self, record: Record) -> None:
         for key, posting in postings_of(record):
-            row = self._rows.get(key, bytearray())
+            row = self._rows.get(key, b"")
             place = _place_in(row, posting)
-            if row[place : place + POSTING_BYTES] == posting:
-                del row[place : place + POSTING_BYTES]
-                if not row:
-                    del self._rows[key]
+            if row[place : place + len(posting)] != posting:
+                continue
+            if len(row) == len(posting):
+                del self._rows[key]
+            else:
+                self._rows[key] = row[:place] + row[place + len(posting) :]
 
     def _forget(self, expiry: _Expiry) -> None:
         what: Record | Tombstone
@@ -202,8 +201,20 @@ class MemoryStore:
             del self._timelines[what.id_hash]
 
 
-def _place_in(row: bytearray, posting: bytes) -> int:
+def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
+    """A row with these postings, which are in order as its own are; those that it has already are not put in twice."""
+    pieces = []
+    start = 0
+    for posting in postings:
+        place = _place_in(row, posting)
+        if row[place : place + len(posting)] != posting:
+            pieces += [row[start:place], posting]
+            start = place
+    return b"".join([*pieces, row[start:]])
+
+
+def _place_in(row: bytes, posting: bytes) -> int:
     """Where in a row, whose postings are in order, this one is or belongs; in bytes."""
-    places = range(0, len(row), POSTING_BYTES)
-    index = bisect_left(places, posting, key=lambda place: bytes(row[place : place + POSTING_BYTES]))
-    return index * POSTING_BYTES
+    width = len(posting)
+    index = bisect_left(range(0, len(row), width), posting, key=lambda place: row[place : place + width])
+    return index * width

@@ -10,13 +10,14 @@ TIME_MS = 1_700_000_000_000
 
 
 def make_key(value: int, *, lane: int = 0, number: int = 0) -> bytes:
-    """A posting key of the ``4x16`` plan, or of a band."""
+    """A posting key of a plan of blocks of 16 bits, or of a band."""
     return bytes([lane << 4 | number]) + value.to_bytes(2, "big")
 
 
 def keys_of(fingerprint: bytes, one_bits: bytes) -> tuple[bytes, ...]:
-    """The four block keys of the fingerprint and four band keys; the bands are folded from nothing but their number."""
-    blocks = [make_key(int.from_bytes(fingerprint[2 * n : 2 * n + 2], "big"), number=n) for n in range(4)]
+    """The block keys of the fingerprint, 16 bits each, and four band keys, which are just pieces of the minima."""
+    count = len(fingerprint) // 2
+    blocks = [make_key(int.from_bytes(fingerprint[2 * n : 2 * n + 2], "big"), number=n) for n in range(count)]
     bands = [make_key(int.from_bytes(one_bits[2 * n : 2 * n + 2], "big"), lane=1, number=n) for n in range(4)]
     return (*blocks, *bands)
 
@@ -27,9 +28,14 @@ def make_record(
     time_ms: int = TIME_MS,
     sequence: int = 0,
     keys: tuple[bytes, ...] | None = None,
+    *,
+    code_bytes: int = 8,
     **fields: Any,  # noqa: ANN401  # whichever of the record's fields a test is about
 ) -> Record:
-    """A record whose fingerprint, minima and sketch follow from ``content``, and its keys from those."""
+    """A record whose fingerprint, minima and sketch follow from ``content``, and its keys from those.
+
+    ``code_bytes`` is the width of its fingerprint.
+    """
     noise = hashlib.blake2b(content, digest_size=64).digest()
     values: dict[str, Any] = {
         "reference": reference_of(article_id, content),
@@ -38,7 +44,7 @@ def make_record(
         "sequence": sequence,
         "scheme": "test/1",
         "kind": 0,
-        "fingerprint": noise[:8],
+        "fingerprint": noise[:8] + noise[32 : 24 + code_bytes],
         "one_bits": noise[8:16],
         "sketch": noise * 2,
         "text_digest": noise[16:32],

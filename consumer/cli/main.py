@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from consumer import app as wiring
+from consumer.cli import compare, evaluate, explain, fingerprint, idf, query, run, show
 from consumer.cli import config as config_commands
-from consumer.cli import explain, query, run, show
 from consumer.cli import store as store_commands
 from consumer.errors import DupwatchError, Fatal
 from storage.errors import StoreError
@@ -32,6 +32,10 @@ app.command("run")(run.run)
 app.command("show")(show.show)
 app.command("explain")(explain.explain)
 app.command("query")(query.query)
+app.command("evaluate")(evaluate.evaluate)
+app.command("fingerprint")(fingerprint.fingerprint)
+app.command("compare")(compare.compare)
+app.add_typer(idf.app, name="idf")
 app.add_typer(store_commands.app, name="store")
 app.add_typer(config_commands.app, name="config")
 

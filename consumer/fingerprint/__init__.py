@@ -5,22 +5,33 @@ Fingerprints of texts, their sketches and the keys they are indexed under. Pure:
                       └──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
 """
 
-from consumer.fingerprint.engine import KEYWORDS_KEPT, Fingerprinter, Fingerprints, TextKind
+from consumer.fingerprint.engine import (
+    KEYWORDS_KEPT,
+    Breakdown,
+    Fingerprinter,
+    Fingerprints,
+    TextKind,
+    WeighedWord,
+)
 from consumer.fingerprint.hashing import fnv1a_64
+from consumer.fingerprint.hyperplanes import fingerprint_vectors
 from consumer.fingerprint.keywords import (
     JiebaTokenizer,
     RustTokenizer,
     Tokenizer,
+    cosine,
     default_tokenizer,
     weigh,
 )
+from consumer.fingerprint.lexicon import Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
-from consumer.fingerprint.scheme import SCHEME_NAMES, Lexicon, Scheme
+from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
 from consumer.fingerprint.summing import (
     bit_sums,
     fingerprint_batch,
+    fingerprint_number,
     hamming_distance,
     simhash,
     split_blocks,
@@ -32,18 +43,24 @@ __all__ = [
     "LANE_SIMHASH",
     "SCHEME_NAMES",
     "BlockPlan",
+    "Breakdown",
     "Fingerprinter",
     "Fingerprints",
     "JiebaTokenizer",
     "Lexicon",
+    "OwnWord",
     "RustTokenizer",
     "Scheme",
     "SketchLayout",
     "TextKind",
     "Tokenizer",
+    "WeighedWord",
     "bit_sums",
+    "cosine",
     "default_tokenizer",
     "fingerprint_batch",
+    "fingerprint_number",
+    "fingerprint_vectors",
     "fnv1a_64",
     "hamming_distance",
     "normalise",

@@ -4,17 +4,18 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint.features import Features, WordTable
 from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
+from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
-from consumer.fingerprint.scheme import Lexicon, Scheme
+from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.sketch import sketch_batch
-from consumer.fingerprint.summing import fingerprint_batch
+from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
 # Words remembered with hash and IDF, about 200 bytes each. Checked before a batch, so one batch's words may come
@@ -40,9 +41,10 @@ class Fingerprints:
     """
     What the engine tells of n texts, as arrays whose first axis is the text.
 
-    `codes` uint64[n]: fingerprints. `sketches` uint8[n, 256]. `one_bits` uint64[n]: one-bit minima.
-    `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the heaviest with their weights.
-    `kinds` uint8[n]: see `TextKind`. `text_digests` uint8[n, 16]: BLAKE2b of the normalised text.
+    `codes` uint64[n, words]: fingerprints, the most significant of `bits // 64` words first. `sketches` uint8[n, 256].
+    `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
+    heaviest with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests` uint8[n, 16]: BLAKE2b of the
+    normalised text.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -56,6 +58,27 @@ class Fingerprints:
     def __len__(self) -> int:
         """Count the texts."""
         return len(self.codes)
+
+
+class WeighedWord(NamedTuple):
+    """A word that counts, its weight before rounding, and its hash."""
+
+    word: str
+    weight: float
+    hash: int
+
+
+class Breakdown(NamedTuple):
+    """
+    A fingerprint and what it was made of.
+
+    `words`: all that went into it, heaviest first. `sums`: bit by bit, the most significant first, of rounded weights.
+    """
+
+    kind: TextKind
+    words: tuple[WeighedWord, ...]
+    sums: tuple[float, ...]
+    fingerprint: int
 
 
 class Fingerprinter:
@@ -75,9 +98,9 @@ class Fingerprinter:
     ) -> None:
         self._scheme = scheme
         self._lexicon = lexicon
-        self._tokenizer = default_tokenizer() if tokenizer is None else tokenizer
+        self._tokenizer = default_tokenizer(lexicon.own_words) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
-        self._word_table = WordTable(lexicon)
+        self._word_table = WordTable(scheme.definition, lexicon)
 
     @property
     def scheme(self) -> Scheme:
@@ -91,13 +114,15 @@ class Fingerprinter:
         `languages` are those that the texts declare, "" for none; only the sketch depends on them.
         """
         normalised = [normalise(text) for text in texts]
-        features = self._features(normalised)
+        reading = self._scheme.definition.reading.form
+        features = self._features(normalised if reading is normalise else [reading(text) for text in texts])
         distinct = np.diff(features.offsets)
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
         sketched = sketch_batch(normalised, self._scheme.sketch, languages)
+        tie = self._scheme.definition.tie
         return Fingerprints(
-            codes=fingerprint_batch(features.hashes, features.weights, features.offsets),
+            codes=fingerprint_batch(features.hashes, features.weights, features.offsets, tie=tie),
             sketches=sketched.sketches,
             one_bits=sketched.one_bits,
             bands=sketched.bands,
@@ -108,9 +133,34 @@ class Fingerprinter:
             text_digests=_digests(normalised),
         )
 
+    def breakdown(self, text: str) -> "Breakdown":
+        """Fingerprint one raw text in steps that a person can follow."""
+        definition = self._scheme.definition
+        features = self._features([definition.reading.form(text)])
+        distinct = np.diff(features.offsets)
+        places = features.heaviest(0, self._scheme.keywords_max)
+        hashes = [fingerprint_number(features.hashes[place]) for place in places]
+        rounded = round_weights(features.weights[places]).tolist()
+        pairs = list(zip(hashes, rounded, strict=True))
+        return Breakdown(
+            kind=TextKind(int(_kinds(distinct, self._scheme.short_keywords_max)[0])),
+            words=tuple(
+                WeighedWord(word, weight, value)
+                for (word, weight), value in zip(features.keywords(places), hashes, strict=True)
+            ),
+            sums=tuple(bit_sums(pairs, definition.bits)),
+            fingerprint=simhash(pairs, definition.bits, tie=definition.tie),
+        )
+
+    def words(self, text: str) -> set[str]:
+        """Tell the words of one raw text that count in this scheme, however many go into the fingerprint."""
+        definition = self._scheme.definition
+        counted = self._tokenizer.count(definition.reading.form(text))
+        return {word for word in counted if definition.counting.counts(word, self._lexicon)}
+
     def _features(self, texts: list[str]) -> Features:
         if len(self._word_table) >= WORDS_REMEMBERED_MAX:
-            self._word_table = WordTable(self._lexicon)
+            self._word_table = WordTable(self._scheme.definition, self._lexicon)
         words: list[str] = []
         counts: list[int] = []
         stops: list[int] = []

@@ -6,27 +6,29 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from consumer.fingerprint.hashing import fnv1a_64
-from consumer.fingerprint.keywords import is_keyword
-from consumer.fingerprint.scheme import Lexicon
+from consumer.fingerprint.definitions import Definition
+from consumer.fingerprint.lexicon import Lexicon
+from consumer.fingerprint.summing import hash_words
 
-# The row of all words that are no keywords.
+# The row of all words that do not count.
 _NO_KEYWORD: Final = 0
 _ROWS_FIRST: Final = 1 << 12
 
 
 class WordTable:
     """
-    Remembers hash and inverse document frequency of every word met: a dict of rows, and arrays by row.
+    Remembers hash and weight of every word met: a dict of rows, and arrays by row.
 
     Grows without bound; its owner starts a new one when `len` says so.
     """
 
-    def __init__(self, lexicon: Lexicon) -> None:
+    def __init__(self, definition: Definition, lexicon: Lexicon) -> None:
+        self._definition = definition
         self._lexicon = lexicon
+        self._factor = definition.weighting.factors(lexicon)
         self._rows: dict[str, int] = {}
-        self._hashes = np.zeros(_ROWS_FIRST, dtype=np.uint64)
-        self._idf = np.zeros(_ROWS_FIRST, dtype=np.float64)
+        self._hashes = np.zeros((_ROWS_FIRST, definition.bits // 64), dtype=np.uint64)
+        self._factors = np.zeros(_ROWS_FIRST, dtype=np.float64)
         self._filled = _NO_KEYWORD + 1
 
     def __len__(self) -> int:
@@ -43,19 +45,19 @@ class WordTable:
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
         kept = np.flatnonzero(rows != _NO_KEYWORD)
         rows = rows[kept]
-        weights = np.array(counts, dtype=np.float64)[kept] * self._idf[rows]
+        weights = np.array(counts, dtype=np.float64)[kept] * self._factors[rows]
         offsets = np.searchsorted(kept, [0, *stops])
         return Features(words, kept, self._hashes[rows], weights, offsets)
 
     def _add(self, word: str) -> int:
-        if not is_keyword(word, self._lexicon):
+        if not self._definition.counting.counts(word, self._lexicon):
             return _NO_KEYWORD
         row = self._filled
         if row == len(self._hashes):
             self._hashes = np.concatenate((self._hashes, np.zeros_like(self._hashes)))
-            self._idf = np.concatenate((self._idf, np.zeros_like(self._idf)))
-        self._hashes[row] = fnv1a_64(word.encode())
-        self._idf[row] = self._lexicon.idf.get(word, self._lexicon.median_idf)
+            self._factors = np.concatenate((self._factors, np.zeros_like(self._factors)))
+        self._hashes[row] = hash_words([self._definition.hashing.hash(word)], self._definition.bits)
+        self._factors[row] = self._factor(word)
         self._filled += 1
         return row
 
@@ -64,7 +66,8 @@ class Features(NamedTuple):
     """
     The keywords of a batch of texts: text t has the places `offsets[t]` up to `offsets[t + 1]`.
 
-    `hashes` and `weights` are by place; `kept` names the place's word in `words`, which has all words.
+    `hashes`, uint64[places, words], and `weights` are by place; `kept` names the place's word in `words`, which has
+    all words.
     """
 
     words: list[str]

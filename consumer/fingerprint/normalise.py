@@ -28,14 +28,15 @@ def normalise(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     # Folding brings no invisible character back, and a second folding changes nothing: tests ask every code point.
-    visible = _INVISIBLE.sub("", _without_surrogates(text))
+    visible = _INVISIBLE.sub("", without_surrogates(text))
     for full_width, plain in _FULL_WIDTH:
         visible = visible.replace(full_width, plain)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
     return " ".join(folded.split())
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
+    """Make surrogate pairs the character they stand for, and a lone surrogate U+FFFD; no other text is changed."""
     try:
         text.encode()
     except UnicodeEncodeError:

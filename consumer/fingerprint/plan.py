@@ -1,21 +1,42 @@
 r"""
-The block plan: which index keys a fingerprint is stored under and looked up by.
+Block plans: which index keys a fingerprint is stored under and looked up by.
 
-Key layout of plan `4x16`, 3 bytes:
+A fingerprint is cut into blocks of equal width, block 0 the most significant. In a plain plan a key is one block. In
+a plan with parts it is one block and one part of the rest: what is left of the fingerprint without the block, most
+significant first, cut into parts of equal width. So many keys, of so many bits, give a plan its name:
 
-    byte 0      lane << 4 | number     lane 0: SimHash block 0..3; lane 1: MinHash band 0..15
-    bytes 1-2   value, big-endian      lane 0: the block's 16 bits; lane 1: the top 16 bits of the band
+    plan     bits of the     blocks    parts of    exact to, and probes       for
+             fingerprint               the rest    radius 0     radius 1
+    4x16     64              4 × 16    -           3, 4         7, 68         windows of up to about 2^30 articles
+    16x28    64              4 × 16    4 × 12      3, 16        4, 128        larger ones
+    8x16     128             8 × 16    -           7, 8         15, 136       schemes of 128 bits
+    4x32     128             4 × 32    -           3, 4         7, 132        such schemes, large windows
 
-Block 0 is the most significant. The first byte keeps lanes and blocks apart, so one table holds all of
-them; the value that follows spreads each evenly over its range. For example the fingerprint
-0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef.
+Key layout, 3 bytes (`4x16`, `8x16`) or 5 bytes (`16x28`, `4x32`):
 
-Two fingerprints that differ in at most 3 bits agree in one of four blocks at least; within 7 bits at least
-one block differs in at most one bit, and is met by probing every block value and its 16 neighbours.
+    byte 0         lane << 4 | number      lane 0: SimHash block; lane 1: MinHash band 0..15
+    2 or 4 bytes   the block, big-endian   lane 1: the top bits of the band, as many as the block has
+    2 bytes        part << 12 | value      with parts only; lane 1: the band's next 12 bits, the part's number 0
+
+For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef in `4x16`, and in `16x28` first
+00 0123 0456, 00 0123 1789, 00 0123 2abc, 00 0123 3def, then 01 4567 0012 and so on.
+
+**Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block untouched, and 2b − 1
+leave one with at most a single differing bit, which is met by probing every block and its one-bit neighbours.
+
+In `16x28` up to three bits leave a block untouched, and of the four parts of its rest one. Four bits hide from that
+in two ways only. One bit in each block: then block 0 is put right by one of its 16 neighbours, and the three bits in
+its rest leave one of four parts untouched. Or an untouched block with one bit in each part of its rest: then part 0
+is put right by one of its 12 neighbours. So radius 1 probes the neighbours of block 0 with each of its parts (16 × 4)
+and those of part 0 with each block (12 × 4), beside the 16 keys. Of all choices of whole blocks and parts whose
+neighbours are probed none with fewer probes is exact to 4 (docs/decisions/0011-plans.md).
+
+A plan does not trust this page: it searches for a pair that would hide from it when it is constructed.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Final, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,103 +44,274 @@ import numpy.typing as npt
 LANE_SIMHASH: Final = 0
 LANE_MINHASH: Final = 1
 _NUMBERS_MAX: Final = 16
-_VALUE_BITS: Final = 16
-_CODE_BITS: Final = 64
+_NUMBER_BITS: Final = 4
+_BYTE_BITS: Final = 8
+_WORD_BITS: Final = 64
+_BLOCK_WIDTHS: Final = (16, 32)
+_FINGERPRINT_WIDTHS: Final = (64, 128)
+# Places in a key, which are counted from 0: that of a bit that is not the code's, and none at all.
+_NOWHERE: Final = -1
+_NOT_FLIPPED: Final = -2
+
+
+class _Cut(NamedTuple):
+    bits: int
+    block_bits: int
+    parts: int
+    exact_to: tuple[int, int]
+
+
+_CUTS: Final = {
+    "4x16": _Cut(64, 16, 0, (3, 7)),
+    "16x28": _Cut(64, 16, 4, (3, 4)),
+    "8x16": _Cut(128, 16, 0, (7, 15)),
+    "4x32": _Cut(128, 32, 0, (3, 7)),
+}
+
+
+class _Key(NamedTuple):
+    """One key of a plan: `places` are bits of the fingerprint, from the most significant, which is 0.
+
+    `mask` has the same bits, and `neighbours` those of them whose other value is probed too at radius 1.
+    """
+
+    block: int
+    part: int
+    places: tuple[int, ...]
+    mask: int
+    neighbours: int
+
+
+class _Tables(NamedTuple):
+    """What keys are made with: see `BlockPlan.keys` and `BlockPlan.probe_keys`."""
+
+    places: npt.NDArray[np.int64]
+    fixed: npt.NDArray[np.uint8]
+    owners: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    flips: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A cut of a fingerprint into blocks of 16 bits; a value, so that another cut is another value."""
+    """
+    A cut of a fingerprint of `bits` into blocks of `block_bits`, and of the rest of each into so many `parts`.
+
+    `exact_to` is the distance, at radius 0 and at radius 1, up to which every pair agrees on a key. It is checked.
+    """
 
     name: str
     bits: int
-    blocks: int
     block_bits: int
+    parts: int
+    exact_to: tuple[int, int]
+    _keys: tuple[_Key, ...] = field(init=False, repr=False, compare=False)
+    _tables: _Tables = field(init=False, repr=False, compare=False)
 
     RADIUS_MAX: ClassVar[int] = 1
-    NAMES: ClassVar[tuple[str, ...]] = ("4x16",)
+    NAMES: ClassVar[tuple[str, ...]] = tuple(_CUTS)
 
     def __post_init__(self) -> None:
-        """Refuse a cut that leaves bits of the fingerprint out or that the key layout cannot hold."""
-        if self.blocks * self.block_bits != self.bits:
-            raise ValueError(f"{self.blocks} blocks of {self.block_bits} bits do not make {self.bits} bits")
-        if self.block_bits != _VALUE_BITS or not 1 <= self.blocks <= _NUMBERS_MAX or self.bits > _CODE_BITS:
-            raise ValueError("a key holds one of at most 16 blocks, of 16 bits each, of at most 64 bits")
+        """Refuse a cut that leaves bits out, that the key layout cannot hold, or that is not as exact as it says."""
+        if self.bits not in _FINGERPRINT_WIDTHS or self.block_bits not in _BLOCK_WIDTHS:
+            raise ValueError("a plan cuts fingerprints of 64 or 128 bits into blocks of 16 or 32 bits")
+        if self.parts and self.part_bits * self.parts != self.bits - self.block_bits:
+            raise ValueError(f"{self.parts} parts do not make {self.bits - self.block_bits} bits")
+        if not 0 <= self.parts <= _NUMBERS_MAX or (self.parts and (_NUMBER_BITS + self.part_bits) % _BYTE_BITS):
+            raise ValueError("a key holds one of at most 16 parts, which fills its bytes with the 4 bits of its number")
+        object.__setattr__(self, "_keys", tuple(_lane_0(self)))
+        object.__setattr__(self, "_tables", _tables(self, self._keys))
+        for radius, distance in enumerate(self.exact_to):
+            hidden = _hidden_difference(self._keys, distance, radius)
+            if hidden is not None:
+                raise ValueError(
+                    f"the block plan {self.name} is not exact to {distance} bits with radius {radius}: a pair that "
+                    f"differs in the {hidden.bit_count()} bits of {hidden:#x} agrees on no key"
+                )
 
     @classmethod
     def named(cls, name: str, bits: int = 64) -> Self:
         """Build the plan of that name; ValueError when there is none, or none for that many bits."""
-        if name not in cls.NAMES:
-            raise ValueError(f"there is no block plan {name!r}; there is {', '.join(cls.NAMES)}")
-        if bits != _CODE_BITS:
-            raise ValueError(f"the block plan {name} is for fingerprints of 64 bits, not of {bits}")
-        return cls(name=name, bits=bits, blocks=4, block_bits=16)
+        if name not in _CUTS:
+            raise ValueError(f"there is no block plan {name!r}; there is {', '.join(_CUTS)}")
+        cut = _CUTS[name]
+        if cut.bits != bits:
+            others = [other for other, its in _CUTS.items() if its.bits == bits]
+            instead = f"for those there is {', '.join(others)}" if others else "no plan is for those"
+            raise ValueError(f"the block plan {name} is for fingerprints of {cut.bits} bits, not of {bits}: {instead}")
+        return cls(name, *cut)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a fingerprint has."""
+        return self.bits // self.block_bits
+
+    @property
+    def part_bits(self) -> int:
+        """How wide a part is; 0 in a plan without parts."""
+        return (self.bits - self.block_bits) // self.parts if self.parts else 0
+
+    @property
+    def key_bits(self) -> int:
+        """How many bits of a fingerprint, or of a band, go into a key."""
+        return self.block_bits + self.part_bits
 
     @property
     def key_bytes(self) -> int:
         """Length of a key in bytes."""
-        return 1 + self.block_bits // 8
+        return int(self._tables.fixed.shape[1])
+
+    @property
+    def code_bytes(self) -> int:
+        """Length of a fingerprint in bytes."""
+        return self.bits // _BYTE_BITS
 
     def radius_for(self, max_distance: int) -> int:
         """
         Tell the look-up radius that finds every fingerprint within `max_distance` bits.
 
-        Spread over the blocks, d bits leave one block with at most d // blocks of them.
-        ValueError when no radius of this plan does.
+        ValueError when no radius of this plan does; it names a plan that would.
         """
-        reach = self.blocks * (self.RADIUS_MAX + 1) - 1
-        if not 0 <= max_distance <= reach:
-            raise ValueError(
-                f"the block plan {self.name} finds every pair within 0 to {reach} bits "
-                f"(0 to {self.blocks - 1} with radius 0, up to {reach} with radius 1); {max_distance} was asked for"
-            )
-        return max_distance // self.blocks
+        for radius, distance in enumerate(self.exact_to):
+            if 0 <= max_distance <= distance:
+                return radius
+        near, far = self.exact_to
+        raise ValueError(
+            f"the block plan {self.name} finds every pair within 0 to {far} bits (0 to {near} with radius 0, up to "
+            f"{far} with radius 1); {max_distance} was asked for, {_who_would(self.bits, max_distance)}"
+        )
 
     def keys(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-        """Tell the lane-0 keys that fingerprints are stored under: uint8[n, blocks, key_bytes]."""
-        return _keys(LANE_SIMHASH, np.arange(self.blocks), self._values(codes))
+        """
+        Tell the lane-0 keys that fingerprints are stored under: uint8[n, keys, key_bytes].
+
+        `codes` are uint64[n, words], the most significant word first.
+        """
+        if codes.ndim != 2 or codes.shape[1] * _WORD_BITS != self.bits:  # noqa: PLR2004  # texts by words
+            raise ValueError(f"the block plan {self.name} takes codes of {self.bits // _WORD_BITS} words a text")
+        return _packed(codes, self._tables.places) | self._tables.fixed
 
     def probe_keys(self, codes: npt.NDArray[np.uint64], radius: int) -> npt.NDArray[np.uint8]:
         """
-        Tell the lane-0 keys to look up: uint8[n, probes, key_bytes], 4 probes at radius 0 and 68 at radius 1.
+        Tell the lane-0 keys to look up: uint8[n, probes, key_bytes], at radius 0 those of `keys`.
 
-        Block after block; in each the value itself first, then its neighbours, from the most significant bit.
+        At radius 1 each is followed by its neighbours, from the most significant bit that is flipped.
         """
         self._check_radius(radius)
-        flips = np.zeros(1 + radius * self.block_bits, dtype=np.uint16)
-        flips[1:] = [1 << bit for bit in reversed(range(self.block_bits))][: len(flips) - 1]
-        values = self._values(codes)[:, :, np.newaxis] ^ flips
-        numbers = np.repeat(np.arange(self.blocks), len(flips))
-        return _keys(LANE_SIMHASH, numbers, values.reshape(len(codes), len(numbers)))
+        return self.keys(codes)[:, self._tables.owners[radius]] ^ self._tables.flips[radius]
 
     def band_keys(self, bands: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
         """Tell the lane-1 keys of bands given as uint64[n, b]: uint8[n, b, key_bytes]; b is at most 16."""
-        if bands.shape[1] > _NUMBERS_MAX:
-            raise ValueError(f"a key can number {_NUMBERS_MAX} bands, not {bands.shape[1]}")
-        values = (bands >> np.uint64(_CODE_BITS - self.block_bits)).astype(np.uint16)
-        return _keys(LANE_MINHASH, np.arange(bands.shape[1]), values)
+        count = bands.shape[1]
+        if count > _NUMBERS_MAX:
+            raise ValueError(f"a key can number {_NUMBERS_MAX} bands, not {count}")
+        top = _places_of(self, range(self.key_bits))
+        keys = _packed(bands.reshape(-1, 1), top[np.newaxis]).reshape(len(bands), count, self.key_bytes)
+        keys[..., 0] = LANE_MINHASH << _NUMBER_BITS | np.arange(count)
+        return keys
 
     def agree(self, a: int, b: int, radius: int) -> bool:
         """Tell whether a look-up with this radius brings the two fingerprints together (symmetric)."""
         self._check_radius(radius)
-        difference = a ^ b
-        block_mask = (1 << self.block_bits) - 1
-        return any(
-            (difference >> shift & block_mask).bit_count() <= radius for shift in range(0, self.bits, self.block_bits)
-        )
-
-    def _values(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-        shifts = np.arange(self.bits - self.block_bits, -1, -self.block_bits, dtype=np.uint64)
-        return (codes[:, np.newaxis] >> shifts).astype(np.uint16)
+        return _agreed_key(self._keys, a ^ b, radius) is not None
 
     def _check_radius(self, radius: int) -> None:
         if not 0 <= radius <= self.RADIUS_MAX:
             raise ValueError(f"the block plan {self.name} has the radii 0 and 1, not {radius}")
 
 
-def _keys(lane: int, numbers: npt.NDArray[np.int64], values: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    keys = np.empty((*values.shape, 3), dtype=np.uint8)
-    keys[..., 0] = lane << 4 | numbers
-    keys[..., 1] = values >> np.uint16(8)
-    keys[..., 2] = values & np.uint16(0xFF)
+def _who_would(bits: int, max_distance: int) -> str:
+    would = [name for name, cut in _CUTS.items() if cut.bits == bits and 0 <= max_distance <= cut.exact_to[1]]
+    if would:
+        return f"which {' or '.join(would)} would hold for"
+    most = max(cut.exact_to[1] for cut in _CUTS.values() if cut.bits == bits)
+    return f"and no plan for {bits} bits holds for more than {most}"
+
+
+def _lane_0(plan: BlockPlan) -> list[_Key]:
+    keys = []
+    for block in range(plan.blocks):
+        of_block = range(block * plan.block_bits, (block + 1) * plan.block_bits)
+        rest = [place for place in range(plan.bits) if place not in of_block]
+        for part in range(max(plan.parts, 1)):
+            of_part = rest[part * plan.part_bits : (part + 1) * plan.part_bits]
+            # Without parts every block's neighbours are probed; with parts those of block 0 and of every part 0.
+            flipped_block = of_block if block == 0 or not plan.parts else ()
+            flipped_part = of_part if part == 0 else ()
+            keys.append(
+                _Key(
+                    block=block,
+                    part=part,
+                    places=(*of_block, *of_part),
+                    mask=_mask(plan, (*of_block, *of_part)),
+                    neighbours=_mask(plan, (*flipped_block, *flipped_part)),
+                )
+            )
     return keys
+
+
+def _mask(plan: BlockPlan, places: Sequence[int]) -> int:
+    return sum(1 << plan.bits - 1 - place for place in places)
+
+
+def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | None:
+    """Find a key under which two fingerprints with this difference meet."""
+    for key in keys:
+        differing = difference & key.mask
+        if not differing or (radius and differing & key.neighbours and not differing & (differing - 1)):
+            return key
+    return None
+
+
+def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
+    """
+    Find a difference of at most so many bits under which two fingerprints meet under no key; None: there is none.
+
+    Whoever hides has to change a bit of the key that is still met; bits that belong to the same keys will do the
+    same, and a third of them in one difference does nothing more. So the search is small, and complete.
+    """
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place in range(max(key.mask.bit_length() for key in keys)):
+        bit = 1 << place
+        alike.setdefault(tuple((key.mask & bit > 0) + (key.neighbours & bit > 0) for key in keys), []).append(bit)
+
+    def search(difference: int, bits_left: int) -> int | None:
+        met = _agreed_key(keys, difference, radius)
+        if met is None:
+            return difference
+        unused = (next((bit for bit in bits[:2] if not bit & difference), 0) for bits in alike.values())
+        further = (search(difference | bit, bits_left - 1) for bit in unused if bits_left and bit & met.mask)
+        return next((found for found in further if found is not None), None)
+
+    return search(0, bits_max)
+
+
+def _tables(plan: BlockPlan, keys: Sequence[_Key]) -> _Tables:
+    places = np.stack([_places_of(plan, key.places) for key in keys])
+    fixed = np.zeros((len(keys), places.shape[1] // _BYTE_BITS), dtype=np.uint8)
+    fixed[:, 0] = [LANE_SIMHASH << _NUMBER_BITS | key.block for key in keys]
+    if plan.parts:
+        fixed[:, 1 + plan.block_bits // _BYTE_BITS] = [key.part << _NUMBER_BITS for key in keys]
+    flipped = [
+        [_NOT_FLIPPED, *(place for place in key.places if _mask(plan, [place]) & key.neighbours)] for key in keys
+    ]
+    owners = np.repeat(np.arange(len(keys)), [len(some) for some in flipped])
+    flips = np.packbits(places[owners] == np.concatenate(flipped)[:, np.newaxis], axis=-1)
+    return _Tables(places, fixed, (np.arange(len(keys)), owners), (np.zeros_like(fixed), flips))
+
+
+def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Lay a key out bit by bit: from which place of the code each bit of the key comes."""
+    number = [_NOWHERE] * _NUMBER_BITS
+    in_key = [*number * 2, *places[: plan.block_bits]]
+    if plan.parts:
+        in_key += [*number, *places[plan.block_bits :]]
+    return np.array(in_key)
+
+
+def _packed(codes: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Gather bits of codes uint64[n, words] into bytes: uint8[n, keys, key_bytes]. A bit from nowhere is 0."""
+    count, words = codes.shape
+    bits = np.zeros((count, words * _WORD_BITS + 1), dtype=np.uint8)
+    as_bytes = np.ascontiguousarray(codes, dtype=">u8").view(np.uint8)
+    bits[:, :-1] = np.unpackbits(as_bytes, axis=1)
+    return np.packbits(bits[:, places], axis=-1)

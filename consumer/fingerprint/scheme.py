@@ -2,43 +2,28 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Final
 
-from consumer.fingerprint.normalise import INVISIBLE
+from consumer.fingerprint.definitions import DEFINITIONS, Definition
+from consumer.fingerprint.lexicon import Lexicon
+from consumer.fingerprint.normalise import INVISIBLE, normalise
 from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
-SCHEME_NAMES: Final = ("jieba-tfidf/1",)
-_BITS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """
-    The words a scheme knows: inverse document frequencies, what stands in for an unknown word's, stop words.
-
-    `digest` covers the files all that came from, the tokenizer's dictionary among them.
-    """
-
-    idf: Mapping[str, float] = field(repr=False)
-    median_idf: float
-    stop_words: frozenset[str] = field(repr=False)
-    digest: bytes
+SCHEME_NAMES: Final = tuple(DEFINITIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """
-    One way to make a fingerprint.
+    One way to make a fingerprint: a definition, by its name, and parameters.
 
     `keywords_max` is the number of heaviest keywords that count, None for all. A text with at most
     `short_keywords_max` distinct keywords is short: equal normalised text is its only duplicate.
     """
 
     name: str = "jieba-tfidf/1"
-    bits: int = 64
     keywords_max: int | None = None
     short_keywords_max: int = 7
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared
@@ -47,15 +32,25 @@ class Scheme:
         """Refuse what no engine computes."""
         if self.name not in SCHEME_NAMES:
             raise ValueError(f"there is no scheme {self.name!r}; there is {', '.join(SCHEME_NAMES)}")
-        if self.bits != _BITS:
-            raise ValueError(f"the scheme {self.name} makes fingerprints of 64 bits, not of {self.bits}")
         if self.keywords_max is not None and self.keywords_max < 1:
             raise ValueError("keywords_max is a number of keywords from 1 on, or None for all")
         if self.short_keywords_max < 0:
             raise ValueError("short_keywords_max is a number of keywords from 0 on")
 
+    @property
+    def definition(self) -> Definition:
+        """What the name stands for."""
+        return DEFINITIONS[self.name]
+
+    @property
+    def bits(self) -> int:
+        """How many bits a fingerprint has."""
+        return self.definition.bits
+
     def describe(self) -> dict[str, object]:
         """Say in words and numbers what the digest is over, apart from the lexicon's files."""
+        definition = self.definition
+        reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
         return {
             "scheme": self.name,
             "normalisation": {
@@ -63,20 +58,20 @@ class Scheme:
                 "invisible": INVISIBLE.encode("unicode_escape").decode(),
                 "unicode_version": "any: characters assigned in two versions fold alike in both",
             },
-            "tokenizer": "jieba 0.42.1, precise mode with HMM",
+            "tokenizer": f"jieba 0.42.1, precise mode with HMM{reading}",
             "keywords": {
-                "left_out": "fewer than 2 characters when stripped, stop words",
-                "weight": "term frequency x inverse document frequency, the median one for unknown words",
+                "left_out": definition.counting.described,
+                "weight": definition.weighting.described,
                 "order": "heaviest first, equal weights by code points",
                 "max": self.keywords_max,
                 "short_max": self.short_keywords_max,
             },
             "fingerprint": {
                 "bits": self.bits,
-                "hash": "FNV-1a 64 over UTF-8, unsigned",
+                "hash": definition.hashing.described,
                 "weight_unit": f"1/{int(WEIGHT_SCALE)}, rounded half to even",
                 "bit_order": "most significant first",
-                "tie": "bit is 1 where the sum is > 0",
+                "tie": definition.tie_described,
             },
             "sketch": {
                 **asdict(self.sketch),

@@ -4,11 +4,12 @@ SimHash: weighted hashes are added up bit by bit, and the signs of the sums are 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain,
 Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007).
 
-Bit order: the first of `bits` bits is the most significant one. Tie rule: a bit is 1 where its sum is > 0.
+Bit order: the first of `bits` bits is the most significant one. Tie rule: a bit is 1 where its sum is > 0, or, for the
+schemes that say so, where it is >= 0 (`tie`).
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 # sum stays below 2**(53 - 20).
 WEIGHT_SCALE: Final = float(1 << 20)
 WEIGHT_SUM_MAX: Final = float(1 << 32)
+_WORD_BITS: Final = 64
 
 
 def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[float]:
@@ -36,15 +38,15 @@ def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[floa
     ]
 
 
-def simhash(features: Iterable[tuple[int, float]], bits: int = 64) -> int:
+def simhash(features: Iterable[tuple[int, float]], bits: int = 64, *, tie: bool = False) -> int:
     """
-    Reduce (hash, weight) pairs to a fingerprint of `bits` bits; no features and ties give 0 bits.
+    Reduce (hash, weight) pairs to a fingerprint of `bits` bits; a sum of 0 gives the bit `tie`, and so does no feature.
 
     ValueError when a hash is negative or wider than `bits`.
     """
     fingerprint = 0
     for bit_sum in bit_sums(features, bits):
-        fingerprint = fingerprint << 1 | (bit_sum > 0)
+        fingerprint = fingerprint << 1 | (bit_sum > 0 or (tie and bit_sum == 0))
     return fingerprint
 
 
@@ -73,20 +75,36 @@ def round_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.rint(weights * WEIGHT_SCALE) / WEIGHT_SCALE
 
 
+def hash_words(hashes: Sequence[int], bits: int) -> npt.NDArray[np.uint64]:
+    """Lay hashes of `bits` bits out as uint64[n, bits // 64], the most significant word first."""
+    joined = b"".join(value.to_bytes(bits // 8) for value in hashes)
+    return np.frombuffer(joined, dtype=">u8").astype(np.uint64).reshape(len(hashes), bits // _WORD_BITS)
+
+
+def fingerprint_number(code: npt.NDArray[np.uint64]) -> int:
+    """Read one fingerprint, uint64[words] with the most significant word first, as one number."""
+    return int.from_bytes(code.astype(">u8").tobytes())
+
+
 def fingerprint_batch(
-    hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], offsets: npt.NDArray[np.int64]
+    hashes: npt.NDArray[np.uint64],
+    weights: npt.NDArray[np.float64],
+    offsets: npt.NDArray[np.int64],
+    *,
+    tie: bool = False,
 ) -> npt.NDArray[np.uint64]:
     """
-    Reduce many texts at once to fingerprints of 64 bits: uint64[texts].
+    Reduce many texts at once to fingerprints: uint64[texts, words], the most significant word first.
 
-    Text t has the features `offsets[t]:offsets[t + 1]` of `hashes` and `weights`. The weights are rounded
-    first, see `round_weights`; the result equals `simhash` over the rounded pairs, bit for bit.
+    Text t has the features `offsets[t]:offsets[t + 1]` of `hashes`, uint64[features, words], and `weights`. The
+    weights are rounded first, see `round_weights`; the result equals `simhash` over the rounded pairs, bit for bit.
     ValueError when a text's weights add up to 2**32 or more, where sums would stop being exact.
     """
     rounded = round_weights(weights)
+    width = _WORD_BITS * hashes.shape[1]
     # The bytes of a big-endian hash, unpacked, are its bits from the most significant one on.
-    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
-    fingerprints = np.zeros((len(offsets) - 1, 64), dtype=np.bool_)
+    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8), axis=1)
+    fingerprints = np.zeros((len(offsets) - 1, width), dtype=np.bool_)
     for text in range(len(offsets) - 1):
         start, end = offsets[text], offsets[text + 1]
         own_weights = rounded[start:end]
@@ -94,8 +112,9 @@ def fingerprint_batch(
         if np.abs(own_weights).sum() >= WEIGHT_SUM_MAX:
             raise ValueError("the weights of one text add up to 2**32 or more; exact sums end there")
         # The sum with signs is (weights of ones) − (weights of zeros) = 2 × (weights of ones) − total.
-        fingerprints[text] = 2.0 * (own_weights @ bits[start:end].astype(np.float64)) > total
-    return np.packbits(fingerprints, axis=1).view(">u8").astype(np.uint64).reshape(-1)
+        doubled = 2.0 * (own_weights @ bits[start:end].astype(np.float64))
+        fingerprints[text] = doubled >= total if tie else doubled > total
+    return np.packbits(fingerprints, axis=1).view(">u8").astype(np.uint64)
 
 
 def _check_width(value: int, bits: int) -> None:

@@ -135,9 +135,9 @@ class Environment:
 
     def _retry(self, work: Callable[[Transaction], _Answer], *, write: bool) -> _Answer:
         for _ in range(_ATTEMPTS_MAX):
-            map_bytes = self._map_bytes()
+            map_bytes = self._map_bytes() if write else 0
             try:
-                with self._gate.shared(), self._env.begin(write=write) as transaction:
+                with self._gate, self._env.begin(write=write) as transaction:
                     return work(transaction)
             except lmdb.MapFullError:
                 self._grow(map_bytes)
@@ -147,7 +147,7 @@ class Environment:
         raise StoreUnavailable(_TOO_FAST.format(path=self.path))
 
     def _map_bytes(self) -> int:
-        with self._gate.shared():
+        with self._gate:
             return self._env.info()["map_size"]
 
     def _grow(self, full_bytes: int) -> None:
@@ -164,7 +164,7 @@ class Environment:
 
     def _forget_dead_readers(self) -> None:
         """Free the slots of killed readers: what they were reading could never be overwritten otherwise."""
-        with self._gate.shared():
+        with self._gate:
             self._env.reader_check()
 
     def _take_databases(self) -> None:
@@ -207,23 +207,24 @@ class Environment:
 
 
 class _Gate:
-    """Any number of transactions pass together; whoever replaces the map passes alone."""
+    """Any number of transactions pass together, each in a ``with`` block; whoever replaces the map passes alone."""
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._inside = 0
         self._is_shut = False
 
-    @contextmanager
-    def shared(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_shut)
+            while self._is_shut:
+                self._changed.wait()
             self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            # Nobody else waits for those inside to leave.
+            if self._is_shut:
                 self._changed.notify_all()
 
     @contextmanager

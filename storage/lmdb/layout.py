@@ -29,6 +29,8 @@ LAYOUT_KEY: Final = b"layout"
 LAYOUT: Final = b"1"
 """Raised whenever a byte below changes its meaning; another layout is refused."""
 SETTINGS_KEY: Final = b"settings"
+CODE_BYTES_KEY: Final = b"code_bytes"
+"""The width of the postings' codes, written with the first of them: LMDB packs values of one width only."""
 
 VERSION_KIND: Final = b"v"
 TOMBSTONE_KIND: Final = b"t"

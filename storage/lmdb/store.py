@@ -12,8 +12,8 @@ from storage.errors import StoreRefused
 from storage.interface import Stats
 from storage.lmdb import layout
 from storage.lmdb.environment import Environment, LmdbOptions, Transaction
-from storage.lmdb.layout import TOMBSTONE_KIND, VERSION_KIND
-from storage.postings import POSTING, POSTING_BYTES, Row, postings_of
+from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND
+from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
 from storage.records import ID_HASH_BYTES, Record, Stored, Tombstone, Version
 
 _ROWS_AT_ONCE: Final = 16
@@ -31,6 +31,8 @@ class LmdbStore:
         self._environment = environment
         self._databases = environment.databases
         self._options = options
+        # None until this process has seen a posting's width in the store, which never changes then.
+        self._layout: PostingLayout | None = None
 
     @classmethod
     def open(cls, path: Path | str, options: LmdbOptions | None = None) -> Self:
@@ -112,17 +114,25 @@ class LmdbStore:
         if not postings:
             return
 
-        def work(transaction: Transaction) -> None:
+        def work(transaction: Transaction) -> PostingLayout | None:
+            layout = common_layout(records, self._stored_layout(transaction), f"The store {self._environment.path}")
+            if layout is not None and layout != self._layout:
+                width = str(layout.code_bytes).encode()
+                transaction.put(CODE_BYTES_KEY, width, db=self._databases["meta"])
             transaction.cursor(self._databases["postings"]).putmulti(postings)
+            return layout
 
-        self._environment.write(work)
+        self._layout = self._environment.write(work)
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """See ``Postings.look_up``. The postings of a row are in order, so a truncated one holds the lowest codes."""
 
         def work(transaction: Transaction) -> list[Row]:
+            if self._layout is None:
+                self._layout = self._stored_layout(transaction)
+            layout = self._layout or POSTING_LAYOUTS[8]
             cursor = transaction.cursor(self._databases["postings"])
-            return [row for some in _alike(keys) for row in self._read_rows(cursor, some)]
+            return [row for some in _alike(keys) for row in self._read_rows(cursor, some, layout)]
 
         return self._environment.read(work)
 
@@ -243,22 +253,28 @@ class LmdbStore:
             return layout.decode_tombstone(transaction.get(reference, db=self._databases["tombstones"]))
         return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
 
-    def _read_rows(self, cursor: Cursor, keys: Sequence[bytes]) -> Iterator[Row]:
+    def _stored_layout(self, transaction: Transaction) -> PostingLayout | None:
+        code_bytes = transaction.get(CODE_BYTES_KEY, db=self._databases["meta"])
+        return None if code_bytes is None else POSTING_LAYOUTS[int(code_bytes)]
+
+    def _read_rows(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> Iterator[Row]:
         """Rows of a few keys of one width: what is not over the cap is fetched at once, and cut up here."""
-        cap = self._options.row_postings_max
+        cap, posting_bytes = self._options.row_postings_max, layout.posting_bytes
         widths = [cursor.count() if cursor.set_key(key) else 0 for key in keys]
         whole = [key for key, width in zip(keys, widths, strict=True) if width <= cap]
-        fetched = cursor.getmulti(whole, dupdata=True, dupfixed_bytes=POSTING_BYTES, keyfixed=True)
-        # LMDB's binding puts the key before each posting: these are views that step over it.
-        postings = np.frombuffer(fetched, _keyed(len(keys[0])))["posting"]
+        fetched = cursor.getmulti(whole, dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
+        # LMDB's binding puts the key before each posting: here they are left out.
+        packed = np.frombuffer(fetched, _keyed(len(keys[0]), posting_bytes))["posting"].tobytes()
         start = 0
         for key, width in zip(keys, widths, strict=True):
             if width > cap:
                 cursor.set_key(key)
-                yield Row(np.frombuffer(b"".join(islice(cursor.iternext_dup(), cap)), POSTING), truncated=True)
+                row = b"".join(islice(cursor.iternext_dup(), cap))
             else:
-                yield Row(postings[start : start + width], truncated=False)
-                start += width
+                end = start + width * posting_bytes
+                row = packed[start:end]
+                start = end
+            yield Row(row, width > cap, layout)
 
     def _due(self, transaction: Transaction, before_ms: int, versions_max: int) -> list[tuple[bytes, bytes]]:
         due = []
@@ -299,6 +315,6 @@ def _alike(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 @cache
-def _keyed(key_bytes: int) -> np.dtype[np.void]:
-    """A posting behind its key, for keys of this width; there are as many widths as block plans."""
-    return np.dtype([("key", f"V{key_bytes}"), ("posting", POSTING)])
+def _keyed(key_bytes: int, posting_bytes: int) -> np.dtype[np.void]:
+    """A posting behind its key, for keys and postings of these widths; there are as many as block plans."""
+    return np.dtype([("key", f"V{key_bytes}"), ("posting", f"V{posting_bytes}")])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,9 @@ from storage.clock import Clock
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
-from tests.builders import TIME_MS
+from storage.postings import POSTING_LAYOUTS
+from storage.records import Record
+from tests.builders import TIME_MS, make_record
 
 ROW_POSTINGS_MAX = 100_000
 
@@ -57,6 +60,9 @@ def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
             store.close()
 
 
+Make = Callable[..., Record]
+"""``make_record`` for fingerprints of one width."""
+
 KINDS = {"memory": Kind(opened_memory), "lmdb": Kind(opened_lmdb)}
 
 
@@ -77,3 +83,9 @@ def store(kind: Kind, clock: SetClock) -> Iterator[Store]:
     """An empty store."""
     with kind.opened(clock, ROW_POSTINGS_MAX) as opened:
         yield opened
+
+
+@pytest.fixture(params=POSTING_LAYOUTS)
+def make(request: pytest.FixtureRequest) -> Make:
+    """Makes records: with fingerprints of 64 bits, and again with 128."""
+    return partial(make_record, code_bytes=request.param)

@@ -4,14 +4,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
+from storage.errors import StoreRefused
 from storage.interface import Store
-from storage.postings import POSTING, Row, postings_of
+from storage.postings import Row, postings_of
 from storage.records import Record
 from tests.builders import make_key, make_record
-from tests.contract.conftest import Kind, SetClock
+from tests.contract.conftest import Kind, Make, SetClock
 
 KEY = make_key(7)
 OTHER_KEY = make_key(7, lane=1)
@@ -19,36 +19,69 @@ OTHER_KEY = make_key(7, lane=1)
 
 def raw(row: Row) -> list[bytes]:
     """The row's postings as bytes, sorted: a store promises no order."""
-    assert row.postings.dtype == POSTING
+    assert row.postings.dtype == row.layout.dtype
     assert row.postings.ndim == 1
+    assert row.postings.tobytes() == row.packed
     return sorted(posting.tobytes() for posting in row.postings)
 
 
-def test_postings_are_found_under_each_key_of_their_lane(store: Store) -> None:
-    """Lane 0 carries the fingerprint, lane 1 the one-bit minima; reference and arrival are whole."""
-    record = make_record(time_ms=2**40 + 3, sequence=2**33 + 5, keys=(KEY, OTHER_KEY))
+def test_postings_are_found_under_each_key_of_their_lane(store: Store, make: Make) -> None:
+    """Lane 0 carries the fingerprint, lane 1 the one-bit minima, widened; reference and arrival are whole."""
+    record = make(time_ms=2**40 + 3, sequence=2**33 + 5, keys=(KEY, OTHER_KEY))
     store.add([record])
     rows = store.look_up([KEY, OTHER_KEY])
-    for row, code in zip(rows, (record.fingerprint, record.one_bits), strict=True):
+    zeros = bytes(len(record.fingerprint) - 8)
+    for row, code in zip(rows, (record.fingerprint, zeros + record.one_bits), strict=True):
         (posting,) = row.postings
         assert not row.truncated
-        assert int(posting["code"]) == int.from_bytes(code, "big")
+        assert row.postings["code"].tobytes() == code
         assert posting["reference"].tobytes() == record.reference
         assert (int(posting["time_ms"]), int(posting["sequence"])) == record.arrival[:2]
 
 
-def test_numpy_can_select_within_a_row(store: Store) -> None:
-    """A row is an array that is compared and masked like any other."""
-    store.add([make_record(f"a{n}", fingerprint=bytes(7) + bytes([n]), keys=(KEY,)) for n in range(10)])
+def test_distances_are_counted_over_all_bits_of_a_row(store: Store, make: Make) -> None:
+    """In the order of the row's postings, from a code of any lane: bits at both ends of the code count alike."""
+    width = len(make().fingerprint)
+    codes = [bytes([n]) + bytes(width - 2) + bytes([n]) for n in range(10)]
+    store.add([make(f"a{n}", fingerprint=code, keys=(KEY,)) for n, code in enumerate(codes)])
     (row,) = store.look_up([KEY])
-    near = np.bitwise_count(row.postings["code"].astype(np.uint64)) <= 1
-    assert sorted(row.postings["code"][near].tolist()) == [0, 1, 2, 4, 8]
+    numbers = [posting.tobytes()[0] for posting in row.postings]
+    assert sorted(numbers) == list(range(10))
+    assert row.layout.distances(row.packed, bytes(width)).tolist() == [2 * number.bit_count() for number in numbers]
+    # One-bit minima are compared with the last 64 bits, as they are stored.
+    ones_in_code = [number.bit_count() * (2 if width == 8 else 1) for number in numbers]
+    against_ones = row.layout.distances(row.packed, b"\xff" * 8).tolist()
+    first_half = [0 if width == 8 else number.bit_count() for number in numbers]
+    assert against_ones == [64 - ones + half for ones, half in zip(ones_in_code, first_half, strict=True)]
 
 
-def test_rows_come_in_the_order_of_the_keys(store: Store) -> None:
+def test_postings_of_another_width_are_refused(store: Store, make: Make) -> None:
+    """A store's first posting decides; the sentence names both widths, nothing is written, and reading goes on."""
+    first = make("first")
+    other = make_record("other", code_bytes=24 - len(first.fingerprint))
+    store.add([make_record("without keys", keys=(), code_bytes=24 - len(first.fingerprint))])
+    store.add([first])
+    ours, theirs = 8 * len(first.fingerprint), 8 * len(other.fingerprint)
+    for records in ([other], [make("second"), other]):
+        with pytest.raises(StoreRefused, match=f"holds postings of fingerprints of {ours} bits, and one of {theirs}"):
+            store.add(records)
+    store.remove([other])
+    assert store.stats().postings == len(first.keys)
+    assert [raw(row) for row in store.look_up(first.keys)] == [[posting] for _, posting in postings_of(first)]
+
+
+def test_one_call_cannot_mix_widths(store: Store) -> None:
+    """Not even the first."""
+    with pytest.raises(StoreRefused, match="another scheme needs a store of its own"):
+        store.add([make_record("a"), make_record("b", code_bytes=16)])
+    assert store.stats().postings == 0
+    store.add([make_record("b", code_bytes=16)])
+
+
+def test_rows_come_in_the_order_of_the_keys(store: Store, make: Make) -> None:
     """One row for each key, empty where nothing is; keys that begin alike are told apart."""
     keys = [make_key(2), make_key(1), make_key(1, number=1), make_key(3), make_key(1) + b"\0", make_key(1)[:2]]
-    records = [make_record(f"a{number}", keys=(key,)) for number, key in enumerate(keys)]
+    records = [make(f"a{number}", keys=(key,)) for number, key in enumerate(keys)]
     del records[3]
     store.add(records)
     found = store.look_up(keys)
@@ -58,39 +91,39 @@ def test_rows_come_in_the_order_of_the_keys(store: Store) -> None:
     assert not any(row.truncated for row in found)
 
 
-def test_looking_up_keys_that_are_nowhere_gives_empty_rows(store: Store) -> None:
+def test_looking_up_keys_that_are_nowhere_gives_empty_rows(store: Store, make: Make) -> None:
     """Before, between and after all that is stored, and in an empty store."""
     before, between, after = make_key(0), make_key(8), make_key(9, lane=1)
     assert [len(row.postings) for row in store.look_up([before, after])] == [0, 0]
-    store.add([make_record(keys=(KEY, OTHER_KEY))])
+    store.add([make(keys=(KEY, OTHER_KEY))])
     rows = store.look_up([before, KEY, between, after])
     assert [len(row.postings) for row in rows] == [0, 1, 0, 0]
-    assert all(row.postings.dtype == POSTING for row in rows)
+    assert [raw(row) for row in rows if not row.packed] == [[]] * 3
 
 
-def test_adding_again_changes_nothing(store: Store) -> None:
+def test_adding_again_changes_nothing(store: Store, make: Make) -> None:
     """Neither in a later call nor twice in one."""
-    record = make_record()
+    record = make()
     store.add([record, record])
     store.add([record])
     assert [len(row.postings) for row in store.look_up(record.keys)] == [1] * len(record.keys)
     assert store.stats().postings == len(record.keys)
 
 
-def test_removing_takes_just_the_postings_of_the_record(store: Store) -> None:
+def test_removing_takes_just_the_postings_of_the_record(store: Store, make: Make) -> None:
     """Neighbours in the same rows stay, and removing again is no error; nor is removing what never was."""
-    mine, neighbour = (make_record(article_id, keys=(KEY, OTHER_KEY)) for article_id in "ab")
+    mine, neighbour = (make(article_id, keys=(KEY, OTHER_KEY)) for article_id in "ab")
     store.add([mine, neighbour])
     for _ in range(2):
-        store.remove([mine, make_record("never", keys=(KEY, make_key(99)))])
+        store.remove([mine, make("never", keys=(KEY, make_key(99)))])
         assert [raw(row) for row in store.look_up([KEY, OTHER_KEY])] == [
             [posting] for _, posting in postings_of(neighbour)
         ]
 
 
-def test_adding_after_a_removal_counts_again(store: Store) -> None:
+def test_adding_after_a_removal_counts_again(store: Store, make: Make) -> None:
     """A release brings the postings back."""
-    record = make_record()
+    record = make()
     store.add([record])
     store.remove([record])
     assert store.stats().rows == 0
@@ -98,17 +131,17 @@ def test_adding_after_a_removal_counts_again(store: Store) -> None:
     assert [raw(row) for row in store.look_up(record.keys)] == [[posting] for _, posting in postings_of(record)]
 
 
-def test_a_record_without_keys_has_no_postings(store: Store) -> None:
+def test_a_record_without_keys_has_no_postings(store: Store, make: Make) -> None:
     """An article without keywords is neither found nor a problem."""
-    record = make_record(keys=())
+    record = make(keys=())
     store.add([record])
     store.remove([record])
     assert store.stats().postings == 0
 
 
-def test_a_row_read_earlier_is_not_changed_by_what_follows(store: Store) -> None:
+def test_a_row_read_earlier_is_not_changed_by_what_follows(store: Store, make: Make) -> None:
     """Rows are copies: they outlive the call, and every later one."""
-    records = [make_record(f"a{number}", keys=(KEY,)) for number in range(300)]
+    records = [make(f"a{number}", keys=(KEY,)) for number in range(300)]
     store.add(records[:200])
     (row,) = store.look_up([KEY])
     before = raw(row)
@@ -119,11 +152,11 @@ def test_a_row_read_earlier_is_not_changed_by_what_follows(store: Store) -> None
 
 @pytest.mark.parametrize(("width", "read", "truncated"), [(9, 9, False), (10, 10, False), (11, 10, True)])
 def test_a_row_wider_than_the_cap_is_truncated_and_says_so(
-    kind: Kind, clock: SetClock, width: int, read: int, *, truncated: bool
+    kind: Kind, clock: SetClock, make: Make, width: int, read: int, *, truncated: bool
 ) -> None:
     """At the cap all of it is read, above it as many as the cap; other rows of the call are whole."""
-    wide = [make_record(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(width)]
-    narrow = make_record("b", keys=(OTHER_KEY,))
+    wide = [make(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(width)]
+    narrow = make("b", keys=(OTHER_KEY,))
     with kind.opened(clock, 10) as store:
         store.add([*wide, narrow])
         row, other = store.look_up([KEY, OTHER_KEY])
@@ -133,11 +166,9 @@ def test_a_row_wider_than_the_cap_is_truncated_and_says_so(
         assert (len(other.postings), other.truncated) == (1, False)
 
 
-def test_rows_of_many_pages_are_whole(store: Store) -> None:
+def test_rows_of_many_pages_are_whole(store: Store, make: Make) -> None:
     """Rows that do not fit into one page, or a hundred, come back as they were added."""
-    records: list[Record] = [
-        make_record(f"a{n}", b"%d" % n, keys=(KEY, make_key(n % 50, number=1))) for n in range(12_000)
-    ]
+    records: list[Record] = [make(f"a{n}", b"%d" % n, keys=(KEY, make_key(n % 50, number=1))) for n in range(12_000)]
     for start in range(0, len(records), 4_000):
         store.add(records[start : start + 4_000])
     row, part = store.look_up([KEY, make_key(3, number=1)])
@@ -155,12 +186,12 @@ def _busy_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_busy_threads")
-def test_threads_that_add_to_the_same_row_lose_nothing(store: Store) -> None:
+def test_threads_that_add_to_the_same_row_lose_nothing(store: Store, make: Make) -> None:
     """Six threads write into one row, some of it taken out again, and read it meanwhile."""
 
     def write(writer: int) -> bool:
         for number in range(60):
-            stays, goes = (make_record(f"{writer} {number} {name}", keys=(KEY,)) for name in ("stays", "goes"))
+            stays, goes = (make(f"{writer} {number} {name}", keys=(KEY,)) for name in ("stays", "goes"))
             store.add([stays])
             store.add([goes])
             store.remove([goes])

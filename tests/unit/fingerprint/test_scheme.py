@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from consumer.fingerprint import Lexicon, Scheme, SketchLayout
+from consumer.fingerprint import SCHEME_NAMES, Lexicon, Scheme, SketchLayout
 
 LEXICON = Lexicon(idf={}, median_idf=1.0, stop_words=frozenset(), digest=b"a lexicon")
 
@@ -24,6 +24,23 @@ def test_other_parameters_have_another_digest(other: Scheme) -> None:
     assert other.digest(LEXICON) != Scheme().digest(LEXICON)
 
 
+def test_no_two_schemes_have_one_digest() -> None:
+    """Each name has a digest of its own, with everything else equal."""
+    assert len({Scheme(name=name).digest(LEXICON) for name in SCHEME_NAMES}) == len(SCHEME_NAMES)
+
+
+@pytest.mark.parametrize("name", SCHEME_NAMES)
+def test_all_of_a_definition_is_described(name: str) -> None:
+    """The description says everything that the definition of a scheme consists of, and the name says the width."""
+    scheme, told = Scheme(name=name), json.dumps(Scheme(name=name).describe())
+    definition = scheme.definition
+    for part in (definition.counting.described, definition.weighting.described, definition.hashing.described):
+        assert json.dumps(part)[1:-1] in told
+    assert ("as written" in told) == ("as written" in definition.reading.described)
+    assert (">= 0" in told) is definition.tie
+    assert scheme.bits == (128 if "-128/" in name else 64)
+
+
 def test_other_lexicon_has_another_digest() -> None:
     """Another dictionary, IDF table or stop word list is another scheme."""
     assert Scheme().digest(replace(LEXICON, digest=b"another")) != Scheme().digest(LEXICON)
@@ -36,16 +53,17 @@ def test_digest_is_repeatable_hexadecimal() -> None:
     assert Scheme(name="jieba-tfidf/1").digest(LEXICON) == digest
 
 
-def test_description_is_plain_data() -> None:
+@pytest.mark.parametrize("name", SCHEME_NAMES)
+def test_description_is_plain_data(name: str) -> None:
     """The description can be written as JSON for a person to read and compare."""
-    assert json.loads(json.dumps(Scheme().describe())) == Scheme().describe()
+    described = Scheme(name=name).describe()
+    assert json.loads(json.dumps(described)) == described
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"name": "unknown/1"}, "no scheme 'unknown/1'"),
-        ({"bits": 128}, "64 bits, not of 128"),
         ({"keywords_max": 0}, "from 1 on"),
         ({"short_keywords_max": -1}, "from 0 on"),
     ],

@@ -12,7 +12,9 @@ from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.summing import (
     bit_sums,
     fingerprint_batch,
+    fingerprint_number,
     hamming_distance,
+    hash_words,
     round_weights,
     simhash,
     split_blocks,
@@ -132,6 +134,28 @@ def test_near_ties_do_not_depend_on_order_in_the_batch() -> None:
     assert [_batch([features]) for features in orders] == [[0], [0]]
 
 
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 2**128 - 1), st.integers(1, 3)), max_size=6), max_size=4), st.booleans()
+)
+def test_wide_batch_equals_one_by_one(texts: list[list[tuple[int, int]]], tie: bool) -> None:  # noqa: FBT001
+    """The batch form equals the reference at 128 bits too, by either tie rule; small weights make ties common."""
+    features = [feature for text in texts for feature in text]
+    codes = fingerprint_batch(
+        hash_words([value for value, _ in features], 128),
+        np.array([weight for _, weight in features], dtype=np.float64),
+        np.cumsum([0, *map(len, texts)]),
+        tie=tie,
+    )
+    assert codes.shape == (len(texts), 2)
+    assert list(map(fingerprint_number, codes)) == [simhash(text, 128, tie=tie) for text in texts]
+
+
+def test_ties_are_ones_where_a_scheme_says_so() -> None:
+    """By the other tie rule a sum of exactly 0 gives a 1 bit, and so does having no feature."""
+    assert simhash([(0b10, 1.5), (0b01, 1.5)], bits=2, tie=True) == 0b11
+    assert simhash([], bits=4, tie=True) == 0b1111
+
+
 @given(HASHES)
 def test_blocks_put_together_are_the_fingerprint(fingerprint: int) -> None:
     """No bit is lost or moved by cutting."""
@@ -144,8 +168,8 @@ def test_blocks_put_together_are_the_fingerprint(fingerprint: int) -> None:
 def _batch(texts: list[list[tuple[int, float]]]) -> list[int]:
     features = [feature for text in texts for feature in text]
     codes: list[int] = fingerprint_batch(
-        np.array([value for value, _ in features], dtype=np.uint64),
+        hash_words([value for value, _ in features], 64),
         np.array([weight for _, weight in features], dtype=np.float64),
         np.cumsum([0, *map(len, texts)]),
-    ).tolist()
+    )[:, 0].tolist()
     return codes

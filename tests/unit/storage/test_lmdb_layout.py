@@ -72,7 +72,7 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
         ),
         "expiry": [(bytes(7) + b"\5" + record.reference, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
         "bodies": [(record.reference, layout.pack_body("The ferry came in at dawn."))],
-        "meta": [(b"layout", b"1"), (b"settings", b"settings")],
+        "meta": [(b"code_bytes", b"8"), (b"layout", b"1"), (b"settings", b"settings")],
     }
 
 

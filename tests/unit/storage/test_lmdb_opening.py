@@ -12,8 +12,9 @@ import pytest
 
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.lmdb import LmdbOptions, LmdbStore
+from storage.postings import postings_of
 from storage.records import Stored
-from tests.builders import make_tombstone, make_version
+from tests.builders import make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL, open_as_nobody
 
 
@@ -127,6 +128,24 @@ def test_everything_is_there_after_opening_again(durability: str, tmp_path: Path
     assert store.bodies([version.record.reference]) == [version.body]
     assert [len(row.postings) for row in store.look_up(version.record.keys)] == [1] * 8
     assert store.agree(b"other") == b"settings"
+    store.close()
+
+
+def test_the_width_of_postings_is_kept_with_the_store(tmp_path: Path) -> None:
+    """Whoever opens it later, to read only or to write, reads rows of that width and is refused another."""
+    wide, other = make_record(code_bytes=16), make_record("other")
+    store = LmdbStore.open(tmp_path, SMALL)
+    assert [len(row.postings) for row in store.look_up(wide.keys)] == [0] * 12
+    store.add([wide])
+    store.close()
+    for readonly in (True, False):
+        store = LmdbStore.open(tmp_path, replace(SMALL, readonly=readonly))
+        rows = store.look_up(wide.keys)
+        assert [(row.packed, row.layout.code_bytes) for row in rows] == [(one, 16) for _, one in postings_of(wide)]
+        store.close()
+    store = LmdbStore.open(tmp_path, SMALL)
+    with pytest.raises(StoreRefused, match=f"The store {tmp_path} holds postings of fingerprints of 128 bits, and one"):
+        store.add([other])
     store.close()
 
 

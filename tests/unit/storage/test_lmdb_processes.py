@@ -85,7 +85,8 @@ def test_processes_share_a_map_that_each_of_them_grows(tmp_path: Path) -> None:
     onlooker.create(batch_of(9, 0))
     next(scan)
     grown = run_together(write_batches, tmp_path, [0, 1, 2])
-    assert min(grown) >= 3
+    assert min(grown) >= 1
+    assert max(grown) >= 3
     references = [version.record.reference for writer in range(3) for n in range(50) for version in batch_of(writer, n)]
     assert all(onlooker.read(references))
     assert sum(1 for _ in scan) >= 19

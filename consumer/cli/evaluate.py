@@ -1,0 +1,219 @@
+"""``dupwatch evaluate``: which thresholds suit a feed, by pairs that somebody has labelled."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from consumer.app import STREAM, decoder, judge_settings, version_builder
+from consumer.article import Article
+from consumer.cli import render
+from consumer.cli.evaluation_plot import check_plot, plot
+from consumer.cli.evaluation_tables import NOTE, tables
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results
+from consumer.config import Config
+from consumer.errors import BadRecord, ConfigError, SourceError
+from consumer.evaluation import Evaluation, Recommendation, evaluation_of, measure, recommend
+from consumer.fingerprint import Fingerprinter, Lexicon
+from consumer.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
+from consumer.lexicon import load_lexicon
+from consumer.ports import Position
+from consumer.settings import JudgeSettings
+from consumer.sources.file import FileSource, ReadLimits
+from consumer.versions import Came
+from storage.records import Stored
+
+UNKNOWN_SHOWN_MAX: Final = 5
+_PAIR_BYTES_MAX: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class _Named:
+    """The articles that the pairs name, without their texts, and what was passed over; filled as the feed is read."""
+
+    articles: dict[str, Stored]
+    bad_records: Counter[str]
+    repeated_ids: int
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What ``--json`` writes."""
+
+    articles: int
+    bad_records: dict[str, int]
+    repeated_ids: int
+    left_out_pairs: int
+    repeated_pairs: int
+    evaluation: Evaluation
+    recommended: tuple[Recommendation, ...]
+    note: str = NOTE
+
+
+def evaluate(
+    feed: Annotated[
+        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - is standard input.")
+    ],
+    pairs: Annotated[
+        Path, typer.Option(help='Labelled pairs: ["id", "id", label] a line, plain or gzip.', metavar="FILE")
+    ],
+    precision: Annotated[float, typer.Option(help="Which precision to find thresholds for.", min=0, max=1)] = 0.995,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the curves, too.", metavar="FILE.png|FILE.svg")
+    ] = None,
+    duplicate_from: Annotated[
+        float, typer.Option(help="A label that is a similarity says duplicate from here on.", min=0, max=1)
+    ] = LabelCut().duplicate_from,
+    unique_below: Annotated[
+        float, typer.Option(help="It says unique below this; in between it says nothing.", min=0, max=1)
+    ] = LabelCut().unique_below,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Find thresholds for a feed: precision, recall and F1 of each on pairs of its articles that you have labelled."""
+    chosen = configured(config, settings)
+    if unique_below > duplicate_from:
+        raise ConfigError(f"--unique-below {unique_below:g} is above --duplicate-from {duplicate_from:g}")
+    if plot_file is not None:
+        check_plot(plot_file)
+    lexicon = load_lexicon()
+    judged_by = judge_settings(chosen, lexicon)
+    labelled = labelled_pairs(_lines(pairs), LabelCut(duplicate_from, unique_below))
+    named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
+    _check_known(labelled.pairs, named.articles)
+    evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
+    recommended = recommend(evaluation, judged_by, precision)
+    console = render.narrow(Console(stderr=True, markup=False, emoji=False))
+    for sentence in _passed_over(named, labelled.left_out, labelled.repeated):
+        console.print(sentence)
+    with results():
+        if json:
+            report = _Report(
+                len(named.articles),
+                dict(named.bad_records),
+                named.repeated_ids,
+                labelled.left_out,
+                labelled.repeated,
+                evaluation,
+                recommended,
+            )
+            sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+        else:
+            shown = render.narrow(Console(markup=False, emoji=False))
+            for part in tables(evaluation, recommended, judged_by, precision):
+                shown.print(part)
+    if plot_file is not None:
+        plot(plot_file, evaluation, recommended)
+        console.print(f"Plot: {render.plain(str(plot_file))}")
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    """The lines of a file; SourceError where it cannot be read to its end."""
+    source = FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())
+    try:
+        for batch in source.batches():
+            for record in batch.records:
+                if record.fault is not None:
+                    raise SourceError(f"line {record.line} of {path}: {record.fault.detail}")
+                yield Line(record.line, record.data)
+    finally:
+        source.close()
+
+
+def _read_named(
+    feed: str, pairs: Sequence[LabelledPair], config: Config, settings: JudgeSettings, lexicon: Lexicon
+) -> _Named:
+    """Fingerprint the articles that the pairs name; where an id comes again, what came first counts."""
+    wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
+    named = _Named({}, Counter(), 0)
+    fingerprinter = Fingerprinter(settings.scheme, lexicon)
+    builder = version_builder(settings)
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
+    try:
+        for articles in _articles(source, config, named.bad_records):
+            fresh = _fresh(articles, wanted, named)
+            if not fresh:
+                continue
+            bodies = [article.body or "" for article in fresh]
+            fingerprints = fingerprinter.fingerprint(bodies, [article.lang for article in fresh])
+            # All arrive at once, as a file's articles do, so that no window parts them.
+            came = [Came(0, len(named.articles) + index) for index in range(len(fresh))]
+            for version in builder.versions(fresh, came, fingerprints):
+                named.articles[version.record.id] = Stored(version.record, None, None)
+    finally:
+        source.close()
+    return named
+
+
+def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list[Article]:
+    """Those that are wanted and were not there before; a retraction has no text to compare."""
+    fresh: dict[str, Article] = {}
+    for article in articles:
+        if article.id in wanted and article.body is not None:
+            if article.id in fresh or article.id in named.articles:
+                named.repeated_ids += 1
+            else:
+                fresh[article.id] = article
+    return list(fresh.values())
+
+
+def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
+    """The feed's articles by batches, with a bar on a terminal; bad records are counted by reason."""
+    decode = decoder(config)
+    console = Console(stderr=True, markup=False, emoji=False)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with progress:
+        task = progress.add_task("fingerprinting", total=None)
+        for batch in source.batches():
+            articles = []
+            for record in batch.records:
+                try:
+                    if record.fault is not None:
+                        raise record.fault
+                    articles.append(decode(record.data))
+                except BadRecord as fault:
+                    bad_records[str(fault.reason)] += 1
+            yield articles
+            done, total = source.progress()
+            progress.update(task, completed=done, total=total)
+
+
+def _check_known(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored]) -> None:
+    unknown: dict[str, int] = {}
+    for pair in pairs:
+        for article_id in (pair.a, pair.b):
+            if article_id not in articles:
+                unknown.setdefault(article_id, pair.line)
+    if unknown:
+        shown = [f"{article_id!r} (line {line})" for article_id, line in list(unknown.items())[:UNKNOWN_SHOWN_MAX]]
+        more = f" and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
+        raise ConfigError(f"the pairs name ids of which the feed has no text: {', '.join(shown)}{more}")
+
+
+def _passed_over(named: _Named, left_out: int, repeated: int) -> Iterator[str]:
+    if named.bad_records:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in named.bad_records.most_common())
+        yield f"Bad records in the feed, passed over: {named.bad_records.total():,} ({reasons})."
+    if named.repeated_ids:
+        yield f"Articles that came again under an id of the pairs, passed over: {named.repeated_ids:,}."
+    if left_out:
+        yield f"Pairs whose similarity says neither duplicate nor unique, left out: {left_out:,}."
+    if repeated:
+        yield f"Pairs that stood in the file before, counted once: {repeated:,}."

@@ -1,0 +1,100 @@
+"""An evaluation as a picture: one panel a setting, precision and recall with their intervals, and F1."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from math import floor, nan
+from pathlib import Path
+from typing import Any, Final
+
+from consumer.cli.evaluation_tables import NOTE
+from consumer.errors import ConfigError, SinkError
+from consumer.evaluation import Curve, Evaluation, Recommendation, Setting
+
+_SUFFIXES: Final = (".png", ".svg")
+# Okabe and Ito's colours, which colour-blind readers can tell apart; the line styles tell them apart in print.
+_PRECISION: Final = "#0072B2"
+_RECALL: Final = "#D55E00"
+_F1: Final = "#000000"
+_BEST: Final = "#009E73"
+_PANEL_INCHES: Final = (5.0, 4.4)
+_TITLES: Final[dict[Setting, str]] = {
+    "max_distance": "max_distance, without verification",
+    "similarity_min": "similarity_min, were all pairs found",
+    "reach": "reach, found and verified",
+}
+_AXES: Final[dict[Setting, str]] = {
+    "max_distance": "Hamming distance, at most (bits)",
+    "similarity_min": "similarity, at least",
+    "reach": "reach (bits)",
+}
+
+
+def check_plot(path: Path) -> None:
+    """Raise ``ConfigError`` where no plot can be drawn there, before anything is computed for it."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(f"--plot {path}: name a file that ends in {' or '.join(_SUFFIXES)}")
+    if find_spec("matplotlib") is None:
+        raise ConfigError("--plot needs matplotlib, which is not installed: pip install 'dupwatch[plot]'")
+
+
+def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation]) -> None:
+    """Draw the curves into a file whose name says what kind. Raises ``SinkError`` where it cannot be written."""
+    # An optional dependency, and it takes long to load: only who asks for a plot pays for it.
+    figure_class: Any = import_module("matplotlib.figure").Figure
+    width, height = _PANEL_INCHES
+    panels = len(evaluation.curves)
+    figure = figure_class(figsize=(width * panels, height), dpi=120, layout="constrained")
+    axes = figure.subplots(1, panels, sharey=True)
+    for panel, curve, one in zip(axes, evaluation.curves, recommended, strict=True):
+        _draw(panel, curve, one)
+    axes[0].set_ylim(_floor(evaluation.curves), 1.01)
+    axes[0].set_ylabel("share of labelled pairs")
+    named = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), frameon=False)
+    pairs = f"{evaluation.duplicates:,} labelled duplicates, {evaluation.unique:,} labelled unique pairs."
+    figure.supxlabel(f"{pairs} Bands are Wilson 95 % intervals.\n{NOTE}", fontsize=8)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error
+
+
+def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # of a library without types
+    thresholds = [point.threshold for point in curve.points]
+    # Dots where there is nothing between the thresholds.
+    marker = "" if curve.setting == "similarity_min" else "."
+    for name, colour, style, rates in (
+        ("precision", _PRECISION, "-", [point.precision for point in curve.points]),
+        ("recall", _RECALL, "--", [point.recall for point in curve.points]),
+    ):
+        counted = [rate.value is not None for rate in rates]
+        low, high = [rate.low for rate in rates], [rate.high for rate in rates]
+        panel.fill_between(thresholds, low, high, where=counted, color=colour, alpha=0.18, linewidth=0)
+        panel.plot(thresholds, [_drawn(rate.value) for rate in rates], style, marker=marker, color=colour, label=name)
+    panel.plot(thresholds, [_drawn(point.f1) for point in curve.points], ":", color=_F1, label="F1")
+    best = recommended.best_f1
+    panel.axvline(recommended.now, color="0.6", linewidth=1, label="configured")
+    if best is not None:
+        panel.axvline(best.point.threshold, color=_BEST, linewidth=1.5, linestyle="-.", label="best F1")
+    panel.set_title(_TITLES[curve.setting])
+    panel.set_xlabel(_AXES[curve.setting])
+    panel.margins(x=0.03)
+    panel.grid(color="0.9")
+
+
+def _drawn(share: float | None) -> float:
+    """What is not known leaves a gap."""
+    return nan if share is None else share
+
+
+def _floor(curves: Sequence[Curve]) -> float:
+    """Where the axis begins: a tenth, below all that is drawn."""
+    drawn = [
+        rate.low
+        for curve in curves
+        for point in curve.points
+        for rate in (point.precision, point.recall)
+        if rate.value is not None
+    ]
+    return floor(min(drawn, default=0.0) * 10) / 10

@@ -1,0 +1,131 @@
+"""``dupwatch idf``: an IDF table from a user's own articles."""
+
+import math
+import os
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from consumer.app import STREAM, decoder, scheme_of
+from consumer.cli import render
+from consumer.cli.fingerprint import SchemeOption
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.results import results
+from consumer.config import Config
+from consumer.errors import BadRecord, SinkError, SourceError
+from consumer.fingerprint import Fingerprinter
+from consumer.lexicon import load_lexicon
+from consumer.ports import Position
+from consumer.sources.file import FileSource, ReadLimits
+
+app = typer.Typer(no_args_is_help=True, help="Tables of inverse document frequencies.")
+
+WORDS_MAX: Final = 4_000_000
+"""Words remembered, about 100 bytes each; beyond, those met in one article only are forgotten."""
+
+
+class _Counts:
+    """In how many articles each word is."""
+
+    def __init__(self) -> None:
+        self.articles = 0
+        self.bad_records = 0
+        self.forgotten = 0
+        self.words: Counter[str] = Counter()
+
+    def add(self, words: set[str]) -> None:
+        """Count one article's words."""
+        self.articles += 1
+        self.words.update(words)
+        if len(self.words) > WORDS_MAX:
+            kept = Counter({word: count for word, count in self.words.items() if count > 1})
+            self.forgotten += len(self.words) - len(kept)
+            self.words = kept
+
+    def table(self) -> str:
+        """One word and its ln((N + 1) / n) on each line, by code points; above 0 even for a word in all N articles."""
+        total = self.articles + 1
+        return "".join(f"{word} {math.log(total / count):.9g}\n" for word, count in sorted(self.words.items()))
+
+
+@app.command()
+def build(
+    feed: Annotated[str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where the table goes; - is standard output.")],
+    scheme: SchemeOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Make an IDF table of the words of all articles of a feed, as the scheme cuts them."""
+    chosen = configured(config, settings, fingerprint__scheme=scheme)
+    console = render.narrow(Console(stderr=True, markup=False, emoji=False))
+    counts = _counted(feed, chosen, console)
+    if not counts.words:
+        raise SourceError(f"{feed} has no article with a word that counts; an IDF table needs some")
+    if output == STREAM:
+        with results():
+            sys.stdout.buffer.write(counts.table().encode())
+    else:
+        _write(Path(output), counts.table().encode())
+    console.print(f"{len(counts.words):,} words of {counts.articles:,} articles")
+    if counts.bad_records:
+        console.print(f"{counts.bad_records:,} records are no articles and were passed over; dupwatch run says why")
+    if counts.forgotten:
+        console.print(f"{counts.forgotten:,} words of one article were forgotten, as there are more than {WORDS_MAX:,}")
+
+
+def _counted(feed: str, config: Config, console: Console) -> _Counts:
+    counts = _Counts()
+    decode = decoder(config)
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
+    try:
+        fingerprinter = Fingerprinter(scheme_of(config), load_lexicon())
+        with _progress(console) as progress:
+            task = progress.add_task("counting", total=None)
+            for batch in source.batches():
+                for record in batch.records:
+                    try:
+                        if record.fault is not None:
+                            raise record.fault
+                        body = decode(record.data).body
+                    except BadRecord:
+                        counts.bad_records += 1
+                        continue
+                    if body is not None:
+                        counts.add(fingerprinter.words(body))
+                done, total = source.progress()
+                progress.update(task, completed=done, total=total)
+    finally:
+        source.close()
+    return counts
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _write(path: Path, table: bytes) -> None:
+    """Write beside the file and put it in place, so that no run ever reads half a table."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(table)
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise SinkError(f"{path} cannot be written: {error.strerror}") from error

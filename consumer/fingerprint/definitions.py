@@ -1,0 +1,148 @@
+"""What each published scheme consists of, as data: see docs/schemes.md for where each comes from."""
+
+import math
+import re
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from consumer.fingerprint.digests import md5_64, md5_128, sha1_64, sha1_128
+from consumer.fingerprint.hashing import fnv1a_64
+from consumer.fingerprint.hyperplanes import hyperplanes_64, hyperplanes_128
+from consumer.fingerprint.jenkins import jenkins_64
+from consumer.fingerprint.lexicon import Lexicon
+from consumer.fingerprint.multiply_xor import (
+    multiply_xor_64,
+    multiply_xor_128,
+    multiply_xor_utf16_64,
+    multiply_xor_utf16_128,
+)
+from consumer.fingerprint.normalise import normalise, without_surrogates
+
+_LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
+
+
+class Reading(NamedTuple):
+    """The form of a text that is cut into words; sketch and text digest are always of the normalised text."""
+
+    form: Callable[[str], str]
+    described: str
+
+
+class Counting(NamedTuple):
+    """Which words count; stop words never do."""
+
+    characters_min: int
+    letter_or_digit: bool
+    described: str
+
+    def counts(self, word: str, lexicon: Lexicon) -> bool:
+        """Tell whether a word counts."""
+        return (
+            len(word.strip()) >= self.characters_min
+            and word.lower() not in lexicon.stop_words
+            and (not self.letter_or_digit or _LETTER_OR_DIGIT.search(word) is not None)
+        )
+
+
+class Weighting(NamedTuple):
+    """What a word weighs each time it is there: a factor by word, looked up in one lexicon."""
+
+    factors: Callable[[Lexicon], Callable[[str], float]]
+    described: str
+
+
+class WordHash(NamedTuple):
+    """A hash of a word, unsigned, as wide as the fingerprint."""
+
+    hash: Callable[[str], int]
+    described: str
+
+
+class Definition(NamedTuple):
+    """One scheme, apart from its parameters. A sum of exactly 0 gives the bit `tie`."""
+
+    bits: int
+    reading: Reading
+    counting: Counting
+    weighting: Weighting
+    hashing: WordHash
+    tie: bool
+
+    @property
+    def tie_described(self) -> str:
+        """The tie rule in words."""
+        return f"bit is 1 where the sum is {'>=' if self.tie else '>'} 0"
+
+
+def _idf_or_median(lexicon: Lexicon) -> Callable[[str], float]:
+    return lambda word: lexicon.idf.get(word, lexicon.median_idf)
+
+
+def _idf_or_mean(lexicon: Lexicon) -> Callable[[str], float]:
+    # Correctly rounded, so the order of the table does not matter.
+    mean = math.fsum(lexicon.idf.values()) / len(lexicon.idf) if lexicon.idf else lexicon.median_idf
+    return lambda word: lexicon.idf.get(word, mean)
+
+
+def _one(lexicon: Lexicon) -> Callable[[str], float]:
+    del lexicon
+    return lambda _: 1.0
+
+
+_NORMALISED: Final = Reading(normalise, "the normalised text")
+_AS_WRITTEN: Final = Reading(without_surrogates, "the text as written, a lone surrogate as U+FFFD")
+KEYWORDS: Final = Counting(2, letter_or_digit=False, described="fewer than 2 characters when stripped, stop words")
+_TOKENS: Final = Counting(1, letter_or_digit=True, described="no letter and no digit in it, stop words")
+_TF_IDF: Final = Weighting(
+    _idf_or_median, "term frequency x inverse document frequency, the median one for unknown words"
+)
+_TF_IDF_MEAN: Final = Weighting(
+    _idf_or_mean, "term frequency x inverse document frequency, the mean one for unknown words"
+)
+_COUNT: Final = Weighting(_one, "term frequency")
+_MULTIPLY_XOR: Final = "x = first x 128; x = (x x 1000003) xor unit; x xor length; over"
+
+
+def _multiply_xor(bits: int, units: str, function: Callable[[str], int]) -> Definition:
+    described = f"{_MULTIPLY_XOR} {units}, kept to {bits} bits"
+    return Definition(bits, _AS_WRITTEN, _TOKENS, _COUNT, WordHash(function, described), tie=True)
+
+
+def _by_keywords(
+    bits: int, described: str, function: Callable[[str], int], weighting: Weighting = _TF_IDF
+) -> Definition:
+    hashing = WordHash(function, f"{described} over UTF-8")
+    return Definition(bits, _AS_WRITTEN, KEYWORDS, weighting, hashing, tie=False)
+
+
+def _hyperplanes(bits: int, function: Callable[[str], int]) -> Definition:
+    hashing = WordHash(function, f"SplitMix64 seeded with FNV-1a 64 over UTF-8, its first {bits // 64} outputs")
+    return Definition(bits, _NORMALISED, KEYWORDS, _TF_IDF, hashing, tie=False)
+
+
+DEFINITIONS: Final = MappingProxyType(
+    {
+        "jieba-tfidf/1": Definition(
+            64,
+            _NORMALISED,
+            KEYWORDS,
+            _TF_IDF,
+            WordHash(lambda word: fnv1a_64(word.encode()), "FNV-1a 64 over UTF-8, unsigned"),
+            tie=False,
+        ),
+        "multiply-xor-64/1": _multiply_xor(64, "code points", multiply_xor_64),
+        "multiply-xor-128/1": _multiply_xor(128, "code points", multiply_xor_128),
+        "multiply-xor-utf16-64/1": _multiply_xor(64, "UTF-16 units", multiply_xor_utf16_64),
+        "multiply-xor-utf16-128/1": _multiply_xor(128, "UTF-16 units", multiply_xor_utf16_128),
+        "md5-64/1": _by_keywords(64, "leading 64 bits of MD5", md5_64),
+        "md5-128/1": _by_keywords(128, "MD5", md5_128),
+        "sha1-64/1": _by_keywords(64, "leading 64 bits of SHA-1", sha1_64),
+        "sha1-128/1": _by_keywords(128, "leading 128 bits of SHA-1", sha1_128),
+        "jenkins-64/1": _by_keywords(
+            64, "lookup3 hashlittle2, initial values 0, primary x 2^32 + secondary,", jenkins_64, _TF_IDF_MEAN
+        ),
+        "hyperplanes-64/1": _hyperplanes(64, hyperplanes_64),
+        "hyperplanes-128/1": _hyperplanes(128, hyperplanes_128),
+    }
+)

@@ -1,0 +1,248 @@
+"""``dupwatch evaluate`` over the sample feed, whose labels are turned into pairs, and over small feeds."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from consumer.cli import evaluation_plot
+from consumer.cli.main import app
+from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.fingerprint import Fingerprinter, Fingerprints
+
+SAMPLE = Path(__file__).parents[3] / "sample"
+FEED = SAMPLE / "feed.jsonl"
+# Their ids stand for another content, or for the same one.
+LEFT_OUT = {"new_version", "replay"}
+LONG = "The {} of the harbour opened on Monday, said the mayor, and ferries to the seven islands run every hour again."
+
+Rows = Iterable[object]
+Write = Callable[[str, Rows], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write rows as JSON lines, bytes as they are; the path."""
+
+    def lines(name: str, rows: Rows) -> Path:
+        path = tmp_path / name
+        parts = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
+        data = b"".join(part + b"\n" for part in parts)
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return lines
+
+
+@pytest.fixture
+def sample_pairs(write: Write) -> Path:
+    """The labels of the sample feed as pairs; what may be either carries its similarity."""
+    labels = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_bytes().splitlines()]
+    return write(
+        "pairs.jsonl",
+        [
+            [one["id"], one["of"], one["jaccard"] if one["expected"] == "open" else one["expected"]]
+            for one in labels
+            if one["of"] is not None and one["operator"] not in LEFT_OUT
+        ],
+    )
+
+
+def evaluated(feed: Path, pairs: Path, *options: str) -> dict[str, Any]:
+    """What the command says as JSON."""
+    result = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), "--json", *options])
+    assert result.exception is None, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def failure(feed: Path, pairs: Path, *options: str) -> BaseException | None:
+    """What the command ends with."""
+    return CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), *options]).exception
+
+
+def point(found: dict[str, Any], setting: str, threshold: float) -> tuple[int, int]:
+    """Right and wrong of one threshold."""
+    (curve,) = (one for one in found["evaluation"]["curves"] if one["setting"] == setting)
+    (one,) = (one for one in curve["points"] if one["threshold"] == threshold)
+    return one["right"], one["wrong"]
+
+
+def judged(found: dict[str, Any]) -> tuple[int, int]:
+    """Right and wrong of the judge as it is configured."""
+    return found["evaluation"]["judge"]["right"], found["evaluation"]["judge"]["wrong"]
+
+
+def test_sample_feed(sample_pairs: Path) -> None:
+    """The defaults find every labelled duplicate of the sample feed and flag no labelled unique pair."""
+    found = evaluated(FEED, sample_pairs)
+    duplicates = found["evaluation"]["duplicates"]
+    assert (duplicates, found["evaluation"]["unique"], found["left_out_pairs"]) == (116, 44, 14)
+    assert judged(found) == (duplicates, 0)
+    assert found["evaluation"]["judge"]["recall"]["low"] == pytest.approx(0.968, abs=5e-4)
+    assert [one["setting"] for one in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
+    assert found["recommended"][1]["best_f1"]["point"]["threshold"] == 0.75
+
+
+@pytest.mark.parametrize("bits", [0, 3, 5, 7])
+def test_the_distance_curve_is_what_the_judge_does_without_verification(sample_pairs: Path, bits: int) -> None:
+    """Each point has the counts of a judge that is configured so."""
+    curves = evaluated(FEED, sample_pairs)
+    plain = ("judge.verify=false", "judge.lane1=false", f"judge.max_distance={bits}")
+    assert judged(evaluated(FEED, sample_pairs, *_set(*plain))) == point(curves, "max_distance", bits)
+
+
+@pytest.mark.parametrize("reach", [3, 6, 12])
+def test_the_reach_curve_is_what_the_judge_does(sample_pairs: Path, reach: int) -> None:
+    """Each point has the counts of a judge with that reach, also where only blocks find."""
+    blocks_only = _set("judge.lane1=false", "judge.similarity_min=0.4")
+    curves = evaluated(FEED, sample_pairs, *blocks_only)
+    judge = judged(evaluated(FEED, sample_pairs, *blocks_only, *_set(f"judge.reach={reach}")))
+    assert judge == point(curves, "reach", reach)
+    assert point(curves, "reach", 3) < point(curves, "reach", 12)
+
+
+def test_the_reach_curve_is_with_verification(sample_pairs: Path) -> None:
+    """It tells what verification would do where it is off, too."""
+    as_is = evaluated(FEED, sample_pairs, *_set("judge.lane1=false", "judge.max_distance=5"))
+    plain = evaluated(FEED, sample_pairs, *_set("judge.lane1=false", "judge.max_distance=5", "judge.verify=false"))
+    assert judged(plain) != judged(as_is)
+    assert plain["evaluation"]["curves"] == as_is["evaluation"]["curves"]
+
+
+@pytest.mark.parametrize("similarity", [0.6, 0.8, 0.9])
+def test_the_similarity_curve_is_what_the_judge_does_where_all_is_found(sample_pairs: Path, similarity: float) -> None:
+    """In the sample feed the look-up finds all that is similar, so each point has the counts of a judge set so."""
+    judge = judged(evaluated(FEED, sample_pairs, *_set(f"judge.similarity_min={similarity}")))
+    assert judge == point(evaluated(FEED, sample_pairs), "similarity_min", similarity)
+
+
+def _set(*settings: str) -> list[str]:
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
+    """Figures, recommendation and what they do not tell stand in the plain output, in lines of a terminal's width."""
+    arguments = ["evaluate", str(FEED), "--pairs", str(sample_pairs), "--precision", "0.98"]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "3 89 0 1.000 0.959–1.000 0.767 0.683–0.835 0.868 now" in lines
+    assert "0.75 116 0 1.000 0.968–1.000 1.000 0.968–1.000 1.000 now F1 P" in lines
+    assert "similarity_min 0.75 precision 0.98 0.75 0.58 to 0.79 1.000 1.000 1.000" in lines
+    assert "Recall is of the labelled duplicates only" in result.stdout
+    assert "…" not in result.stdout
+    assert "left out: 14." in result.stderr
+
+
+def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
+    """No distance is recommended that the plan does not find all of, and no reach below the distance."""
+    found = evaluated(FEED, sample_pairs, *_set("judge.max_distance=5", "judge.reach=5"))
+    distance, _, reach = found["recommended"]
+    assert point(found, "max_distance", 9) > point(found, "max_distance", 7)
+    assert distance["best_f1"]["point"]["threshold"] == 7
+    assert min(reach["best_f1"]["ties"]) == 5
+
+
+def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:
+    """No threshold flags short texts that differ, nor empty ones; equal short ones are flagged at every threshold."""
+    bodies = {"a": "Ferry late", "b": "FERRY  late", "c": "Ferry later", "e": "", "f": "", "g": LONG.format("market")}
+    feed = write("feed.jsonl", [{"id": name, "body": body} for name, body in bodies.items()])
+    pairs = write(
+        "pairs.jsonl", [["a", "b", True], ["a", "c", False], ["e", "f", False], ["a", "g", False], ["e", "g", False]]
+    )
+    found = evaluated(feed, pairs)
+    for curve in found["evaluation"]["curves"]:
+        assert {(one["right"], one["wrong"]) for one in curve["points"]} == {(1, 0)}
+    assert judged(found) == (1, 0)
+
+
+def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no pair names costs nothing; of an id that comes again the first text counts, and that is said."""
+    feed = write(
+        "feed.jsonl.gz",
+        [{"id": 1, "body": LONG.format("market")}, {"id": "x", "body": "nobody asks"}, {"id": "1", "body": "new"},
+         {"id": "2", "body": LONG.format("market")}, {"id": "2", "body": None}],
+    )  # fmt: skip
+    texts: list[str] = []
+    original = Fingerprinter.fingerprint
+
+    def spy(self: Fingerprinter, bodies: list[str], languages: list[str]) -> Fingerprints:
+        texts.extend(bodies)
+        return original(self, bodies, languages)
+
+    monkeypatch.setattr(Fingerprinter, "fingerprint", spy)
+    found = evaluated(feed, write("pairs.jsonl.gz", [{"a": 1, "b": "2", "label": 1}]))
+    assert texts == [LONG.format("market")] * 2
+    assert (found["articles"], found["repeated_ids"], judged(found)) == (2, 1, (1, 0))
+
+
+def test_bad_records_are_counted_and_said(write: Write) -> None:
+    """A record that is no article is passed over, by reason."""
+    rows = [{"id": "a", "body": LONG.format("pier")}, b"{", {"body": "x"}, {"id": "b", "body": LONG.format("pier")}]
+    feed, pairs = write("feed.jsonl", rows), write("pairs.jsonl", [["a", "b", True]])
+    assert evaluated(feed, pairs)["bad_records"] == {"invalid_json": 1, "missing_id": 1}
+    said = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs)]).stderr
+    assert "Bad records in the feed, passed over: 2 (invalid_json 1, missing_id 1)." in said
+
+
+def test_ids_that_the_feed_does_not_have_are_an_error(write: Write) -> None:
+    """The first few are named with their lines, a retraction is no text, and the exit code is 2."""
+    feed = write("feed.jsonl", [{"id": "a", "body": "x"}, {"id": "gone", "body": None}])
+    pairs = write("pairs.jsonl", [["a", "gone", True], *(["a", f"n{number}", False] for number in range(7))])
+    error = failure(feed, pairs)
+    assert isinstance(error, ConfigError)
+    assert error.exit_code == 2
+    assert "'gone' (line 1), 'n0' (line 2), 'n1' (line 3), 'n2' (line 4), 'n3' (line 5) and 3 more" in str(error)
+
+
+def test_pairs_that_cannot_be_read_are_an_error(write: Write, tmp_path: Path) -> None:
+    """A wrong line, a missing file, a damaged one, and cuts that cross are errors of their kinds."""
+    feed, good = write("feed.jsonl", []), write("pairs.jsonl", [["a", "b", True]])
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes(gzip.compress(b'["a", "b", true]\n' * 1000)[:-12])
+    assert "line 1 of the pairs" in str(failure(feed, write("wrong.jsonl", [["a"]])))
+    assert isinstance(failure(feed, tmp_path / "none.jsonl"), SourceError)
+    assert isinstance(failure(feed, damaged), SourceError)
+    crossed = failure(feed, good, "--unique-below", "0.9")
+    assert isinstance(crossed, ConfigError)
+    assert "--unique-below 0.9 is above --duplicate-from 0.8" in str(crossed)
+
+
+def test_the_cuts_can_be_moved(sample_pairs: Path) -> None:
+    """With both cuts at one place no similarity is left out."""
+    found = evaluated(FEED, sample_pairs, "--duplicate-from", "0.6", "--unique-below", "0.6")
+    assert found["left_out_pairs"] == 0
+    assert found["evaluation"]["duplicates"] + found["evaluation"]["unique"] == 174
+
+
+def test_a_plot_without_the_library(sample_pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without matplotlib one sentence says how to get it, before anything is read."""
+    monkeypatch.setattr(evaluation_plot, "find_spec", lambda name: None)
+    error = failure(tmp_path / "none.jsonl", sample_pairs, "--plot", str(tmp_path / "plot.png"))
+    assert isinstance(error, ConfigError)
+    assert "pip install 'dupwatch[plot]'" in str(error)
+
+
+def test_a_plot_of_another_kind_is_refused(sample_pairs: Path, tmp_path: Path) -> None:
+    """A name that says neither PNG nor SVG is a wrong option."""
+    error = failure(FEED, sample_pairs, "--plot", str(tmp_path / "plot.jpeg"))
+    assert isinstance(error, ConfigError)
+    assert ".png or .svg" in str(error)
+
+
+def test_plots(sample_pairs: Path, tmp_path: Path) -> None:
+    """The file is of the kind that its name says, with every curve in the legend; a folder that is none is an error."""
+    pytest.importorskip("matplotlib")
+    png, svg = tmp_path / "plot.PNG", tmp_path / "plot.svg"
+    for path in (png, svg):
+        evaluated(FEED, sample_pairs, "--plot", str(path))
+    assert png.read_bytes().startswith(b"\x89PNG")
+    drawn = svg.read_text()
+    for name in ("precision", "recall", "F1", "configured", "best F1", "Hamming distance, at most (bits)"):
+        assert f"<!-- {name} -->" in drawn
+    assert isinstance(failure(FEED, sample_pairs, "--plot", str(tmp_path / "none" / "plot.svg")), SinkError)
