@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
@@ -190,6 +196,11 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         return Layered(**overrides)
     except ValidationError as error:
         raise ConfigError("; ".join(_sentences(error))) from error
+    except SettingsError as error:
+        raise ConfigError(
+            f"{error}: a whole section in the environment has to be JSON; one setting of it is "
+            f"{ENV_PREFIX}SECTION{_ENV_NESTING}NAME"
+        ) from error
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str]]:
@@ -198,14 +209,17 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             for name, inner in value.items():
-                key = (
-                    name if name.replace("_", "").isalnum() and name.isascii() else json.dumps(name, ensure_ascii=False)
-                )
+                key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 yield from walk(f"{prefix}.{key}" if prefix else key, inner)
         elif value is not None:
-            yield prefix, json.dumps(value, ensure_ascii=False)
+            yield prefix, _toml(value)
 
     yield from walk("", config.model_dump())
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it: as JSON does, but for the one control character that JSON lets stand."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _check_toml(path: Path) -> None:

@@ -9,6 +9,8 @@ from consumer.article import Article
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind, normalise
 from storage.records import Record, Tombstone, Version, reference_of
 
+_CODE_BYTES = 8
+
 
 class Came(NamedTuple):
     """When and where an article came: record time in milliseconds, and its sequence in the feed."""
@@ -29,8 +31,9 @@ class VersionBuilder:
         """One version for each article; the fingerprints are of their bodies, in the same order."""
         block_keys = self.plan.keys(fingerprints.codes)
         band_keys = self.plan.band_keys(fingerprints.bands)
-        codes = fingerprints.codes.astype(">u8")
-        one_bits = fingerprints.one_bits.astype(">u8")
+        # Cut from the array's bytes: a number taken out of an array is in the machine's byte order.
+        codes = fingerprints.codes.astype(">u8").tobytes()
+        one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         versions = []
         for index, (article, at) in enumerate(zip(articles, came, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
@@ -45,8 +48,8 @@ class VersionBuilder:
                 sequence=at.sequence,
                 scheme=self.scheme,
                 kind=int(kind),
-                fingerprint=codes[index].tobytes(),
-                one_bits=one_bits[index].tobytes(),
+                fingerprint=codes[_CODE_BYTES * index : _CODE_BYTES * (index + 1)],
+                one_bits=one_bits[_CODE_BYTES * index : _CODE_BYTES * (index + 1)],
                 keys=tuple(keys),
                 sketch=fingerprints.sketches[index].tobytes(),
                 text_digest=text_digest,

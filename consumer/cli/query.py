@@ -9,9 +9,10 @@ import typer
 
 from consumer.app import STREAM, decoder, opened_store, stored_settings, version_builder
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import results
 from consumer.detector import Detector
 from consumer.errors import BadRecord
-from consumer.events import version_name
+from consumer.events import rounded, version_name
 from consumer.fingerprint import Fingerprinter
 from consumer.lexicon import load_lexicon
 from consumer.ports import Position
@@ -58,7 +59,7 @@ def query(
                                 "version": version_name(match.record.reference),
                                 "title": match.record.title,
                                 "distance": match.distance,
-                                "similarity": match.similarity,
+                                "similarity": rounded(match.similarity),
                             }
                             for match in matches
                         ],
@@ -68,5 +69,5 @@ def query(
 
 
 def _write(line: dict[str, object]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+    with results():
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
