@@ -1,12 +1,13 @@
 # make run   judge the sample feed, needs Python 3.11+ alone
 # make test  everything that must hold before a change is taken
+# make bench side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint types contracts unit format clean
+.PHONY: run test lint types contracts unit bench format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -26,6 +27,9 @@ contracts: .venv/test.stamp
 
 unit: .venv/test.stamp
 	$(BIN)/pytest
+
+bench: .venv/bench.stamp
+	$(BIN)/python -m benchmarks.speed $(BENCH)
 
 format: .venv/test.stamp
 	$(BIN)/ruff format .
@@ -49,4 +53,9 @@ clean:
 .venv/test.stamp: requirements-test.lock .venv/run.stamp | .venv/bin/python
 	@echo "Adding what the tests need ..." >&2
 	@$(PIP) --require-hashes -r requirements-test.lock
+	@touch $@
+
+.venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python
+	@echo "Adding what is measured against ..." >&2
+	@$(PIP) --require-hashes -r requirements-bench.lock
 	@touch $@

@@ -1,6 +1,7 @@
 """The one place where things are built and wired together."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from consumer.feed import Feed, FileFeed, StreamFeed
 from consumer.fingerprint import BlockPlan, Lexicon, Scheme, SketchLayout
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.journal import FileJournal, Journal, NoJournal
-from consumer.lexicon import load_lexicon
+from consumer.lexicon import WordFiles, load_lexicon
 from consumer.pipeline import Observer, Pipeline
 from consumer.ports import Marks, Position, RawRecord, Sink
 from consumer.settings import JudgeSettings, SourceRule, differences
@@ -55,6 +56,7 @@ class Run:
     store: Store
     tally: Tally
     resumed_at: Position
+    resumable: bool
 
 
 def scheme_of(config: Config) -> Scheme:
@@ -70,6 +72,23 @@ def scheme_of(config: Config) -> Scheme:
         )
     except ValueError as error:
         raise ConfigError(f"fingerprint: {error}") from error
+
+
+def word_files(config: Config) -> WordFiles:
+    """The user's own word files, as configured."""
+    section = config.fingerprint
+    named = (section.dictionary, section.stop_words, section.idf)
+    return WordFiles(*(None if name is None else Path(name) for name in named))
+
+
+def lexicon_of(config: Config) -> Lexicon:
+    """The words as configured; ConfigError where a file of the user's is not as it has to be."""
+    try:
+        return load_lexicon(*word_files(config))
+    except ValueError as error:
+        raise ConfigError(f"fingerprint: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"fingerprint: {error.filename} cannot be read: {error.strerror}") from error
 
 
 def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
@@ -91,7 +110,6 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
             verifications_max=judge.verifications_max,
             sources=MappingProxyType(rules),
         )
-        settings.plan.radius_for(settings.max_distance)
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error
     return settings
@@ -112,10 +130,13 @@ def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
             durability=section.durability,
             keep_bodies=section.keep_bodies,
             row_postings_max=section.row_postings_max,
+            map_bytes=min(LmdbOptions().map_bytes, section.map_bytes_max),
             map_bytes_max=section.map_bytes_max,
             readonly=readonly,
         )
         store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
+    elif readonly:
+        raise ConfigError("a store in memory ends with its run; name the one to look into: --store lmdb:PATH")
     else:
         store = MemoryStore(row_postings_max=section.row_postings_max)
     try:
@@ -157,7 +178,7 @@ def fatal(error: StoreError) -> Fatal:
 def prepared_run(config: Config, streams: Streams, observer: Observer, stopping: Stopping) -> Iterator[Run]:
     """Build a run from its configuration; what it holds is let go of afterwards."""
     with ExitStack() as held:
-        lexicon = load_lexicon()
+        lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
         store = held.enter_context(opened_store(config))
         bind(store, settings)
@@ -184,7 +205,7 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
         )
-        yield Run(pipeline, source, store, detector.tally, place.start)
+        yield Run(pipeline, source, store, detector.tally, place.start, isinstance(place.journal, FileJournal))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +228,13 @@ def _place(
 ) -> _Place:
     durable = config.store.durability == "power"
     sink_path = None if config.sink.url == STREAM else Path(config.sink.url)
-    resumable = source is not None and sink_path is not None and config.store.url.startswith(_LMDB)
-    if not resumable or source is None or sink_path is None:
+    resumable = config.store.url.startswith(_LMDB)
+    if not resumable or source is None or sink_path is None or _is_stream(source):
         sink: Sink = StreamSink(streams.out, streams.err)
         if sink_path is not None:
             sink = FileSink(sink_path, None, durable=durable)
         held.callback(sink.close)
-        feed = StreamFeed(now_ms) if source is None else FileFeed(now_ms(), _identity(source))
+        feed = StreamFeed(now_ms) if source is None or _is_stream(source) else FileFeed(now_ms(), _identity(source))
         return _Place(Position(), feed, sink, NoJournal())
     path = checkpoints.checkpoint_path(sink_path)
     before = checkpoints.load(path)
@@ -235,6 +256,15 @@ def _place(
     return _Place(now.position, FileFeed(began_ms, _identity(source)), file_sink, journal)
 
 
+def _is_stream(source: Path) -> bool:
+    """A pipe or a device gives its bytes once: to look into it before it is read would take them away."""
+    try:
+        return source.is_fifo() or source.is_char_device() or source.is_socket()
+    except OSError:
+        # Whoever opens it to read it says what is wrong.
+        return False
+
+
 def _check_resumable(before: checkpoints.Checkpoint, source: Path, settings: JudgeSettings, store: Store) -> None:
     checkpoints.check_source(before, source)
     checkpoints.check_settings(before, _digest(settings))
@@ -250,14 +280,14 @@ def _digest(settings: JudgeSettings) -> str:
 
 
 def _identity(source: Path) -> bytes:
-    """What tells one feed from another, also after lines were added: its first line, or its beginning."""
+    """What tells one feed from another, also after lines were added: where it is, and its first line."""
     try:
         with source.open("rb") as file:
             first = file.read(_FIRST_LINE_BYTES_MAX)
     except OSError:
         # Whoever opens it to read it says what is wrong.
         first = b""
-    return hashlib.sha256(first.partition(b"\n")[0]).digest()
+    return hashlib.sha256(os.fsencode(source.resolve()) + b"\0" + first.partition(b"\n")[0]).digest()
 
 
 def _read_limits(config: Config) -> ReadLimits:
@@ -270,7 +300,7 @@ def _read_limits(config: Config) -> ReadLimits:
 
 
 def _fingerprinting(config: Config, scheme: Scheme, lexicon: Lexicon) -> Fingerprinting:
-    return OnWorkers(scheme, config.workers) if config.workers else InProcess(scheme, lexicon)
+    return OnWorkers(scheme, word_files(config), config.workers) if config.workers else InProcess(scheme, lexicon)
 
 
 def decoder(config: Config) -> Callable[[bytes], Article]:

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
@@ -87,6 +93,12 @@ class FingerprintSection(_Section):
     scheme: Path_ = _SCHEME.name
     keywords_max: Count | None = None
     """How many of the weightiest keywords count; all when left out."""
+    dictionary: Path_ | None = None
+    """A file of words that jieba is to know beside its own."""
+    stop_words: Path_ | None = None
+    """A file of words that are no keywords, in place of jieba's list."""
+    idf: Path_ | None = None
+    """A table of inverse document frequencies, in place of jieba's; dupwatch idf build makes one."""
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
@@ -96,8 +108,8 @@ class JudgeSection(_Section):
     """What is near. Everything here changes verdicts, and a store is bound to it."""
 
     plan: Path_ = _JUDGE.plan.name
-    max_distance: Annotated[int, Field(ge=0, le=64)] = _JUDGE.max_distance
-    reach: Annotated[int, Field(ge=0, le=64)] = _JUDGE.reach
+    max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
+    reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
     verify: bool = _JUDGE.verify
     similarity_min: Share = _JUDGE.similarity_min
     lane1: bool = _JUDGE.lane1
@@ -123,7 +135,7 @@ class RuleSection(_Section):
     """What is different for the articles of one source."""
 
     similarity_min: Share | None = None
-    max_distance: Annotated[int, Field(ge=0, le=64)] | None = None
+    max_distance: Annotated[int, Field(ge=0, le=128)] | None = None
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
 
@@ -190,6 +202,11 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         return Layered(**overrides)
     except ValidationError as error:
         raise ConfigError("; ".join(_sentences(error))) from error
+    except SettingsError as error:
+        raise ConfigError(
+            f"{error}: a whole section in the environment has to be JSON; one setting of it is "
+            f"{ENV_PREFIX}SECTION{_ENV_NESTING}NAME"
+        ) from error
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str]]:
@@ -198,14 +215,17 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             for name, inner in value.items():
-                key = (
-                    name if name.replace("_", "").isalnum() and name.isascii() else json.dumps(name, ensure_ascii=False)
-                )
+                key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 yield from walk(f"{prefix}.{key}" if prefix else key, inner)
         elif value is not None:
-            yield prefix, json.dumps(value, ensure_ascii=False)
+            yield prefix, _toml(value)
 
     yield from walk("", config.model_dump())
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it: as JSON does, but for the one control character that JSON lets stand."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _check_toml(path: Path) -> None:

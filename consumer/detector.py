@@ -87,12 +87,16 @@ class Detector:
         return [events_by_reference[_reference(one)] for one in batch]
 
     def query(self, version: Version) -> tuple[list[Neighbour], bool]:
-        """The kept versions that this one would repeat, best first, and whether the search was cut; stores nothing."""
+        """The kept versions that this one would be flagged for, best first, and whether the search was cut.
+
+        Stores nothing. An article of a source that is never flagged would be flagged for none.
+        """
         reference = version.record.reference
         sight = self._look_up([version.record], {reference: Stored(version.record, None, None)})
         states = {other: _state(one) for other, one in sight.stored.items()}
         near = [other for other in sight.neighbours[reference] if states[other.record.reference] is State.KEPT]
-        decisions = decide([version.record], {reference: near}, states)
+        never = frozenset({reference} if self._never_flagged(version.record) else ())
+        decisions = decide([version.record], {reference: near}, states, never)
         return [match for one in decisions.duplicates for match in one.matches], bool(sight.truncated)
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, bytes]:

@@ -4,7 +4,7 @@
 
     DupwatchError
     ├── BadRecord            this record only: it becomes a dead letter, its neighbours go on
-    └── Fatal                this run: say why in one sentence, exit with the error's code, commit nothing
+    └── Fatal             1  this run: say why in one sentence, exit with the error's code, commit nothing
         ├── ConfigError      2  a wrong option or configuration
         ├── SourceError      3  the input cannot be read
         ├── StoreMismatch    4  the store was made with other settings, or is no store

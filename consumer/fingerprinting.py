@@ -4,13 +4,21 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait
+from types import FrameType
 from typing import Protocol
 
+from consumer.errors import Fatal
 from consumer.fingerprint import Fingerprinter, Fingerprints, Lexicon, Scheme
-from consumer.lexicon import load_lexicon
+from consumer.lexicon import WordFiles, load_lexicon
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_GRACE_S = 5.0
+"""How long a worker outlives SIGTERM: the parent, which got it too, finishes what was begun meanwhile."""
 
 
 class Fingerprinting(Protocol):
@@ -57,10 +65,10 @@ class OnWorkers:
     Spawned, not forked: a fork would carry over the store's locks and the client libraries' threads.
     """
 
-    def __init__(self, scheme: Scheme, workers: int) -> None:
+    def __init__(self, scheme: Scheme, words: WordFiles, workers: int) -> None:
         self._workers = workers
         self._pool = ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme,)
+            workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words)
         )
 
     @property
@@ -69,22 +77,72 @@ class OnWorkers:
         return self._workers + 1
 
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Fingerprints]":
-        """Hand the batch to the next free worker."""
-        return self._pool.submit(_fingerprint, list(texts), list(languages))
+        """Hand the batch to the next free worker. ``Fatal``, here or as the result, where a worker was killed."""
+        try:
+            with _signals_held():
+                made = self._pool.submit(_fingerprint, list(texts), list(languages))
+        except BrokenProcessPool as error:
+            raise _worker_died() from error
+        return _told(made)
 
     def close(self) -> None:
         """Cancel what waits; workers end with what they are at."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Workers are started by the first task, and must not be hit before they can tell what a signal means."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker_died() -> Fatal:
+    return Fatal(
+        "a worker process ended in the middle of its work, for want of memory perhaps; nothing of the batch was "
+        "committed, start again, with fewer workers if need be"
+    )
+
+
+def _told(made: "Future[Fingerprints]") -> "Future[Fingerprints]":
+    """The same result, with a sentence for a person where the worker that was to make it is gone."""
+    told: Future[Fingerprints] = Future()
+
+    def tell(done: "Future[Fingerprints]") -> None:
+        if done.cancelled():
+            told.cancel()
+            return
+        error = done.exception()
+        if error is None:
+            told.set_result(done.result())
+        else:
+            told.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
+
+    made.add_done_callback(tell)
+    return told
+
+
 _worker: Fingerprinter | None = None
 
 
-def _start_worker(scheme: Scheme) -> None:
+def _start_worker(scheme: Scheme, words: WordFiles) -> None:
     global _worker  # noqa: PLW0603  # a pool's initializer has no other way to leave its work to the calls that follow
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides what it means
+    # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end_later)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = Fingerprinter(scheme, load_lexicon())
+    _worker = Fingerprinter(scheme, load_lexicon(*words))
+
+
+def _end_later(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    later = threading.Timer(_GRACE_S, os._exit, (1,))
+    later.daemon = True
+    later.start()
 
 
 def _end_with_parent() -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from consumer.candidates import Probe, find_candidates, probe_keys
 from consumer.comparison import compare
 from consumer.settings import JudgeSettings
 from consumer.verdict import Verdict, decode_verdict
 from storage.interface import Store
-from storage.postings import postings_of
+from storage.postings import PostingArray, postings_of
 from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
@@ -103,7 +105,7 @@ def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettin
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     for one in kept:
-        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].packed, posting)]
+        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].postings, posting)]
         if missing and not any(rows[key].truncated for key in missing):
             yield f"{one.record.id!r} is kept and lacks {len(missing)} of its {len(one.record.keys)} postings"
     found = find_candidates(probes, rows, settings)
@@ -118,9 +120,11 @@ def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettin
                 yield f"{one.record.id!r} and {other.record.id!r} are near each other and both kept"
 
 
-def _holds(row: bytes, posting: bytes) -> bool:
-    width = len(posting)
-    return any(row[at : at + width] == posting for at in range(0, len(row), width))
+def _holds(row: PostingArray, posting: bytes) -> bool:
+    """Rows are long and verified one for each kept version: the references are compared as an array first."""
+    wanted = np.frombuffer(posting, row.dtype)[0]
+    same_version = row[row["reference"] == wanted["reference"]]
+    return any(one.tobytes() == posting for one in same_version)
 
 
 def _kept(one: Stored) -> bool:

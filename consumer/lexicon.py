@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from consumer.fingerprint import Lexicon, OwnWord, normalise
 
@@ -29,6 +29,14 @@ _IDF_MAX: Final = 1e6
 _FREQUENCY_MAX: Final = 10**9
 # A word of any other characters ends at the first of them, whatever a dictionary says.
 _CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
+
+
+class WordFiles(NamedTuple):
+    """The user's own files, None where jieba's is used; a worker process gets them to build its lexicon from."""
+
+    dictionary: Path | None = None
+    stop_words: Path | None = None
+    idf: Path | None = None
 
 
 def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:

@@ -57,6 +57,8 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         """Refuse a distance that the plan cannot hold for; the ValueError says which plan would."""
         self.plan.radius_for(self.max_distance)
+        if self.reach > self.plan.bits:
+            raise ValueError(f"reach is {self.reach}, and fingerprints have {self.plan.bits} bits only")
 
     @property
     def radius(self) -> int:

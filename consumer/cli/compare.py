@@ -6,10 +6,9 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from consumer.app import STREAM, scheme_of
+from consumer.app import STREAM, lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
@@ -18,6 +17,7 @@ from consumer.cli.texts import NamedText, read_text
 from consumer.errors import ConfigError
 from consumer.fingerprint import (
     Fingerprinter,
+    Lexicon,
     Scheme,
     TextKind,
     cosine,
@@ -25,7 +25,6 @@ from consumer.fingerprint import (
     hamming_distance,
     sketch_similarity,
 )
-from consumer.lexicon import load_lexicon
 
 BITS_IN_A_LINE: Final = 64
 _GROUP_BITS: Final = 16
@@ -58,7 +57,7 @@ def compare(
         raise ConfigError("standard input can be one of the two texts, not both")
     chosen = configured(config, settings, fingerprint__scheme=scheme)
     by = scheme_of(chosen)
-    one, other, measures = _measured(read_text(a, chosen), read_text(b, chosen), by)
+    one, other, measures = _measured(read_text(a, chosen), read_text(b, chosen), by, lexicon_of(chosen))
     with results():
         if json:
             sys.stdout.buffer.write(msgspec.json.encode(_plain(one, other, measures, by)) + b"\n")
@@ -66,8 +65,8 @@ def compare(
             _print(one, other, measures, by)
 
 
-def _measured(a: NamedText, b: NamedText, by: Scheme) -> tuple[_Side, _Side, _Measures]:
-    fingerprinter = Fingerprinter(by, load_lexicon(), keywords_kept=None)
+def _measured(a: NamedText, b: NamedText, by: Scheme, lexicon: Lexicon) -> tuple[_Side, _Side, _Measures]:
+    fingerprinter = Fingerprinter(by, lexicon, keywords_kept=None)
     made = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
     one, other = (
         _Side(text.name, TextKind(int(made.kinds[number])), fingerprint_number(made.codes[number]))
@@ -107,7 +106,7 @@ def _plain(one: _Side, other: _Side, measures: _Measures, by: Scheme) -> dict[st
 
 
 def _print(one: _Side, other: _Side, measures: _Measures, by: Scheme) -> None:
-    console = render.narrow(Console(markup=False, emoji=False))
+    console = render.console()
     for name, side in (("A", one), ("B", other)):
         console.print(Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}"))
     console.print()

@@ -4,10 +4,10 @@ import sys
 
 import typer
 
-from consumer.app import judge_settings
+from consumer.app import judge_settings, lexicon_of
 from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.results import results
 from consumer.config import flatten
-from consumer.lexicon import load_lexicon
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
@@ -15,12 +15,16 @@ app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 @app.command()
 def show(config: ConfigOption = None, settings: SetOption = None) -> None:
     """Print every setting as it is in force, as TOML that can be read back."""
-    for name, value in flatten(configured(config, settings)):
-        sys.stdout.write(f"{name} = {value}\n")
+    chosen = configured(config, settings)
+    with results():
+        for name, value in flatten(chosen):
+            sys.stdout.write(f"{name} = {value}\n")
 
 
 @app.command()
 def check(config: ConfigOption = None, settings: SetOption = None) -> None:
     """Check the configuration without running anything; exit code 2 and one sentence where something is wrong."""
-    judge_settings(configured(config, settings), load_lexicon())
-    sys.stdout.write("The configuration is right.\n")
+    chosen = configured(config, settings)
+    judge_settings(chosen, lexicon_of(chosen))
+    with results():
+        sys.stdout.write("The configuration is right.\n")

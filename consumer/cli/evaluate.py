@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from consumer.app import STREAM, decoder, judge_settings, version_builder
+from consumer.app import STREAM, decoder, judge_settings, lexicon_of, version_builder
 from consumer.article import Article
 from consumer.cli import render
 from consumer.cli.evaluation_plot import check_plot, plot
@@ -24,7 +24,6 @@ from consumer.errors import BadRecord, ConfigError, SourceError
 from consumer.evaluation import Evaluation, Recommendation, evaluation_of, measure, recommend
 from consumer.fingerprint import Fingerprinter, Lexicon
 from consumer.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
-from consumer.lexicon import load_lexicon
 from consumer.ports import Position
 from consumer.settings import JudgeSettings
 from consumer.sources.file import FileSource, ReadLimits
@@ -84,14 +83,14 @@ def evaluate(
         raise ConfigError(f"--unique-below {unique_below:g} is above --duplicate-from {duplicate_from:g}")
     if plot_file is not None:
         check_plot(plot_file)
-    lexicon = load_lexicon()
+    lexicon = lexicon_of(chosen)
     judged_by = judge_settings(chosen, lexicon)
     labelled = labelled_pairs(_lines(pairs), LabelCut(duplicate_from, unique_below))
     named = _read_named(feed, labelled.pairs, chosen, judged_by, lexicon)
     _check_known(labelled.pairs, named.articles)
     evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
     recommended = recommend(evaluation, judged_by, precision)
-    console = render.narrow(Console(stderr=True, markup=False, emoji=False))
+    console = render.console(stderr=True)
     for sentence in _passed_over(named, labelled.left_out, labelled.repeated):
         console.print(sentence)
     with results():
@@ -107,7 +106,7 @@ def evaluate(
             )
             sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
         else:
-            shown = render.narrow(Console(markup=False, emoji=False))
+            shown = render.console()
             for part in tables(evaluation, recommended, judged_by, precision):
                 shown.print(part)
     if plot_file is not None:

@@ -9,24 +9,23 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from consumer.app import decoder, judge_settings, opened_store, stored_settings, version_builder
-from consumer.article import Article
+from consumer.app import decoder, judge_settings, lexicon_of, opened_store, stored_settings, version_builder
+from consumer.article import Article, Reason
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
-from consumer.comparison import compare
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
+from consumer.cli.results import results
+from consumer.comparison import Comparison, compare
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SourceError
 from consumer.events import shared_keywords
 from consumer.fingerprint import Fingerprinter, Lexicon, split_blocks
 from consumer.inspection import latest
-from consumer.lexicon import load_lexicon
 from consumer.settings import JudgeSettings
 from consumer.versions import Came
 from storage.interface import Store
-from storage.records import Record, Stored, id_hash
+from storage.records import Record, Stored
 
 DIFF_TOKENS_MAX = 4_000
 """Each side of the difference is cut here: comparing grows with the square."""
@@ -48,7 +47,7 @@ def explain(
 ) -> None:
     """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures."""
     chosen = configured(config, settings, store__url=store)
-    lexicon = load_lexicon()
+    lexicon = lexicon_of(chosen)
     with ExitStack() as held:
         opened = None
         if chosen.store.url != "memory:":
@@ -57,12 +56,18 @@ def explain(
         one = _side(a, chosen, opened, judged_by, lexicon)
         other = _side(b, chosen, opened, judged_by, lexicon)
     comparison = compare(one.stored, [other.stored], judged_by)[0]
+    with results():
+        if json:
+            shared = shared_keywords(one.stored.record, other.stored.record)
+            found = {"near": comparison.near, **msgspec.to_builtins(comparison), "shared_keywords": shared}
+            sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        else:
+            _print(one, other, comparison, judged_by)
+
+
+def _print(one: _Side, other: _Side, comparison: Comparison, judged_by: JudgeSettings) -> None:
     shared = shared_keywords(one.stored.record, other.stored.record)
-    if json:
-        found = {"near": comparison.near, **msgspec.to_builtins(comparison), "shared_keywords": shared}
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
-        return
-    console = render.narrow(Console())
+    console = render.console()
     for name, side in (("A", one), ("B", other)):
         console.print(_fingerprint_line(name, side.stored.record))
     console.print(render.conditions(comparison, judged_by))
@@ -75,7 +80,7 @@ def explain(
 
 def _side(name: str, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon) -> _Side:
     path = Path(name)
-    if path.is_file():
+    if _is_file(path):
         article = _article(path, config)
         fingerprints = Fingerprinter(settings.scheme, lexicon).fingerprint([article.body or ""], [article.lang])
         version = version_builder(settings).versions([article], [Came(0, 0)], fingerprints)[0]
@@ -84,10 +89,18 @@ def _side(name: str, config: Config, store: Store | None, settings: JudgeSetting
         raise ConfigError(
             f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH"
         )
-    stored = latest(store.history(id_hash(name)))
+    stored = latest(store.history(id_hash_of(name)))
     if stored is None:
         raise ConfigError(f"{name!r} is neither a file nor an article in {config.store.url}")
     return _Side(stored, store.bodies([stored.record.reference])[0])
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; an id may be longer than any file's name."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _article(path: Path, config: Config) -> Article:
@@ -98,7 +111,9 @@ def _article(path: Path, config: Config) -> Article:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from error
     try:
         return decoder(config)(data)
-    except BadRecord:
+    except BadRecord as error:
+        if error.reason not in {Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8}:
+            raise ConfigError(f"{path} is an article with a fault: {error.detail}") from error
         return Article(id=str(path), body=data.decode(errors="replace"))
 
 

@@ -6,17 +6,15 @@ from typing import Annotated, Final
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from consumer.app import scheme_of
+from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, split_blocks
-from consumer.lexicon import load_lexicon
 
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16
@@ -40,7 +38,7 @@ def fingerprint(
     chosen = configured(config, settings, fingerprint__scheme=scheme)
     by = scheme_of(chosen)
     text = read_text(source, chosen)
-    lexicon = load_lexicon()
+    lexicon = lexicon_of(chosen)
     made = Fingerprinter(by, lexicon).breakdown(text.text)
     digest = by.digest(lexicon)
     with results():
@@ -69,7 +67,7 @@ def _plain(made: Breakdown, by: Scheme, digest: str) -> dict[str, object]:
 
 
 def _print(made: Breakdown, by: Scheme, digest: str) -> None:
-    console = render.narrow(Console(markup=False, emoji=False))
+    console = render.console()
     console.print(_words(made, by.bits // 4))
     if len(made.words) > WORDS_SHOWN_MAX:
         console.print(f"... and {len(made.words) - WORDS_SHOWN_MAX} more; --json has them all")

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from consumer.app import STREAM, decoder, scheme_of
+from consumer.app import STREAM, decoder, lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, SetOption, configured
@@ -20,7 +20,6 @@ from consumer.cli.results import results
 from consumer.config import Config
 from consumer.errors import BadRecord, SinkError, SourceError
 from consumer.fingerprint import Fingerprinter
-from consumer.lexicon import load_lexicon
 from consumer.ports import Position
 from consumer.sources.file import FileSource, ReadLimits
 
@@ -64,7 +63,7 @@ def build(
 ) -> None:
     """Make an IDF table of the words of all articles of a feed, as the scheme cuts them."""
     chosen = configured(config, settings, fingerprint__scheme=scheme)
-    console = render.narrow(Console(stderr=True, markup=False, emoji=False))
+    console = render.console(stderr=True)
     counts = _counted(feed, chosen, console)
     if not counts.words:
         raise SourceError(f"{feed} has no article with a word that counts; an IDF table needs some")
@@ -86,7 +85,7 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
     try:
-        fingerprinter = Fingerprinter(scheme_of(config), load_lexicon())
+        fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
         with _progress(console) as progress:
             task = progress.add_task("counting", total=None)
             for batch in source.batches():

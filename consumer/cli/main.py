@@ -1,7 +1,11 @@
 """Commands, and what becomes of errors."""
 
 import logging
+import os
 import sys
+from contextlib import suppress
+from importlib import metadata
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,12 +15,14 @@ from consumer import app as wiring
 from consumer.cli import compare, evaluate, explain, fingerprint, idf, query, run, show
 from consumer.cli import config as config_commands
 from consumer.cli import store as store_commands
-from consumer.errors import DupwatchError, Fatal
+from consumer.cli.results import results
+from consumer.errors import DupwatchError, Fatal, SinkError
 from storage.errors import StoreError
 
 app = typer.Typer(
     name="dupwatch",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -40,8 +46,24 @@ app.add_typer(store_commands.app, name="store")
 app.add_typer(config_commands.app, name="config")
 
 
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Options that stand before a command."""
+    if version:
+        with results():
+            sys.stdout.write(f"dupwatch {metadata.version('dupwatch')}\n")
+        raise typer.Exit
+
+
 def main() -> None:
     """Run a command; what is wrong is told in one sentence, a defect with its traceback."""
+    if None in {sys.stdout, sys.stderr}:
+        # The first files that are opened would take their place, and get what is printed.
+        with suppress(OSError):
+            os.write(2, b"dupwatch: standard output and standard error have to be open; /dev/null will do\n")
+        sys.exit(SinkError.exit_code)
     console = Console(stderr=True)
     logging.basicConfig(
         level=logging.WARNING,

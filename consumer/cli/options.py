@@ -9,6 +9,7 @@ import typer
 
 from consumer.config import Config, load_config
 from consumer.errors import ConfigError
+from storage.records import id_hash
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings; see: dupwatch config show.", metavar="FILE")
@@ -35,6 +36,14 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
         if value is not None:
             _put(overrides, name.split("__"), value)
     return load_config(config, overrides)
+
+
+def id_hash_of(article_id: str) -> bytes:
+    """What stands for an id that was named on the command line; ConfigError where it is not UTF-8."""
+    try:
+        return id_hash(article_id)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{article_id!r} is no id: it is not UTF-8") from error
 
 
 def _parsed(setting: str) -> dict[str, Any]:
@@ -66,4 +75,6 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 def _put(into: dict[str, Any], path: Sequence[str], value: object) -> None:
     for name in path[:-1]:
         into = into.setdefault(name, {})
+        if not isinstance(into, dict):
+            raise ConfigError(f"--set {name}: that is a section; name a setting in it, as {name}.{path[-1]}")
     into[path[-1]] = value

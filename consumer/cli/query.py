@@ -7,13 +7,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.app import STREAM, decoder, opened_store, stored_settings, version_builder
+from consumer.app import STREAM, decoder, lexicon_of, opened_store, stored_settings, version_builder
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import results
 from consumer.detector import Detector
 from consumer.errors import BadRecord
-from consumer.events import version_name
+from consumer.events import rounded, version_name
 from consumer.fingerprint import Fingerprinter
-from consumer.lexicon import load_lexicon
 from consumer.ports import Position
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.versions import Came
@@ -28,7 +28,7 @@ def query(
 ) -> None:
     """Tell what each article would duplicate if it came now. Stores nothing; writes one line of JSON for each."""
     chosen = configured(config, settings, store__url=store)
-    lexicon = load_lexicon()
+    lexicon = lexicon_of(chosen)
     path = None if source == STREAM else Path(source)
     limits = ReadLimits(record_bytes_max=chosen.source.record_bytes_max)
     decode = decoder(chosen)
@@ -58,7 +58,7 @@ def query(
                                 "version": version_name(match.record.reference),
                                 "title": match.record.title,
                                 "distance": match.distance,
-                                "similarity": match.similarity,
+                                "similarity": rounded(match.similarity),
                             }
                             for match in matches
                         ],
@@ -68,5 +68,5 @@ def query(
 
 
 def _write(line: dict[str, object]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stdout.buffer.flush()
+    with results():
+        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")

@@ -25,11 +25,12 @@ def plain(text: str, chars_max: int | None = None) -> str:
     return shown
 
 
-def narrow(console: Console) -> Console:
-    """A console that does not break lines where nobody looks at them."""
-    if not console.is_terminal:
-        console.soft_wrap = True
-    return console
+def console(*, stderr: bool = False) -> Console:
+    """A console to which no text is markup, and which does not break lines where nobody looks at them."""
+    made = Console(stderr=stderr, markup=False, emoji=False)
+    if not made.is_terminal:
+        made.soft_wrap = True
+    return made
 
 
 def similarity_text(similarity: float | None) -> str:
@@ -78,7 +79,9 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
 
 def pairs(title: str) -> Table:
     """A table of names and values."""
-    table = Table(title=title, show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(
+        title=plain(title), show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False
+    )
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
     return table

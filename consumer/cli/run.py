@@ -91,7 +91,7 @@ def run(
         store__url=store,
         workers=workers,
     )
-    console = render.narrow(Console(stderr=True))
+    console = render.console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -107,22 +107,22 @@ def run(
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, watcher, stopping) as ready:
         if ready.resumed_at.line:
-            console.print(f"Going on behind line {ready.resumed_at.line} of {chosen.source.url}.")
+            console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         with progress:
             watcher.watch(ready)
             ready.pipeline.run()
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
     _tell_where(console, chosen, watcher.dead_letters)
     if stopping.asked_by is not None:
-        console.print("Stopped when asked; start it again to go on.")
+        console.print(f"Stopped when asked{'; start it again to go on' if ready.resumable else ''}.")
         raise typer.Exit(_SIGNALLED + stopping.asked_by)
 
 
 def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
     if config.sink.url != STREAM:
         path = Path(config.sink.url)
-        console.print(f"Verdicts ({config.sink.emit}): {path}")
+        console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:
-            console.print(f"Dead letters: {dead_letters_path(path)}")
+            console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
     if config.store.url.startswith("lmdb:"):
-        console.print(f"Look closer: dupwatch show ID --store {config.store.url}")
+        console.print(f"Look closer: dupwatch show ID --store {render.plain(config.store.url)}")

@@ -1,19 +1,21 @@
 """``dupwatch show``: one article, its verdict, and what it goes back to."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from consumer.app import opened_store
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
+from consumer.cli.results import results
 from consumer.errors import ConfigError
 from consumer.events import rfc3339, shared_keywords
 from consumer.inspection import Link, chain, latest
-from storage.records import Stored, id_hash
+from storage.records import Stored
 
 
 def show(
@@ -26,22 +28,29 @@ def show(
     """Show an article's record, its verdict, the chain to the kept one, and what they share."""
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
-        one = latest(opened.history(id_hash(article_id)))
+        history = opened.history(id_hash_of(article_id))
+        one = latest(history)
         if one is None:
-            raise ConfigError(f"there is no article {article_id!r} in {chosen.store.url}")
+            found = "was retracted, and no version of it is there" if history else "is not there"
+            raise ConfigError(f"{article_id!r} {found}, in {chosen.store.url}")
         links = chain(opened, one)
-    if json:
-        sys.stdout.buffer.write(msgspec.json.encode([_plain(link) for link in links]) + b"\n")
-        return
-    console = render.narrow(Console())
+    with results():
+        if json:
+            sys.stdout.buffer.write(msgspec.json.encode([_plain(link) for link in links]) + b"\n")
+        else:
+            _print(links)
+
+
+def _print(links: Sequence[Link]) -> None:
+    console = render.console()
     for depth, link in enumerate(links):
         if depth:
-            console.print("\n[bold]which repeats[/bold]\n" if depth > 1 else "\n[bold]it repeats[/bold]\n")
+            console.print(Text("\nwhich repeats\n" if depth > 1 else "\nit repeats\n", "bold"))
         console.print(render.record_table(link.stored.record, link.verdict, _ends(link.stored)))
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
         console.print(f"\ndistance {verdict.distance} bits, {render.similarity_text(verdict.similarity)}")
-        console.print(render.keywords_line(shared_keywords(one.record, links[-1].stored.record)))
+        console.print(render.keywords_line(shared_keywords(links[0].stored.record, links[-1].stored.record)))
 
 
 def _ends(stored: Stored) -> str:

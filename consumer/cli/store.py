@@ -7,12 +7,13 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from consumer.app import opened_store, stored_settings
+from consumer.app import lexicon_of, opened_store, stored_settings
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.results import results
 from consumer.inspection import Findings
 from consumer.inspection import verify as verify_store
-from consumer.lexicon import load_lexicon
+from storage.interface import Stats
 
 app = typer.Typer(no_args_is_help=True, help="Look into a store.")
 
@@ -29,11 +30,16 @@ def stats(
     with opened_store(chosen, readonly=True) as opened:
         held = opened.stats()
         bound = opened.settings()
-    if json:
-        found = held._asdict() | {"settings": None if bound is None else msgspec.json.decode(bound)}
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
-        return
-    table = render.pairs(chosen.store.url)
+    with results():
+        if json:
+            found = held._asdict() | {"settings": None if bound is None else msgspec.json.decode(bound)}
+            sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        else:
+            _print_stats(chosen.store.url, held)
+
+
+def _print_stats(url: str, held: Stats) -> None:
+    table = render.pairs(url)
     table.add_row("versions", f"{held.versions:,}")
     table.add_row("pending", f"{held.versions - held.verdicts:,}")
     table.add_row("tombstones", f"{held.tombstones:,}")
@@ -42,7 +48,7 @@ def stats(
     if held.size_bytes is not None:
         table.add_row("size", f"{held.size_bytes / _MIB:,.1f} MiB")
         table.add_row("bytes a version", f"{held.size_bytes / max(held.versions, 1):,.0f}")
-    render.narrow(Console()).print(table)
+    render.console().print(table)
 
 
 @app.command()
@@ -58,18 +64,19 @@ def verify(
     errors = Console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
         task = bar.add_task("checking", total=opened.stats().versions)
-        for findings in verify_store(opened, stored_settings(opened, load_lexicon())):
+        for findings in verify_store(opened, stored_settings(opened, lexicon_of(chosen))):
             bar.update(task, completed=findings.versions)
-    if json:
-        sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
-    else:
-        _print_findings(findings)
+    with results():
+        if json:
+            sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
+        else:
+            _print_findings(findings)
     if findings.wrong:
         raise typer.Exit(5)
 
 
 def _print_findings(findings: Findings) -> None:
-    console = render.narrow(Console())
+    console = render.console()
     table = render.pairs("Checked")
     for name in ("versions", "kept", "duplicates", "pending", "tombstones"):
         table.add_row(name, f"{getattr(findings, name):,}")

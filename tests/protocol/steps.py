@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-import numpy as np
 
 from consumer.verdict import decode_verdict
 from storage.interface import Store
-from storage.postings import POSTING, Row
+from storage.postings import Row
 from storage.records import Record, Stored, Tombstone, Version
 
 Item = TypeVar("Item")
@@ -192,7 +191,7 @@ class ScriptedStore:
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """See ``Postings.look_up``."""
-        return [Row(np.frombuffer(row, POSTING), cut) for row, cut in self._each(LookUp(key) for key in keys)]
+        return [Row(row, cut) for row, cut in self._each(LookUp(key) for key in keys)]
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""

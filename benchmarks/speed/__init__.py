@@ -1,0 +1,1 @@
+"""Speed against what people would write today: each measurement is a module that also runs alone."""

@@ -1,0 +1,125 @@
+"""What people would write today, as they would write it; the packages are loaded when they are needed.
+
+- The stock build: keywords from ``jieba.analyse``, the ``simhash`` package for the fingerprint and for the index.
+- ``datasketch.MinHashLSH``: 128 permutations, threshold 0.7, shingles of 5 characters of the normalised text.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.quality.shingles import normalise
+
+TOP_KEYWORDS: Final = 20
+DISTANCE_MAX: Final = 3
+PERMUTATIONS: Final = 128
+THRESHOLD: Final = 0.7
+SHINGLE_CHARS: Final = 5
+STOCK: Final = "jieba.analyse + simhash + SimhashIndex"
+DATASKETCH: Final = "datasketch.MinHashLSH"
+
+
+def installed(*packages: str) -> bool:
+    """Say whether all of these can be imported; ``make bench`` installs them."""
+    return all(find_spec(package) for package in packages)
+
+
+class StockBuild:
+    """``extract_tags`` with 20 keywords, ``Simhash`` of them, ``SimhashIndex`` with k = 3; jieba is warm."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            # jieba 0.42.1 has escapes that newer Pythons warn of.
+            warnings.simplefilter("ignore")
+            self._analyse: Any = import_module("jieba.analyse")
+        import_module("jieba").setLogLevel(logging.ERROR)
+        self._simhash: Any = import_module("simhash")
+        # It warns of every row above 200.
+        logging.getLogger("simhash").setLevel(logging.ERROR)
+        self._index = self._simhash.SimhashIndex([], k=DISTANCE_MAX)
+        self.fingerprint("热身")
+
+    def fingerprint(self, text: str) -> Any:  # noqa: ANN401  # the package has no types
+        """Fingerprint a text: a ``simhash.Simhash``."""
+        return self._simhash.Simhash(self._analyse.extract_tags(text, topK=TOP_KEYWORDS, withWeight=True))
+
+    def preload(self, codes: npt.NDArray[np.uint64]) -> None:
+        """Put articles with these fingerprints into the index."""
+        for number, code in enumerate(codes.tolist()):
+            self._index.add(f"preloaded-{number}", self._simhash.Simhash(code))
+
+    def judge(self, article_id: str, text: str) -> bool:
+        """Say whether the text repeats one in the index; where it does not, put it there."""
+        fingerprint = self.fingerprint(text)
+        if self._index.get_near_dups(fingerprint):
+            return True
+        self._index.add(article_id, fingerprint)
+        return False
+
+    def near(self, code: int) -> list[str]:
+        """Look a fingerprint up."""
+        found: list[str] = self._index.get_near_dups(self._simhash.Simhash(code))
+        return found
+
+
+class MinHashLsh:
+    """``datasketch`` with the permutations made once, and the shingles of a text hashed in one call."""
+
+    def __init__(self) -> None:
+        datasketch: Any = import_module("datasketch")
+        self._empty = datasketch.MinHash(num_perm=PERMUTATIONS)
+        self._index = datasketch.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        self._minhashes: dict[str, Any] = {}
+
+    @property
+    def tables(self) -> int:
+        """How many hash tables a look-up reads."""
+        return int(self._index.b)
+
+    def preload(self, count: int, rng: np.random.Generator) -> None:
+        """Put articles that resemble no other into the index."""
+        values = rng.integers(0, 1 << 32, (count, PERMUTATIONS), dtype=np.uint64).astype(np.uint32)
+        for number in range(count):
+            minhash = self._empty.copy()
+            minhash.hashvalues = values[number]
+            self._index.insert(f"preloaded-{number}", minhash)
+
+    def minhash(self, shingles: Iterable[str]) -> Any:  # noqa: ANN401  # the package's types are partial
+        """Sketch a set of shingles: a ``datasketch.MinHash``."""
+        minhash = self._empty.copy()
+        minhash.update_batch([shingle.encode() for shingle in shingles])
+        return minhash
+
+    def judge(self, article_id: str, text: str) -> bool:
+        """Say whether the text repeats one in the index; where it does not, put it there."""
+        return self.judge_shingles(article_id, shingles(text))[0] is not None
+
+    def judge_shingles(self, article_id: str, parts: set[str], similarity_min: float = 0.0) -> tuple[str | None, float]:
+        """Name the most similar of the articles that the index finds, with the estimate.
+
+        Where there is none with an estimate of at least ``similarity_min``, the article is put into the index.
+        """
+        if not parts:
+            return None, 0.0
+        minhash = self.minhash(parts)
+        hits = [(float(minhash.jaccard(self._minhashes[hit])), hit) for hit in self._index.query(minhash)]
+        best = max(hits, default=(0.0, None))
+        if best[1] is not None and best[0] >= similarity_min:
+            return best[1], best[0]
+        self._minhashes[article_id] = minhash
+        self._index.insert(article_id, minhash)
+        return None, 0.0
+
+
+def shingles(text: str, chars: int = SHINGLE_CHARS) -> set[str]:
+    """Cut a text, normalised, into its shingles; one shorter than a shingle is one shingle."""
+    normalised = normalise(text, drop_invisible=True)
+    if not normalised:
+        return set()
+    return {normalised[start : start + chars] for start in range(max(1, len(normalised) - chars + 1))}

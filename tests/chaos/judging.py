@@ -1,0 +1,82 @@
+"""Processes that judge into one store at the same time, in step: a barrier before each batch."""
+
+from collections.abc import Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import NamedTuple
+
+from consumer.detector import Detector
+from storage.clock import now_ms
+from storage.lmdb import LmdbOptions, LmdbStore
+from storage.records import Version
+from tests.chaos.near_articles import SETTINGS
+
+OPTIONS = LmdbOptions(durability="process")
+STEP_TIMEOUT_S = 60
+
+
+class Judged(NamedTuple):
+    """What one process answered, by reference, and how often somebody else's verdict was there first."""
+
+    answers: dict[bytes, bytes]
+    lost_compare_and_sets: int
+
+
+def judge_together(path: Path, shares: Sequence[Sequence[Sequence[Version]]]) -> list[Judged]:
+    """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch."""
+    context = get_context("spawn")
+    barrier = context.Barrier(len(shares))
+    started = []
+    for share in shares:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_judge, args=(theirs, barrier, path, share))
+        process.start()
+        theirs.close()
+        started.append((process, ours))
+    try:
+        return [ours.recv() for _, ours in started]
+    finally:
+        for process, _ in started:
+            process.join(STEP_TIMEOUT_S)
+            process.kill()
+
+
+def in_batches(versions: Sequence[Version], size: int) -> list[Sequence[Version]]:
+    """The versions in their order, so many at a time."""
+    return [versions[at : at + size] for at in range(0, len(versions), size)]
+
+
+def dealt(groups: Sequence[Sequence[Version]], processes: int, groups_a_step: int) -> list[list[list[Version]]]:
+    """For each process a batch a step, of some members of each of the step's groups: what is near comes together."""
+    shares: list[list[list[Version]]] = [[] for _ in range(processes)]
+    for at in range(0, len(groups), groups_a_step):
+        for process, share in enumerate(shares):
+            share.append(
+                [
+                    version
+                    for number, group in enumerate(groups[at : at + groups_a_step])
+                    for turn, version in enumerate(group, number)
+                    if turn % processes == process
+                ]
+            )
+    return shares
+
+
+def _judge(pipe: Connection, barrier: Barrier, path: Path, batches: Sequence[Sequence[Version]]) -> None:
+    store = LmdbStore.open(path, OPTIONS)
+    detector = Detector(store, SETTINGS, now_ms)
+    answers: dict[bytes, bytes] = {}
+    try:
+        for batch in batches:
+            barrier.wait(STEP_TIMEOUT_S)
+            events = detector.judge(batch)
+            answers |= {version.record.reference: event for version, event in zip(batch, events, strict=True)}
+    except BaseException:
+        # Nobody is to wait for one who comes no more.
+        barrier.abort()
+        raise
+    finally:
+        pipe.send(Judged(answers, detector.tally.lost_compare_and_sets))
+        store.close()

@@ -1,0 +1,133 @@
+"""What is kept of a feed does not depend on how it was cut, on what a process remembers, or on the store."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+
+import pytest
+
+from consumer.detector import Detector
+from consumer.inspection import verify
+from consumer.known_originals import KnownOriginals
+from consumer.pipeline import distinct_ids
+from consumer.verdict import decode_verdict
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Tombstone, Version
+from tests.builders import TIME_MS
+from tests.chaos.mixed_feed import Arrived, kept_by_brute_force, mixed_feed
+from tests.chaos.near_articles import SETTINGS
+
+SIZE = 1_800
+BATCH_SIZES = (1, 2, 7, 64, 256, 5_000)
+
+
+@pytest.fixture(scope="module")
+def feed() -> list[Arrived]:
+    """The feed that all of these judge."""
+    return mixed_feed(SIZE, "kept set")
+
+
+@pytest.fixture(scope="module")
+def expected(feed: list[Arrived]) -> set[bytes]:
+    """What brute force keeps of it."""
+    return kept_by_brute_force(feed)
+
+
+def ticking() -> Callable[[], int]:
+    """A clock that never says the same twice, so that a verdict written again would show."""
+    ticks = count(TIME_MS)
+    return lambda: next(ticks)
+
+
+def judge_all(detector: Detector, feed: Sequence[Arrived], batch_size: int) -> list[bytes]:
+    """The events of the whole feed, cut as the pipeline cuts it."""
+    batches = (feed[at : at + batch_size] for at in range(0, len(feed), batch_size))
+    return [event for batch in batches for part in distinct_ids(batch) for event in detector.judge(part)]
+
+
+def kept_of(feed: Sequence[Arrived], events: Sequence[bytes]) -> set[bytes]:
+    """The references of what was kept."""
+    return {
+        one.record.reference
+        for one, event in zip(feed, events, strict=True)
+        if isinstance(one, Version) and decode_verdict(event).outcome == "unique"
+    }
+
+
+def test_the_feed_has_everything(feed: list[Arrived], expected: set[bytes]) -> None:
+    """Tombstones, replays, new versions and duplicates are there in numbers, or the tests here would test little."""
+    versions = [one for one in feed if isinstance(one, Version)]
+    references = {one.record.reference for one in versions}
+    assert len(feed) - len(versions) > 50
+    assert len(versions) - len(references) > 50
+    assert len(references) - len({one.record.id for one in versions}) > 50
+    assert 400 < len(expected) < len(references) - 400
+
+
+@pytest.mark.parametrize("batch_size", BATCH_SIZES)
+def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
+    store: Store, feed: list[Arrived], expected: set[bytes], batch_size: int
+) -> None:
+    """Batches of any size keep the same articles, on every store; and nothing in it contradicts another thing."""
+    detector = Detector(store, SETTINGS, ticking())
+    assert kept_of(feed, judge_all(detector, feed, batch_size)) == expected
+    *_, findings = verify(store, SETTINGS)
+    assert findings.wrong == []
+    assert findings.kept == len(expected)
+
+
+@pytest.mark.parametrize("batch_size", BATCH_SIZES)
+def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(store: Store, batch_size: int) -> None:
+    """As above, without ids that come again: the largest batch is the whole feed."""
+    unrepeated = mixed_feed(1_200, "unrepeated", ids_repeat=False)
+    assert len(list(distinct_ids(unrepeated))) == 1
+    events = judge_all(Detector(store, SETTINGS, ticking()), unrepeated, batch_size)
+    assert kept_of(unrepeated, events) == kept_by_brute_force(unrepeated)
+
+
+@pytest.mark.parametrize("batch_size", [1, 256])
+def test_judged_again_every_verdict_is_the_same_word_for_word(
+    store: Store, feed: list[Arrived], batch_size: int
+) -> None:
+    """A replay of the whole feed, cut otherwise and by a process that remembers nothing, changes no byte."""
+    first = judge_all(Detector(store, SETTINGS, ticking()), feed, 64)
+    before = store.stats()
+    again = Detector(store, SETTINGS, ticking())
+    assert judge_all(again, feed, batch_size) == first
+    assert again.tally.replays == sum(isinstance(one, Version) for one in feed)
+    assert store.stats() == before
+
+
+@pytest.mark.parametrize("batch_size", [7, 256])
+@pytest.mark.parametrize("originals_max", [0, 1, 20, 10_000])
+def test_the_kept_set_does_not_depend_on_how_much_is_remembered(
+    feed: list[Arrived], expected: set[bytes], originals_max: int, batch_size: int
+) -> None:
+    """Known originals save work and decide nothing, whether none, one or all are remembered."""
+    detector = Detector(MemoryStore(), SETTINGS, ticking(), KnownOriginals(originals_max))
+    assert kept_of(feed, judge_all(detector, feed, batch_size)) == expected
+    assert (detector.tally.known_copies > 0) == (originals_max > 0)
+
+
+def wrongly_warmed(feed: Sequence[Arrived]) -> KnownOriginals:
+    """A memory of everything that will ever come, kept or not: the worst hints there are."""
+    known = KnownOriginals(10_000)
+    for one in feed:
+        if not isinstance(one, Tombstone):
+            known.remember(one.record)
+    return known
+
+
+def restarts(store: Store, feed: Sequence[Arrived]) -> Iterator[list[bytes]]:
+    """Judge by a new process after every 300 articles: one that knows nothing, then one with the worst hints."""
+    for number, at in enumerate(range(0, len(feed), 300)):
+        known = wrongly_warmed(feed) if number % 2 else KnownOriginals(10_000)
+        yield judge_all(Detector(store, SETTINGS, ticking(), known), feed[at : at + 300], 50)
+
+
+def test_hints_are_read_again_before_they_are_acted_upon(
+    store: Store, feed: list[Arrived], expected: set[bytes]
+) -> None:
+    """Processes that start cold, or remember what is pending, flagged or not there yet, keep the same."""
+    events = [event for some in restarts(store, feed) for event in some]
+    assert kept_of(feed, events) == expected

@@ -1,0 +1,145 @@
+"""kill -9 on a run, fifty times: what comes out in the end is what an unharmed run gives."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from consumer.inspection import reference_in, verify
+from consumer.settings import JudgeSettings
+from consumer.sinks.file import dead_letters_path
+from consumer.verdict import Verdict, decode_verdict
+from storage.lmdb import LmdbOptions, LmdbStore
+from tests.chaos.written_feed import write_feed
+
+LINES = 2_000
+KILLS = 50
+KILLS_WITH_WORKERS = 5
+RUN_TIMEOUT_S = 60
+POLL_S = 0.0005
+DELAY_MAX_S = 0.02
+"""Longer than a batch takes, so that kills come anywhere between two flushes."""
+
+
+class Place(NamedTuple):
+    """Where a run reads and writes."""
+
+    source: Path
+    sink: Path
+    store: Path
+
+    def start(self, workers: int = 0) -> "subprocess.Popen[bytes]":
+        """Start the command that a person would start."""
+        command = [sys.executable, "-c", "from consumer.cli import main; main()", "run", "--emit", "all"]
+        options = ["--source", str(self.source), "--sink", str(self.sink), "--store", f"lmdb:{self.store}"]
+        settings = ["--set", "source.batch_records_max=16", "--set", "store.durability=process"]
+        return subprocess.Popen(
+            [*command, *options, *settings, "--workers", str(workers)],
+            stderr=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")},
+        )
+
+    def finish(self, workers: int = 0) -> None:
+        """Run to the end of the feed."""
+        run = self.start(workers)
+        _, complaint = run.communicate(timeout=RUN_TIMEOUT_S)
+        assert run.returncode == 0, complaint.decode()
+
+    def sink_bytes(self) -> int:
+        """How much was written so far."""
+        return self.sink.stat().st_size if self.sink.exists() else 0
+
+    def events(self) -> list[bytes]:
+        """The lines of the sink."""
+        data = self.sink.read_bytes()
+        assert data.endswith(b"\n")
+        return data.splitlines()
+
+    def letters(self) -> list[bytes]:
+        """The lines of the dead letters."""
+        return dead_letters_path(self.sink).read_bytes().splitlines()
+
+
+def kill_when_written(place: Place, target_bytes: int, delay_s: float, workers: int) -> None:
+    """Start a run, and kill it a moment after new verdicts appeared and the sink has reached this size."""
+    enough_bytes = max(target_bytes, place.sink_bytes() + 1)
+    run = place.start(workers)
+    deadline_s = time.monotonic() + RUN_TIMEOUT_S
+    try:
+        while place.sink_bytes() < enough_bytes:
+            assert run.poll() is None, "the run came to its end before it could be killed"
+            assert time.monotonic() < deadline_s
+            time.sleep(POLL_S)
+        time.sleep(delay_s)
+    finally:
+        run.kill()
+        run.communicate()
+    assert run.returncode == -9
+
+
+def run_killed(place: Place, kills: int, total_bytes: int, seed: str, workers: int = 0) -> None:
+    """Kill a run at moments that a seed picks all over the feed, then let it come to its end."""
+    chance = random.Random(seed)
+    # One in each stretch, so that the last of them leaves something to do; less what a killed run goes on to write.
+    stretch_bytes = total_bytes * 9 // 10 // kills
+    for number in range(kills):
+        target_bytes = number * stretch_bytes + chance.randrange(stretch_bytes)
+        kill_when_written(place, target_bytes, chance.uniform(0, DELAY_MAX_S), workers)
+    place.finish(workers)
+
+
+def by_version(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], str]:
+    """The outcome of each version; a retraction has none, and is told by its time alone."""
+    return {(verdict.id, verdict.version): verdict.outcome for verdict in verdicts}
+
+
+def check_same(harmed: Place, unharmed: Place) -> None:
+    """The same kept set, no verdict twice, none missing, every one as the store has it, the dead letters likewise."""
+    events = harmed.events()
+    verdicts = [decode_verdict(event) for event in events]
+    expected = [decode_verdict(event) for event in unharmed.events()]
+    assert [(one.id, one.version) for one in verdicts] == [(one.id, one.version) for one in expected]
+    assert len(set(events)) == len(events) == LINES - len(harmed.letters())
+    assert by_version(verdicts) == by_version(expected)
+    assert len({one.arrived_at for one in verdicts}) == 1, "a record's time is when its run began, also after a kill"
+    assert harmed.letters() == unharmed.letters()
+    store = LmdbStore.open(harmed.store, LmdbOptions(readonly=True))
+    versions = [(verdict, event) for verdict, event in zip(verdicts, events, strict=True) if verdict.version]
+    stored = store.read([reference_in(verdict.id, verdict.version) for verdict, _ in versions])
+    assert [one and one.verdict for one in stored] == [event for _, event in versions]
+    *_, findings = verify(store, JudgeSettings.decode(store.settings() or b""))
+    assert findings.wrong == []
+    assert (findings.pending, findings.versions) == (0, len(versions))
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def unharmed(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A feed, and a run over it that nobody killed."""
+    folder = tmp_path_factory.mktemp("unharmed")
+    place = Place(folder / "feed.jsonl", folder / "verdicts.jsonl", folder / "store")
+    write_feed(place.source, LINES, "kill run")
+    place.finish()
+    outcomes = [decode_verdict(event).outcome for event in place.events()]
+    assert min(outcomes.count("unique"), outcomes.count("duplicate")) > LINES // 5
+    return place
+
+
+def test_a_run_killed_fifty_times_gives_what_an_unharmed_one_gives(unharmed: Place, tmp_path: Path) -> None:
+    """Whenever it is killed, a run goes on where it was: nothing is lost, nothing comes twice, nothing is changed."""
+    harmed = Place(unharmed.source, tmp_path / "verdicts.jsonl", tmp_path / "store")
+    run_killed(harmed, KILLS, unharmed.sink_bytes(), "kills")
+    check_same(harmed, unharmed)
+
+
+def test_a_run_with_a_worker_may_be_killed_as_well(unharmed: Place, tmp_path: Path) -> None:
+    """What was read ahead and fingerprinted when the kill came is read again."""
+    harmed = Place(unharmed.source, tmp_path / "verdicts.jsonl", tmp_path / "store")
+    run_killed(harmed, KILLS_WITH_WORKERS, unharmed.sink_bytes(), "kills with a worker", workers=1)
+    check_same(harmed, unharmed)

@@ -1,0 +1,105 @@
+"""Near-duplicates that come to several processes at the same moment: one of each pair is kept, whoever is faster."""
+
+import random
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+from consumer.detector import Detector
+from consumer.inspection import reference_in, verify
+from consumer.verdict import Verdict, decode_verdict
+from storage.clock import now_ms
+from storage.lmdb import LmdbStore
+from storage.records import Version
+from tests.chaos.judging import OPTIONS, Judged, dealt, in_batches, judge_together
+from tests.chaos.near_articles import SETTINGS, are_near, near_chain, near_group, shuffled
+
+PAIRS = 2_000
+PAIRS_A_STEP = 4
+GROUPS = 800
+
+Group = Sequence[Version]
+
+
+def check(path: Path, groups: Sequence[Group], judged: Sequence[Judged]) -> dict[bytes, Verdict]:
+    """All that is promised of a store that processes have judged these groups into; the verdicts by reference."""
+    store = LmdbStore.open(path, OPTIONS)
+    versions = [version for group in groups for version in group]
+    references = [version.record.reference for version in versions]
+    stored = {one.record.reference: one.verdict for one in store.read(references) if one is not None and one.verdict}
+    assert stored.keys() == set(references)
+    for one in judged:
+        assert one.answers.items() <= stored.items(), "a process was answered otherwise than what is stored"
+    assert set().union(*(one.answers for one in judged)) == set(references)
+    verdicts = {reference: decode_verdict(event) for reference, event in stored.items()}
+    for group in groups:
+        check_group(group, verdicts)
+    *_, findings = verify(store, SETTINGS)
+    assert findings.wrong == []
+    assert findings.pending == 0
+    detector = Detector(store, SETTINGS, now_ms)
+    for batch in in_batches(versions, 100):
+        assert detector.judge(batch) == [stored[version.record.reference] for version in batch], "a verdict changed"
+    store.close()
+    return verdicts
+
+
+def check_group(group: Group, verdicts: dict[bytes, Verdict]) -> None:
+    """No two near ones are kept, one at least is, and every chain ends at a kept one of the group."""
+    kept = {version.record.reference for version in group if is_kept(verdicts[version.record.reference])}
+    assert kept, "none is kept"
+    for a, b in combinations([version for version in group if version.record.reference in kept], 2):
+        assert not are_near(a, b), "both are kept"
+    for version in group:
+        reference, steps = version.record.reference, 0
+        while not is_kept(verdicts[reference]):
+            verdict = verdicts[reference]
+            reference, steps = reference_in(verdict.duplicate_of or "", verdict.duplicate_of_version), steps + 1
+            assert steps < len(group), "a chain goes round in a circle"
+        assert reference in kept
+
+
+def is_kept(verdict: Verdict) -> bool:
+    """Whether the article was passed."""
+    return verdict.outcome == "unique"
+
+
+def lost(judged: Sequence[Judged]) -> int:
+    """How often a process came second. Where nobody ever did, the test has tested nothing."""
+    return sum(one.lost_compare_and_sets for one in judged)
+
+
+def test_of_each_pair_that_comes_to_two_processes_at_once_one_is_kept(tmp_path: Path) -> None:
+    """Thousands of pairs, one half of each in each process, in step: never both kept and never neither."""
+    chance = random.Random("pairs")
+    pairs = [near_group(chance, f"pair {number}", 2, 2 * number) for number in range(PAIRS)]
+    judged = judge_together(tmp_path / "store", dealt(pairs, 2, PAIRS_A_STEP))
+    verdicts = check(tmp_path / "store", pairs, judged)
+    assert sum(map(is_kept, verdicts.values())) == PAIRS
+    assert lost(judged) > 0
+
+
+def test_two_processes_with_the_same_articles_answer_the_same(tmp_path: Path) -> None:
+    """A consumer that was thought dead judges what another one has been given: both answer what is stored."""
+    chance = random.Random("zombie")
+    groups = [near_group(chance, f"group {number}", 3, 3 * number) for number in range(GROUPS)]
+    versions = [version for group in groups for version in group]
+    forwards = in_batches(versions, 6)
+    backwards = [shuffled(batch, chance) for batch in forwards]
+    judged = judge_together(tmp_path / "store", [forwards, backwards])
+    assert judged[0].answers == judged[1].answers
+    check(tmp_path / "store", groups, judged)
+    assert lost(judged) > 0
+
+
+def test_groups_and_chains_over_three_processes_keep_what_they_must(tmp_path: Path) -> None:
+    """Groups of three to five that are all near each other, and chains that are not, in the order of chance."""
+    chance = random.Random("groups")
+    groups: list[Group] = []
+    for number in range(GROUPS):
+        make = near_group if number % 2 else near_chain
+        groups.append(make(chance, f"group {number}", chance.randint(3, 5), 5 * number))
+    judged = judge_together(tmp_path / "store", dealt([shuffled(group, chance) for group in groups], 3, 2))
+    verdicts = check(tmp_path / "store", groups, judged)
+    assert sum(map(is_kept, verdicts.values())) > GROUPS
+    assert lost(judged) > 0

@@ -1,0 +1,88 @@
+"""The command as its users start it, and the feeds that the tests give it."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "sample" / "feed.jsonl"
+LABELS = ROOT / "sample" / "labels.jsonl"
+SCHEMAS = ROOT / "docs" / "schemas"
+DUPWATCH = Path(sys.executable).with_name("dupwatch")
+TIMEOUT_S = 60
+FAST = ("--set", "store.durability=process")
+"""Nobody pulls the plug on a test."""
+_WORDS = [f"{first}{last}" for first in ("har", "fer", "mar", "tol", "ven", "sil", "bor") for last in
+          ("bour", "ket", "den", "wick", "ton", "ling", "mere", "gate", "field", "stone", "worth", "by")]  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    """How a command ended and what it said."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+Command = Callable[..., Outcome]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings and without what makes colours."""
+    left_out = ("DUPWATCH_", "FORCE_COLOR", "TTY_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    return inherited | {"COLUMNS": "200"} | more
+
+
+def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  # as Popen takes them
+    """Start the command as a process, in a group of its own."""
+    options.setdefault("env", environment())
+    return subprocess.Popen([DUPWATCH, *map(str, arguments)], start_new_session=True, **options)
+
+
+def run_process(*arguments: str | Path, given: bytes = b"", **options: Any) -> Outcome:  # noqa: ANN401  # as above
+    """Run the command as a process to its end, with ``given`` on standard input."""
+    process = start(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    out, err = process.communicate(given, timeout=TIMEOUT_S)
+    return Outcome(process.returncode, out, err.decode())
+
+
+def json_lines(data: bytes) -> list[dict[str, Any]]:
+    """What JSON lines say."""
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def write_lines(path: Path, records: Iterable[object]) -> Path:
+    """Write records as JSON lines, bytes as they are; the path."""
+    lines = [one if isinstance(one, bytes) else json.dumps(one, ensure_ascii=False).encode() for one in records]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def text(seed: int, words: int = 40) -> str:
+    """A text that is near no text of another seed."""
+    return " ".join(random.Random(seed).choices(_WORDS, k=words))
+
+
+def articles(numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """One article for each number; every fifth repeats the one before it."""
+    return [{"id": f"a{number}", "body": text(number - (number % 5 == 4))} for number in numbers]
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 20) -> None:
+    """Return as soon as it holds; fail when it takes too long."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.02)
+
+
+def line_count(path: Path) -> int:
+    """How many whole lines a file has, 0 where there is none."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -1,0 +1,57 @@
+"""The command within this process."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from consumer import app
+from consumer.cli import main
+from consumer.fingerprint import Lexicon
+from consumer.lexicon import load_lexicon
+from tests.cli.command import FAST, SAMPLE, Command, Outcome, environment, run_process
+
+
+@pytest.fixture(scope="session")
+def lexicon() -> Lexicon:
+    """The dictionaries, which every command would read anew."""
+    return load_lexicon()
+
+
+@pytest.fixture
+def dupwatch(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], lexicon: Lexicon) -> Command:
+    """Run a command to its end in this process; what it printed."""
+
+    def call(*arguments: str | Path, **variables: str) -> Outcome:
+        capfdbinary.readouterr()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", ["dupwatch", *map(str, arguments)])
+            for name in [name for name in environment() if name.startswith("DUPWATCH_")]:
+                patched.delenv(name)
+            for name, value in ({"COLUMNS": "200"} | variables).items():
+                patched.setenv(name, value)
+            patched.setattr(app, "load_lexicon", lambda *own: load_lexicon(*own) if any(own) else lexicon)
+            code = 0
+            try:
+                main()
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        out, err = capfdbinary.readouterr()
+        return Outcome(code, out, err.decode())
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def judged_sample() -> Iterator[Path]:
+    """A folder where a run over the sample feed has left ``verdicts.jsonl`` and ``store``; nobody writes to it."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        ended = run_process(
+            "run", "--source", SAMPLE, "--sink", folder / "verdicts.jsonl", "--store", f"lmdb:{folder / 'store'}",
+            "--emit", "all", *FAST,
+        )  # fmt: skip
+        assert ended.code == 0, ended.err
+        yield folder

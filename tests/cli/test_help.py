@@ -1,0 +1,44 @@
+"""Every command says what it is for, and none asks the network."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import DUPWATCH, SAMPLE, TIMEOUT_S, Command, environment, json_lines
+
+COMMANDS = {
+    ("run",): ("--source", "--sink", "--store", "--emit", "--workers", "--show", "--config", "--set"),
+    ("show",): ("ID", "--store", "--json", "--config", "--set"),
+    ("explain",): ("A", "B", "--store", "--json", "--config", "--set"),
+    ("query",): ("FILE|-", "--store", "--config", "--set"),
+    ("store", "stats"): ("--store", "--json"),
+    ("store", "verify"): ("--store", "--json"),
+    ("config", "show"): ("--config", "--set"),
+    ("config", "check"): ("--config", "--set"),
+    ("store",): ("stats", "verify"),
+    ("config",): ("show", "check"),
+    (): ("run", "show", "explain", "query", "store", "config", "143"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
+    """The help of a command names its options, and those of ``dupwatch`` its commands and exit codes."""
+    ended = dupwatch(*command, "--help")
+    assert ended.code == 0
+    assert ended.err == ""
+    shown = ended.out.decode()
+    assert [name for name in COMMANDS[command] if name not in shown] == []
+
+
+def test_no_network(tmp_path: Path) -> None:
+    """A run works where there is no network at all, not even the machine's own."""
+    unshared = ["unshare", "-Urn"]
+    if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine does not allow namespaces")
+    ended = subprocess.run(
+        [*unshared, DUPWATCH, "run", "--source", SAMPLE, "--emit", "all"],
+        capture_output=True, timeout=TIMEOUT_S, env=environment(), check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert len(json_lines(ended.stdout)) == len(SAMPLE.read_bytes().splitlines())

@@ -1,0 +1,235 @@
+"""The commands that look into a store, and what of an article reaches a terminal."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from consumer.events import kept_event
+from consumer.inspection import latest
+from consumer.verdict import decode_verdict
+from storage.lmdb import LmdbStore
+from storage.records import Stored, Version, id_hash, reference_of
+from tests.cli.command import FAST, SAMPLE, Command, articles, json_lines, run_process, text, write_lines
+
+EDITED = "zh-food-noodle.light_rewrite"
+ORIGINAL = "zh-food-noodle"
+EVIL_TITLE = "[bold]T[/bold] [/nope] :smile: \u202egnp\x1b]0;owned\x07"
+EVIL_IDS = ("one\x1b[31m[red]", "two\x1b[2J[/red]\u2066")
+
+
+@pytest.fixture
+def sample(judged_sample: Path) -> tuple[str, str]:
+    """The option that names the store of the judged sample."""
+    return ("--store", f"lmdb:{judged_sample / 'store'}")
+
+
+def test_show(dupwatch: Command, sample: tuple[str, str]) -> None:
+    """A duplicate is shown with the article it repeats, the distance, the similarity and the shared keywords."""
+    ended = dupwatch("show", EDITED, *sample)
+    assert ended.code == 0
+    shown = ended.out.decode()
+    for expected in (EDITED, ORIGINAL, "duplicate", "it repeats", "unique", "distance", "similarity 0.", "both say:"):
+        assert expected in shown
+
+
+def test_show_as_json(dupwatch: Command, sample: tuple[str, str]) -> None:
+    """For programs the chain is a list that ends at the kept article."""
+    links = json.loads(dupwatch("show", EDITED, "--json", *sample).out)
+    assert [link["id"] for link in links] == [EDITED, ORIGINAL]
+    assert [link["verdict"]["outcome"] for link in links] == ["duplicate", "unique"]
+
+
+@pytest.mark.parametrize("name", ["nobody", "x" * 400, "\udcff", ""])
+def test_unknown_id(dupwatch: Command, sample: tuple[str, str], name: str) -> None:
+    """An id that is not there, or cannot be one, is told of in a sentence."""
+    for command in (("show", name), ("explain", name, ORIGINAL)):
+        ended = dupwatch(*command, *sample)
+        assert ended.code == 2
+        assert ended.err.startswith("dupwatch: ")
+        assert ended.err.count("\n") == 1
+
+
+def test_explain_two_ids(dupwatch: Command, sample: tuple[str, str]) -> None:
+    """Two stored articles are explained condition by condition, with the difference of their texts."""
+    ended = dupwatch("explain", EDITED, ORIGINAL, *sample)
+    shown = ended.out.decode()
+    assert ended.code == 0
+    assert re.search(r"^\s*near\s*$", shown, re.MULTILINE)
+    assert "✗" not in shown
+    for expected in ("similar enough", "within the window", "both say:", "[-", "{+"):
+        assert expected in shown
+
+
+def test_explain_files(dupwatch: Command, tmp_path: Path) -> None:
+    """Two files, one an article as JSON and one plain text, are compared without any store."""
+    body = text(1)
+    article = write_lines(tmp_path / "a.json", [{"id": "a", "body": body}])
+    (tmp_path / "same.txt").write_text(body.upper())
+    (tmp_path / "other.txt").write_text(text(2))
+    (near,) = json_lines(dupwatch("explain", article, tmp_path / "same.txt", "--json").out)
+    assert (near["near"], near["distance"], near["similarity"]) == (True, 0, 1)
+    (far,) = json_lines(dupwatch("explain", article, tmp_path / "other.txt", "--json").out)
+    assert (far["near"], far["verified"]) == (False, False)
+
+
+def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
+    """A file is compared with a stored article by the store's own settings."""
+    (tmp_path / "other.txt").write_text(text(2))
+    ended = dupwatch("explain", tmp_path / "other.txt", ORIGINAL, *sample)
+    assert ended.code == 0
+    assert "not near" in ended.out.decode()
+
+
+def test_explain_id_without_store(dupwatch: Command) -> None:
+    """An id needs a store, and the sentence says how to name one."""
+    ended = dupwatch("explain", EDITED, ORIGINAL)
+    assert ended.code == 2
+    assert "--store lmdb:PATH" in ended.err
+
+
+@pytest.mark.parametrize("by_pipe", [False, True])
+def test_query_stores_nothing(
+    dupwatch: Command,
+    tmp_path: Path,
+    sample: tuple[str, str],
+    by_pipe: bool,  # noqa: FBT001
+) -> None:
+    """Each article is answered with what it would repeat, a bad line with its fault, and the store stays as it was."""
+    before = dupwatch("store", "stats", "--json", *sample).out
+    original = next(one for one in json_lines(SAMPLE.read_bytes()) if one["id"] == ORIGINAL)
+    feed = write_lines(
+        tmp_path / "asked.jsonl",
+        [{"id": "asked", "body": original["body"]}, b"{", {"id": "new", "body": text(5)}],
+    )
+    given = feed.read_bytes()
+    ended = run_process("query", "-", *sample, given=given) if by_pipe else dupwatch("query", feed, *sample)
+    assert ended.code == 0
+    known, bad, new = json_lines(ended.out)
+    assert (known["matches"][0]["id"], known["matches"][0]["similarity"]) == (ORIGINAL, 1)
+    assert (bad["line"], bad["error"]) == (2, "invalid_json")
+    assert new == {"id": "new", "matches": [], "truncated": False}
+    assert dupwatch("store", "stats", "--json", *sample).out == before
+
+
+def test_store_stats(dupwatch: Command, sample: tuple[str, str]) -> None:
+    """The counts agree between text and JSON."""
+    (found,) = json_lines(dupwatch("store", "stats", "--json", *sample).out)
+    assert found["versions"] == found["verdicts"] == 225
+    assert found["settings"]["max_distance"] == 3
+    assert re.search(r"versions\s+225\b", dupwatch("store", "stats", *sample).out.decode())
+
+
+def test_verify_good_store(dupwatch: Command, sample: tuple[str, str]) -> None:
+    """A store as a run left it is found to be right."""
+    (found,) = json_lines(dupwatch("store", "verify", "--json", *sample).out)
+    assert (found["wrong"], found["pending"], found["versions"]) == ([], 0, 225)
+    ended = dupwatch("store", "verify", *sample)
+    assert ended.code == 0
+    assert re.search(r"wrong\s+0\b", ended.out.decode())
+
+
+def lose_posting(store: LmdbStore) -> None:
+    """Take the postings of a kept article away."""
+    store.remove([_stored(store, "a0").record])
+
+
+def keep_both(store: LmdbStore) -> None:
+    """Make a kept one of an article that is near a kept one."""
+    _plant(store, "planted", None)
+
+
+def make_circle(store: LmdbStore) -> None:
+    """Let an article repeat itself."""
+    _plant(store, "planted", "planted")
+
+
+def _stored(store: LmdbStore, name: str) -> Stored:
+    found = latest(store.history(id_hash(name)))
+    assert found is not None
+    return found
+
+
+def _plant(store: LmdbStore, name: str, repeats: str | None) -> None:
+    """Settle a copy of ``a0`` as kept, or as a duplicate of the article named."""
+    original = _stored(store, "a0").record
+
+    record = msgspec.structs.replace(
+        original, reference=reference_of(name, b"planted"), id=name, time_ms=original.time_ms + 1
+    )
+    verdict = decode_verdict(kept_event(record, truncated=False, decided_ms=record.time_ms))
+    if repeats is not None:
+        verdict = msgspec.structs.replace(
+            verdict, outcome="duplicate", duplicate_of=repeats, duplicate_of_version=record.reference[16:].hex()
+        )
+    store.create([Version(record, None)])
+    if repeats is None:
+        store.add([record])
+    assert store.settle([(record.reference, msgspec.json.encode(verdict))]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lose_posting, r"'a0' is kept and lacks 8 of its 8 postings"),
+        (keep_both, r"'a0' and 'planted' are near each other and both kept"),
+        (make_circle, r"'planted' goes round in a circle"),
+    ],
+)
+def test_verify_damaged_store(
+    dupwatch: Command, tmp_path: Path, damage: Callable[[LmdbStore], None], sentence: str
+) -> None:
+    """What does not hold together is named, one sentence each, and the exit code is 5."""
+    feed = write_lines(tmp_path / "feed.jsonl", articles(range(5)))
+    option = ("--store", f"lmdb:{tmp_path / 'store'}")
+    assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
+    store = LmdbStore.open(tmp_path / "store")
+    damage(store)
+    store.close()
+    ended = dupwatch("store", "verify", "--json", *option)
+    assert ended.code == 5
+    (found,) = json_lines(ended.out)
+    assert [one for one in found["wrong"] if re.fullmatch(sentence, one)]
+    plain = dupwatch("store", "verify", *option)
+    assert plain.code == 5
+    assert re.search(sentence, plain.out.decode())
+
+
+def controls(shown: str) -> list[str]:
+    """The characters that could steer a terminal; line ends are the program's own."""
+    return [char for char in shown if char != "\n" and unicodedata.category(char) in {"Cc", "Cf"}]
+
+
+def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command, tmp_path: Path) -> None:
+    """Escapes, overrides of direction and markup in ids, titles, sources and bodies are shown, not obeyed."""
+    body = f"[red] {text(1)} \x1b[31m \u202e [/x] "
+    records: list[dict[str, Any]] = [
+        {"id": name, "title": EVIL_TITLE, "source": "[red]s", "url": "[/u]\x9b2J", "lang": "\x1b", "body": body + name}
+        for name in EVIL_IDS
+    ]
+    feed = write_lines(tmp_path / "feed[red].jsonl", records)
+    store = ("--store", f"lmdb:{tmp_path / 'st[red]ore'}")
+    ended = dupwatch("run", "--source", feed, "--sink", tmp_path / "out[red].jsonl", *store, "--show", *FAST)
+    shown = [ended.err]
+    commands = (("show", EVIL_IDS[1]), ("explain", *EVIL_IDS), ("store", "stats"), ("store", "verify"))
+    for command in commands:
+        looked = dupwatch(*command, *store)
+        assert looked.code == 0, looked.err
+        shown.append(looked.out.decode())
+    damaged = LmdbStore.open(tmp_path / "st[red]ore")
+    damaged.remove([_stored(damaged, EVIL_IDS[0]).record])
+    damaged.close()
+    shown.append(dupwatch("store", "verify", *store).out.decode())
+    assert [controls(one) for one in shown] == [[] for _ in shown]
+    for one in (shown[0], shown[1]):
+        assert "[bold]T[/bold] [/nope] :smile: \ufffdgnp" in one
+        assert "two\ufffd[2J[/red]" in one
+    assert "out[red].jsonl" in shown[0]
+    assert "[red]s" in shown[1]
+    assert "st[red]ore" in shown[3]
+    assert "[31m[red]" in shown[5]

@@ -1,0 +1,180 @@
+"""Runs that are stopped, started again, and started where they must not be."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import (
+    FAST,
+    TIMEOUT_S,
+    Command,
+    Outcome,
+    articles,
+    json_lines,
+    line_count,
+    run_process,
+    start,
+    wait_for,
+    write_lines,
+)
+
+
+class Place:
+    """A feed, its sink and its store in one folder."""
+
+    def __init__(self, folder: Path, dupwatch: Command) -> None:
+        self.folder = folder
+        self.feed = folder / "feed.jsonl"
+        self.sink = folder / "out.jsonl"
+        self.checkpoint = folder / "out.jsonl.checkpoint.json"
+        self._dupwatch = dupwatch
+
+    def options(self, *more: str) -> list[str]:
+        """The whole command line."""
+        named = {"--source": self.feed, "--sink": self.sink, "--store": f"lmdb:{self.folder / 'store'}"}
+        return ["run", *(str(part) for pair in named.items() for part in pair), "--emit", "all", *FAST, *more]
+
+    def run(self, *more: str) -> Outcome:
+        """Run to the end; later options go before earlier ones."""
+        return self._dupwatch(*self.options(*more))
+
+    def ids(self) -> list[str]:
+        """Whose verdicts the sink has."""
+        return [verdict["id"] for verdict in json_lines(self.sink.read_bytes())]
+
+
+@pytest.fixture
+def place(tmp_path: Path, dupwatch: Command) -> Place:
+    """A place with a feed of twenty articles."""
+    here = Place(tmp_path, dupwatch)
+    write_lines(here.feed, articles(range(20)))
+    return here
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "more"),
+    [(signal.SIGTERM, 143, ("--workers", "1")), (signal.SIGINT, 130, ())],
+    ids=["SIGTERM with a worker", "SIGINT"],
+)
+def test_stopped_run_goes_on(place: Place, number: signal.Signals, code: int, more: Sequence[str]) -> None:
+    """A run that a signal to its whole group ends in the middle goes on behind its last verdict, none twice."""
+    feed = articles(range(2_000))
+    write_lines(place.feed, feed)
+    arguments = place.options("--set", "source.batch_records_max=20", *more)
+    process = start(*arguments, stderr=subprocess.PIPE)
+    wait_for(lambda: line_count(place.sink) >= 100)
+    os.killpg(process.pid, number)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == code, err
+    assert b"Traceback" not in err
+    before = place.ids()
+    assert 100 <= len(before) < len(feed)
+    assert place.run("--set", "source.batch_records_max=1000").code == 0
+    assert place.ids() == [article["id"] for article in feed]
+    outcomes = [verdict["outcome"] for verdict in json_lines(place.sink.read_bytes())]
+    assert outcomes == ["duplicate" if number % 5 == 4 else "unique" for number in range(len(feed))]
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.15])
+def test_signal_to_workers_that_are_starting(place: Place, delay_s: float) -> None:
+    """Ctrl-C while the workers start, which goes to all of the group, ends the run without a traceback."""
+    process = start(*place.options("--workers", "2"), stderr=subprocess.PIPE)
+    wait_for(place.checkpoint.exists)
+    time.sleep(delay_s)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode in {130, 0}
+    assert b"Traceback" not in err
+
+
+def test_finished_run_has_nothing_to_do(place: Place) -> None:
+    """Started again when all is done, a run adds nothing."""
+    assert place.run().code == 0
+    before = place.sink.read_bytes()
+    again = place.run()
+    assert again.code == 0
+    assert "behind line 20" in again.err
+    assert place.sink.read_bytes() == before
+
+
+def test_grown_source(place: Place) -> None:
+    """Only the lines that were added are judged, against those before them."""
+    assert place.run().code == 0
+    before = place.sink.read_bytes()
+    write_lines(place.feed, [*articles(range(20)), {"id": "late", "body": articles([3])[0]["body"]}])
+    assert place.run().code == 0
+    assert place.sink.read_bytes().startswith(before)
+    added = json_lines(place.sink.read_bytes()[len(before) :])
+    assert [(one["id"], one["duplicate_of"]) for one in added] == [("late", "a3")]
+
+
+def one_sentence(ended: Outcome) -> str:
+    """The only line on standard error, which is no traceback."""
+    lines = ended.err.splitlines()
+    assert len(lines) == 1, ended.err
+    return lines[0]
+
+
+def test_replaced_source(place: Place) -> None:
+    """Another feed under the name of the old one is refused, and the sink stays as it was."""
+    assert place.run().code == 0
+    before = place.sink.read_bytes()
+    write_lines(place.feed, articles(range(100, 130)))
+    ended = place.run()
+    assert ended.code == 2
+    assert "is not the file" in one_sentence(ended)
+    assert place.sink.read_bytes() == before
+
+
+def test_sink_without_checkpoint(place: Place) -> None:
+    """A sink that has something in it, and no checkpoint that says what, is refused."""
+    place.sink.write_bytes(b"somebody's\n")
+    ended = place.run()
+    assert ended.code == 6
+    assert "not empty" in one_sentence(ended)
+    assert place.sink.read_bytes() == b"somebody's\n"
+
+
+def test_emptied_store(place: Place) -> None:
+    """A run does not go on with a store that has forgotten what it judged."""
+    assert place.run().code == 0
+    write_lines(place.feed, articles(range(30)))
+    ended = place.run("--store", f"lmdb:{place.folder / 'other'}")
+    assert ended.code == 2
+    assert "the store is empty" in one_sentence(ended)
+
+
+def test_changed_settings(place: Place) -> None:
+    """A run does not go on by other settings than those its store and its sink were judged by."""
+    assert place.run().code == 0
+    assert place.run("--set", "judge.similarity_min=0.9").code == 4
+    ended = place.run("--set", "judge.similarity_min=0.9", "--store", f"lmdb:{place.folder / 'other'}")
+    assert ended.code == 2
+    assert "other settings" in one_sentence(ended)
+
+
+def test_memory_with_an_existing_sink(place: Place) -> None:
+    """A store that ends with its process cannot go on, so a sink from before is refused."""
+    assert place.run("--store", "memory:").code == 0
+    before = place.sink.read_bytes()
+    ended = place.run("--store", "memory:")
+    assert ended.code == 6
+    assert "not empty" in one_sentence(ended)
+    assert place.sink.read_bytes() == before
+
+
+def test_busy_sink(place: Place) -> None:
+    """A second run into the same sink is refused while the first one writes."""
+    first = start(*place.options()[:2], "-", *place.options()[3:], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(place.sink.exists)
+        ended = run_process(*place.options())
+        assert ended.code == 6
+        assert "another process" in one_sentence(ended)
+    finally:
+        first.communicate(timeout=TIMEOUT_S)

@@ -1,0 +1,137 @@
+"""A run over the sample feed, with the defaults and cut otherwise."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.command import FAST, LABELS, SAMPLE, SCHEMAS, Command, json_lines
+
+SIMILARITY_MIN = 0.72
+
+
+@pytest.fixture(scope="module")
+def feed() -> list[dict[str, Any]]:
+    """The records of the feed."""
+    return json_lines(SAMPLE.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def labels() -> list[dict[str, Any]]:
+    """One label for each record with a body."""
+    return json_lines(LABELS.read_bytes())
+
+
+@pytest.fixture
+def verdicts(judged_sample: Path) -> list[dict[str, Any]]:
+    """What the run said."""
+    return json_lines((judged_sample / "verdicts.jsonl").read_bytes())
+
+
+def decisions(verdicts: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """What must not depend on how the feed was cut."""
+    return [(one["id"], one["version"], one["outcome"]) for one in verdicts]
+
+
+def test_every_record_is_answered_in_order(
+    verdicts: list[dict[str, Any]], feed: list[dict[str, Any]], judged_sample: Path
+) -> None:
+    """Each record of the feed has its verdict, in its place, and nothing was refused."""
+    assert [one["id"] for one in verdicts] == [record["id"] for record in feed]
+    assert not (judged_sample / "verdicts.jsonl.dead-letters.jsonl").exists()
+
+
+def test_every_verdict_is_as_the_schema_says(verdicts: list[dict[str, Any]]) -> None:
+    """Each line of the sink is valid against the published schema."""
+    validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "verdict.schema.json").read_bytes()))
+    for verdict in verdicts:
+        validator.validate(verdict)
+
+
+def test_labels_are_met(
+    verdicts: list[dict[str, Any]], feed: list[dict[str, Any]], labels: list[dict[str, Any]]
+) -> None:
+    """Every labelled duplicate is flagged as one of its group, and nothing labelled unique is flagged."""
+    bodied = [verdict for verdict, record in zip(verdicts, feed, strict=True) if record["body"] is not None]
+    wrong = [
+        (label["id"], label["expected"], verdict["outcome"])
+        for label, verdict in zip(labels, bodied, strict=True)
+        if label["expected"] not in {"open", verdict["outcome"]}
+    ]
+    assert wrong == []
+    origins = {label["id"]: label["of"] or label["id"] for label in labels if label["operator"] != "replay"}
+    for label, verdict in zip(labels, bodied, strict=True):
+        if label["expected"] == "duplicate":
+            assert origins[verdict["duplicate_of"]] == label["of"]
+
+
+def test_retractions_are_answered(verdicts: list[dict[str, Any]], feed: list[dict[str, Any]]) -> None:
+    """Each retraction, and nothing else, is answered with ``retracted``."""
+    asked = [record["id"] for record in feed if record["body"] is None]
+    assert asked
+    assert [one["id"] for one in verdicts if one["outcome"] == "retracted"] == asked
+
+
+def test_replay_and_new_version(judged_sample: Path, labels: list[dict[str, Any]]) -> None:
+    """A line that comes again gets its old verdict byte for byte; new content under an old id is judged anew."""
+    lines = (judged_sample / "verdicts.jsonl").read_bytes().splitlines()
+    replayed = next(label["id"] for label in labels if label["operator"] == "replay")
+    first, again = [line for line in lines if json.loads(line)["id"] == replayed]
+    assert first == again
+    renewed = next(label["id"] for label in labels if label["operator"] == "new_version")
+    old, new = [json.loads(line) for line in lines if json.loads(line)["id"] == renewed]
+    assert old["version"] != new["version"]
+    assert new["outcome"] == "unique"
+
+
+def test_every_flag_was_verified(verdicts: list[dict[str, Any]]) -> None:
+    """Each flag names an article that came before, with a similarity over the threshold."""
+    seen: set[str] = set()
+    for verdict in verdicts:
+        if verdict["outcome"] == "duplicate":
+            assert verdict["duplicate_of"] in seen - {verdict["id"]}
+            assert verdict["similarity"] >= SIMILARITY_MIN
+        seen.add(verdict["id"])
+
+
+@pytest.mark.parametrize(
+    ("store", "options"),
+    [
+        ("lmdb:store", ("--set", "source.batch_records_max=1")),
+        ("lmdb:store", ("--set", "source.batch_records_max=7")),
+        ("lmdb:store", ("--set", "source.batch_records_max=10000")),
+        ("lmdb:store", ("--workers", "2", "--set", "source.batch_records_max=32")),
+        ("memory:", ()),
+    ],
+    ids=["one at a time", "batches of 7", "one batch", "workers", "memory"],
+)
+def test_the_cut_makes_no_difference(
+    dupwatch: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verdicts: list[dict[str, Any]],
+    store: str,
+    options: tuple[str, ...],
+) -> None:
+    """The same versions are kept however the feed is cut into batches, by workers, and in any store."""
+    monkeypatch.chdir(tmp_path)
+    ended = dupwatch(
+        "run", "--source", SAMPLE, "--sink", "out.jsonl", "--store", store, "--emit", "all", *FAST, *options
+    )
+    assert ended.code == 0, ended.err
+    again = json_lines(Path("out.jsonl").read_bytes())
+    assert decisions(again) == decisions(verdicts)
+    test_every_flag_was_verified(again)
+
+
+def test_gzip_makes_no_difference(dupwatch: Command, tmp_path: Path, verdicts: list[dict[str, Any]]) -> None:
+    """The feed in gzip gets the same verdicts; only the duplicates are emitted unless all are asked for."""
+    packed = tmp_path / "feed.bin"
+    packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
+    ended = dupwatch("run", "--source", packed)
+    assert ended.code == 0, ended.err
+    flagged = [one for one in decisions(verdicts) if one[2] == "duplicate"]
+    assert decisions(json_lines(ended.out)) == flagged

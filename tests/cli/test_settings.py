@@ -1,0 +1,169 @@
+"""Settings: where they come from, which goes before which, and what they do to verdicts."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command, articles, json_lines, text, write_lines
+
+BODY = text(1, 60)
+EDITED = BODY.replace(BODY.split()[30], "elsewhere")
+Judge = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def judge(dupwatch: Command, tmp_path: Path) -> Judge:
+    """Judge records with options; all verdicts."""
+
+    def run(records: list[object], *options: str) -> list[dict[str, Any]]:
+        ended = dupwatch("run", "--source", write_lines(tmp_path / "feed.jsonl", records), "--emit", "all", *options)
+        assert ended.code == 0, ended.err
+        return json_lines(ended.out)
+
+    return run
+
+
+def pair(a_source: str = "", b_source: str = "") -> list[object]:
+    """An article and an edited copy of it."""
+    return [{"id": "a", "source": a_source, "body": BODY}, {"id": "b", "source": b_source, "body": EDITED}]
+
+
+def sets(*settings: str) -> list[str]:
+    """The options that set these."""
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+def outcomes(verdicts: list[dict[str, Any]]) -> list[str]:
+    """What became of each."""
+    return [verdict["outcome"] for verdict in verdicts]
+
+
+def test_field_mapping(judge: Judge, tmp_path: Path) -> None:
+    """Fields are found where ``[source.fields]`` says, by dotted paths, in the articles of somebody else's feed."""
+    config = tmp_path / "dupwatch.toml"
+    config.write_text('[source.fields]\nid = "meta.key"\nbody = "content.text"\nsource = "meta.from"\n')
+    records: list[object] = [{"meta": {"key": n, "from": "x"}, "content": {"text": BODY}} for n in (1, 2)]
+    found = judge(records, "--config", str(config))
+    assert [(one["id"], one["duplicate_of"]) for one in found] == [("1", None), ("2", "1")]
+
+
+def test_html_bodies(judge: Judge) -> None:
+    """With ``body_format = "html"`` the text of the markup is compared, not the markup."""
+    records: list[object] = [
+        {"id": "a", "body": f"<p>{BODY}</p>"},
+        {"id": "b", "body": f"<div class='{text(7)}'><script>{text(8)}</script><b>{BODY}</b></div>"},
+    ]
+    assert outcomes(judge(records)) == ["unique", "unique"]
+    plain, marked = judge(records, *sets("source.body_format=html"))
+    assert (marked["outcome"], marked["similarity"]) == ("duplicate", 1)
+    assert plain["fingerprint"] == marked["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "rules", "expected"),
+    [
+        (("wire", "wire"), (), "duplicate"),
+        (("wire", "wire"), ("rules.wire.flag=never",), "unique"),
+        (("", "wire"), ("rules.wire.flag=never",), "unique"),
+        (("wire", ""), ("rules.wire.flag=never",), "duplicate"),
+        (("wire", "wire"), ("rules.wire.within_source=false",), "unique"),
+        (("wire", ""), ("rules.wire.within_source=false",), "duplicate"),
+        (("", "wire"), ("rules.wire.similarity_min=0.999",), "unique"),
+        (("wire", ""), ("rules.wire.similarity_min=0.999",), "unique"),
+        (("other", ""), ("rules.wire.similarity_min=0.999",), "duplicate"),
+    ],
+)
+def test_rules_of_a_source(judge: Judge, sources: tuple[str, str], rules: tuple[str, ...], expected: str) -> None:
+    """A rule holds for the articles of its source, and the stricter of two thresholds decides."""
+    assert outcomes(judge(pair(*sources), *sets(*rules))) == ["unique", expected]
+
+
+def test_plain_simhash(judge: Judge) -> None:
+    """With verification off the distance alone decides, and there is no similarity."""
+    plain = ("judge.verify=false", "judge.lane1=false")
+    *_, verified = judge(pair())
+    *_, flagged = judge(pair(), *sets(*plain, f"judge.max_distance={max(verified['distance'], 1)}"))
+    assert flagged["outcome"] == "duplicate"
+    assert flagged["similarity"] is None
+    assert flagged["matches"][0]["similarity"] is None
+    assert verified["distance"] == flagged["distance"] > 0
+    assert outcomes(judge(pair(), *sets(*plain, "judge.max_distance=0"))) == ["unique", "unique"]
+
+
+@pytest.mark.parametrize("max_distance", [4, 5, 6, 7])
+def test_wider_distances(judge: Judge, max_distance: int) -> None:
+    """Up to 7 bits plain SimHash flags exactly the pairs of a feed that are within the distance."""
+    words = BODY.split()
+    edits = [" ".join([*words[:at], "elsewhere", *words[at + 4 :]]) for at in range(0, 60, 3)]
+    bodies = [BODY, *edits]
+    records: list[object] = [{"id": f"{n}", "body": body} for n, body in enumerate(bodies)]
+    found = judge(records, *sets("judge.verify=false", "judge.lane1=false", f"judge.max_distance={max_distance}"))
+    kept: list[int] = []
+    for verdict in found:
+        code = int(verdict["fingerprint"], 16)
+        nearest = min(((code ^ other).bit_count() for other in kept), default=64)
+        assert verdict["outcome"] == ("duplicate" if nearest <= max_distance else "unique")
+        assert verdict["distance"] in {None, nearest}
+        if verdict["outcome"] == "unique":
+            kept.append(code)
+    assert len(kept) > 1
+    assert "duplicate" in outcomes(found)
+
+
+def test_precedence(dupwatch: Command, tmp_path: Path) -> None:
+    """The environment goes before the file, ``--set`` before both, and a flag of its own before all."""
+    config = tmp_path / "dupwatch.toml"
+    config.write_text('workers = 1\n[judge]\nmax_distance = 1\nreach = 9\n[store]\nurl = "lmdb:file"\n')
+    file = ("--config", config)
+    variables = {"DUPWATCH_JUDGE__MAX_DISTANCE": "2"}
+
+    def shown(*options: str, **environment: str) -> dict[str, Any]:
+        ended = dupwatch("config", "show", *file, *options, **environment)
+        assert ended.code == 0, ended.err
+        return tomllib.loads(ended.out.decode())
+
+    assert shown()["judge"]["max_distance"] == 1
+    assert shown(**variables)["judge"]["max_distance"] == 2
+    highest = shown("--set", "judge.max_distance=3", **variables)
+    assert highest["judge"]["max_distance"] == 3
+    assert (highest["judge"]["reach"], highest["workers"]) == (9, 1)
+    ended = dupwatch("store", "stats", *file, "--set", "store.url=lmdb:set", "--store", f"lmdb:{tmp_path / 'flag'}")
+    assert ended.code == 4
+    assert f"{tmp_path / 'flag'}" in ended.err
+
+
+def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
+    """What ``config show`` prints is a file that gives the same configuration again, odd names included."""
+    strange = tmp_path / "strange.toml"
+    strange.write_text(
+        'workers = 3\n[rules."the [wire] \\"Ost\\" é.1\\u007f\\\\"]\nflag = "never"\n'
+        '[rules.""]\nwithin_source = false\n[judge]\nsimilarity_min = 1e-7\n'
+        '[fingerprint]\nkeywords_max = 50\n[source]\nurl = "a\\tb\\u0001.jsonl"\n',
+        encoding="utf-8",
+    )
+    first = dupwatch("config", "show", "--config", strange)
+    assert first.code == 0, first.err
+    again = tmp_path / "again.toml"
+    again.write_bytes(first.out)
+    second = dupwatch("config", "show", "--config", again)
+    assert (second.code, second.err) == (0, "")
+    assert tomllib.loads(second.out.decode()) == tomllib.loads(first.out.decode())
+    assert len(tomllib.loads(first.out.decode())["rules"]) == 2
+    assert dupwatch("config", "check", "--config", again).code == 0
+
+
+def test_config_show_has_every_setting(dupwatch: Command) -> None:
+    """Without any option it prints the defaults, every section among them."""
+    shown = tomllib.loads(dupwatch("config", "show").out.decode())
+    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "workers"}
+    assert shown["judge"]["max_distance"] == 3
+
+
+def test_bare_words_and_toml(judge: Judge) -> None:
+    """``--set`` takes TOML values, and a bare word for a string."""
+    found = judge([*articles([0]), *pair("the wire", "the wire")], *sets('rules."the wire".flag="never"'))
+    assert outcomes(found) == ["unique"] * 3
+    assert outcomes(judge(pair(), *sets("source.body_format=text"))) == ["unique", "duplicate"]

@@ -1,0 +1,125 @@
+"""Worker processes that are killed, and whose parent is."""
+
+import os
+import signal
+import subprocess
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from consumer.errors import Fatal
+from consumer.fingerprint import Fingerprints, Scheme
+from consumer.fingerprinting import OnWorkers
+from consumer.lexicon import WordFiles
+from tests.cli.command import (
+    FAST,
+    TIMEOUT_S,
+    articles,
+    json_lines,
+    line_count,
+    run_process,
+    start,
+    text,
+    wait_for,
+    write_lines,
+)
+
+
+def processes_of(group: int) -> dict[int, str]:
+    """The processes of a process group that are alive, with their command lines."""
+    found = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+            command = status.with_name("cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found[int(status.parent.name)] = command
+    return found
+
+
+def workers_of(group: int) -> list[int]:
+    """Its workers."""
+    return [number for number, command in processes_of(group).items() if "spawn_main" in command]
+
+
+def begin(folder: Path) -> tuple[list[str], "subprocess.Popen[bytes]", list[str]]:
+    """A run with two workers that is in the middle of its feed; its arguments, its process, the feed's ids."""
+    feed = articles(range(1_500))
+    source = write_lines(folder / "feed.jsonl", feed)
+    arguments = [
+        "run", "--source", str(source), "--sink", str(folder / "out.jsonl"), "--store", f"lmdb:{folder / 'store'}",
+        "--emit", "all", "--set", "source.batch_records_max=10", *FAST,
+    ]  # fmt: skip
+    process = start(*arguments, "--workers", "2", stderr=subprocess.PIPE)
+    wait_for(lambda: line_count(folder / "out.jsonl") >= 50)
+    assert len(workers_of(process.pid)) == 2
+    return arguments, process, [article["id"] for article in feed]
+
+
+def ids(folder: Path) -> list[str]:
+    """Whose verdicts the sink has."""
+    return [verdict["id"] for verdict in json_lines((folder / "out.jsonl").read_bytes())]
+
+
+def test_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
+    """When the run is killed with -9 all its processes are gone within five seconds, and it can be gone on with."""
+    arguments, process, expected = begin(tmp_path)
+    process.kill()
+    process.communicate(timeout=TIMEOUT_S)
+    wait_for(lambda: not processes_of(process.pid), 5)
+    assert run_process(*arguments, "--set", "source.batch_records_max=1000").code == 0
+    assert ids(tmp_path) == expected
+
+
+def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
+    """When a worker is killed with -9 the run says so in a sentence and fails; nothing is half done, and it goes on."""
+    arguments, process, expected = begin(tmp_path)
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    assert b"Traceback" not in err
+    assert err.decode().splitlines()[-1].startswith("dupwatch: a worker process ended")
+    wait_for(lambda: not processes_of(process.pid), 5)
+    done = ids(tmp_path)
+    assert done == expected[: len(done)]
+    assert len(done) % 10 == 0
+    assert run_process(*arguments, "--set", "source.batch_records_max=1000").code == 0
+    assert ids(tmp_path) == expected
+
+
+@pytest.fixture
+def fingerprinting() -> OnWorkers:
+    """One worker that has done something already."""
+    made = OnWorkers(Scheme(), WordFiles(), 1)
+    made.submit(["begin"], [""]).result(TIMEOUT_S)
+    return made
+
+
+def long_work(fingerprinting: OnWorkers) -> "Future[Fingerprints]":
+    """Half a second of it."""
+    return fingerprinting.submit([text(seed, 2_000) for seed in range(60)], [""] * 60)
+
+
+def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
+    """SIGTERM and SIGINT, which a supervisor sends to all of a group, let a worker finish what it is at."""
+    (worker,) = fingerprinting._pool._processes
+    future = long_work(fingerprinting)
+    os.kill(worker, signal.SIGTERM)
+    os.kill(worker, signal.SIGINT)
+    assert len(future.result(TIMEOUT_S).codes) == 60
+    fingerprinting.close()
+
+
+def test_killed_worker_is_told_of(fingerprinting: OnWorkers) -> None:
+    """What a killed worker was at, and whatever is asked of it later, fails with a sentence for a person."""
+    (worker,) = fingerprinting._pool._processes
+    future = long_work(fingerprinting)
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(Fatal, match="a worker process ended"):
+        future.result(TIMEOUT_S)
+    with pytest.raises(Fatal, match="a worker process ended"):
+        long_work(fingerprinting)
+    fingerprinting.close()

@@ -1,0 +1,5 @@
+"""Retrieval is held against the same stores as the contract."""
+
+from tests.contract.conftest import clock, kind, store
+
+__all__ = ["clock", "kind", "store"]

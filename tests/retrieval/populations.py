@@ -1,0 +1,149 @@
+"""Fingerprints that are as hard to find as they can be, and what brute force says of them."""
+
+import hashlib
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumer.article import Article
+from consumer.detector import Detector
+from consumer.fingerprint import Fingerprints, TextKind
+from consumer.settings import JudgeSettings
+from consumer.versions import Came, VersionBuilder
+from storage.interface import Store
+from storage.records import Record, Version
+from tests.builders import TIME_MS
+from tests.chaos.near_articles import SETTINGS
+
+DISTANCES = range(8)
+"""What the plan is exact for."""
+BLOCKS, BLOCK_BITS = 4, 16
+_BUILDER = VersionBuilder("test/1", SETTINGS.plan, lane1=False)
+
+
+def plain(max_distance: int) -> JudgeSettings:
+    """Plain SimHash: near is a distance and nothing else."""
+    return replace(SETTINGS, verify=False, lane1=False, max_distance=max_distance)
+
+
+def fingerprint_version(
+    code: int, number: int, *, name: str = "", content: bytes = b"", time_ms: int = TIME_MS
+) -> Version:
+    """The ``number``-th article, with this fingerprint and its block keys only; of an id of its own unless named."""
+    fingerprints = Fingerprints(
+        codes=np.array([[code]], np.uint64),
+        sketches=np.zeros((1, 256), np.uint8),
+        one_bits=np.zeros(1, np.uint64),
+        bands=np.zeros((1, 4), np.uint64),
+        keywords=((),),
+        kinds=np.array([TextKind.LONG], np.uint8),
+        text_digests=np.frombuffer(hashlib.md5(content, usedforsecurity=False).digest(), np.uint8).reshape(1, 16),
+    )
+    article = Article(id=name or f"article {number}", body="")
+    return _BUILDER.versions([article], [Came(time_ms, number)], fingerprints)[0]
+
+
+def splits(bits: int) -> Iterator[tuple[int, ...]]:
+    """Every way to spread so many differing bits over the four blocks."""
+    for a in range(bits + 1):
+        for b in range(bits + 1 - a):
+            for c in range(bits + 1 - a - b):
+                yield a, b, c, bits - a - b - c
+
+
+def mask_of(split: Sequence[int], chance: random.Random) -> int:
+    """Differing bits, so many in each block."""
+    return sum(
+        1 << block * BLOCK_BITS + bit
+        for block, count in enumerate(split)
+        for bit in chance.sample(range(BLOCK_BITS), count)
+    )
+
+
+def all_splits(chance: random.Random) -> list[int]:
+    """For every split of 0 to 8 bits a pair that differs in just this way, far from all others."""
+    codes = []
+    for bits in range(DISTANCES.stop + 1):
+        for split in splits(bits):
+            base = chance.getrandbits(64)
+            codes += [base, base ^ mask_of(split, chance)]
+    return codes
+
+
+def at_the_edges(chance: random.Random) -> list[int]:
+    """Runs of differing bits that begin at every bit, so that they lie across the borders of the blocks."""
+    codes = []
+    for bits in (1, 3, 4, 7, 8):
+        base = chance.getrandbits(64)
+        codes += [base, *(base ^ _run(start, bits) for start in range(64))]
+    return codes
+
+
+def _run(start: int, bits: int) -> int:
+    return sum(1 << (start + bit) % 64 for bit in range(bits))
+
+
+def flooded_row(chance: random.Random) -> list[int]:
+    """Hundreds of fingerprints in one row, a few of them near each other."""
+    base = chance.getrandbits(64)
+    top = base & 0xFFFF << 48
+    near = [base ^ mask_of((0, *split), chance) for bits in range(9) for split in _three_way(bits)]
+    return [*near, *(top | chance.getrandbits(48) for _ in range(300))]
+
+
+def _three_way(bits: int) -> list[tuple[int, int, int]]:
+    return [(b, c, d) for a, b, c, d in splits(bits) if a == 0]
+
+
+def one_cloud(chance: random.Random) -> list[int]:
+    """Fingerprints around one, so that hundreds of pairs lie at each distance."""
+    base = chance.getrandbits(64)
+    return [base, *(base ^ mask_of(_random_split(chance, chance.randrange(6)), chance) for _ in range(80))]
+
+
+def _random_split(chance: random.Random, bits: int) -> tuple[int, ...]:
+    return chance.choice(list(splits(bits)))
+
+
+POPULATIONS = {
+    "all splits": all_splits,
+    "at the edges": at_the_edges,
+    "flooded row": flooded_row,
+    "one cloud": one_cloud,
+}
+
+
+def distances_of(codes: Sequence[int]) -> NDArray[np.uint8]:
+    """Every pair's distance in bits: uint8[n, n]."""
+    array = np.array(codes, np.uint64)
+    distances: NDArray[np.uint8] = np.bitwise_count(array[:, np.newaxis] ^ array)
+    return distances
+
+
+def brute_force(codes: Sequence[int], max_distance: int) -> list[set[int]]:
+    """For each fingerprint the numbers of the others within the distance."""
+    near = distances_of(codes) <= max_distance
+    np.fill_diagonal(near, val=False)
+    return [set(np.flatnonzero(row).tolist()) for row in near]
+
+
+def fill(store: Store, versions: Sequence[Version]) -> None:
+    """Put versions where they can be found, pending."""
+    store.create(versions)
+    store.add([version.record for version in versions])
+
+
+def looked_up(store: Store, versions: Sequence[Version], settings: JudgeSettings) -> list[set[int]]:
+    """What the judge's own look-up shows as near each of the versions, by number in the feed."""
+    detector = Detector(store, settings, lambda: TIME_MS)
+    sight = detector._look_up([version.record for version in versions], {})
+    assert not sight.truncated
+    return [numbers(other.record for other in sight.neighbours[version.record.reference]) for version in versions]
+
+
+def numbers(records: Iterable[Record]) -> set[int]:
+    """Where in the feed these stood."""
+    return {record.sequence for record in records}

@@ -1,0 +1,80 @@
+"""Every version within ``max_distance`` bits is found, and no other: held against brute force on every store."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from consumer.detector import Detector
+from consumer.verdict import decode_verdict
+from storage.interface import Store
+from tests.builders import TIME_MS
+from tests.contract.conftest import KINDS, ROW_POSTINGS_MAX
+from tests.retrieval.populations import (
+    DISTANCES,
+    POPULATIONS,
+    brute_force,
+    distances_of,
+    fill,
+    fingerprint_version,
+    looked_up,
+    plain,
+)
+
+Population = Callable[[random.Random], list[int]]
+
+
+@pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
+def test_the_look_up_finds_what_brute_force_finds(store: Store, population: Population) -> None:
+    """For each distance from 0 to 7 the look-up shows those that lie within it, all of them and no others."""
+    codes = population(random.Random("exact"))
+    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    fill(store, versions)
+    for max_distance in DISTANCES:
+        assert looked_up(store, versions, plain(max_distance)) == brute_force(codes, max_distance)
+
+
+def test_the_populations_have_pairs_at_every_distance() -> None:
+    """What the test above finds is not nothing: many pairs lie at each distance, and just beyond the last one."""
+    codes = [code for population in POPULATIONS.values() for code in population(random.Random("exact"))]
+    distances = distances_of(codes)
+    for distance in range(DISTANCES.stop + 1):
+        assert (distances == distance).sum() > 100, distance
+
+
+codes_around_one = some.builds(
+    lambda base, masks: [base, *(base ^ sum(1 << bit for bit in mask) for mask in masks)],
+    some.integers(0, 2**64 - 1),
+    some.lists(some.sets(some.integers(0, 63), max_size=9), min_size=1, max_size=12),
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(codes=codes_around_one | some.lists(some.integers(0, 2**64 - 1), min_size=2, max_size=12))
+def test_no_choice_of_fingerprints_hides_one(name: str, codes: Sequence[int]) -> None:
+    """Whatever bits an adversary flips, the look-up and brute force agree at each distance."""
+    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    with KINDS[name].opened(lambda: TIME_MS, ROW_POSTINGS_MAX) as opened:
+        fill(opened, versions)
+        for max_distance in DISTANCES:
+            assert looked_up(opened, versions, plain(max_distance)) == brute_force(codes, max_distance)
+
+
+@pytest.mark.parametrize("max_distance", DISTANCES)
+def test_judging_keeps_what_brute_force_keeps(store: Store, max_distance: int) -> None:
+    """Judged in batches, an article is flagged exactly if one kept before it lies within the distance."""
+    chance = random.Random("judged")
+    codes = [code for population in POPULATIONS.values() for code in chance.sample(population(chance), 60)]
+    chance.shuffle(codes)
+    kept: list[int] = []
+    for number, code in enumerate(codes):
+        if all((code ^ codes[other]).bit_count() > max_distance for other in kept):
+            kept.append(number)
+    detector = Detector(store, plain(max_distance), lambda: TIME_MS)
+    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    events = [event for at in range(0, len(versions), 16) for event in detector.judge(versions[at : at + 16])]
+    assert [n for n, event in enumerate(events) if decode_verdict(event).outcome == "unique"] == kept
+    assert len(kept) < len(codes)

@@ -1,0 +1,83 @@
+"""Records and settings of every kind, from domains so small that any two of them often have something in common."""
+
+import random
+from types import MappingProxyType
+
+from hypothesis import strategies as some
+
+from consumer.fingerprint import BlockPlan, TextKind
+from consumer.settings import JudgeSettings, SourceRule
+from storage.records import Arrival, Stored, reference_of
+from tests.builders import TIME_MS, make_record
+from tests.chaos.near_articles import Text, edited, new_text
+
+WINDOW_MS = 10
+_BASES = [new_text(random.Random(f"base {number}")) for number in range(2)]
+_SOURCES = ("wire", "blog", "paper")
+
+
+def _text(base: int, seed: int, share: float, kind: TextKind) -> Text:
+    text = edited(_BASES[base], random.Random(seed), share)
+    return Text(text.fingerprint, text.one_bits, text.bands, text.sketch, kind)
+
+
+texts = some.builds(
+    _text,
+    some.integers(0, 1),
+    some.integers(0, 20),
+    some.sampled_from((0.0, 0.05, 0.2, 0.28, 0.35)),
+    some.sampled_from([TextKind.LONG] * 4 + [TextKind.SHORT, TextKind.EMPTY]),
+)
+
+
+def _stored(text: Text, name: str, came: tuple[int, int], source: str, scheme: str, end: int | None) -> Stored:
+    content = b"%d %d" % (text.kind, text.fingerprint) + text.sketch
+    record = make_record(
+        name,
+        reference=reference_of(name, content),
+        time_ms=TIME_MS + came[0],
+        sequence=came[1],
+        keys=text.keys(),
+        scheme=scheme,
+        kind=int(text.kind),
+        fingerprint=text.fingerprint.to_bytes(8, "big"),
+        one_bits=text.one_bits.to_bytes(8, "big"),
+        sketch=text.sketch,
+        text_digest=text.sketch[:16],
+        source=source,
+    )
+    ends_at = None if end is None else Arrival(record.time_ms + end, record.sequence, reference_of(name, b"next"))
+    return Stored(record, None, ends_at)
+
+
+stored_versions = some.builds(
+    _stored,
+    texts,
+    some.sampled_from("abc"),
+    some.tuples(some.integers(0, WINDOW_MS + 2), some.integers(0, 3)),
+    some.sampled_from(_SOURCES),
+    some.sampled_from(["test/1"] * 5 + ["test/2"]),
+    some.none() | some.integers(0, WINDOW_MS),
+)
+
+rules = some.builds(
+    SourceRule,
+    similarity_min=some.none() | some.sampled_from((0.5, 0.8, 0.95)),
+    max_distance=some.none() | some.integers(0, 3),
+    flag=some.sampled_from(("duplicates", "never")),
+    within_source=some.booleans(),
+)
+
+judge_settings = some.builds(
+    JudgeSettings,
+    plan=some.just(BlockPlan.named("4x16")),
+    scheme_digest=some.just("test"),
+    max_distance=some.integers(0, 7),
+    reach=some.integers(7, 12),
+    verify=some.booleans(),
+    similarity_min=some.sampled_from((0.0, 0.6, 0.72, 0.9)),
+    lane1=some.booleans(),
+    window_ms=some.just(WINDOW_MS),
+    verifications_max=some.integers(1, 1_000),
+    sources=some.dictionaries(some.sampled_from(_SOURCES), rules).map(MappingProxyType),
+)

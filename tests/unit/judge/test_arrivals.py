@@ -1,0 +1,58 @@
+"""When things came, and where a batch is cut because an id comes again."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from consumer.feed import FileFeed, StreamFeed
+from consumer.pipeline import distinct_ids
+from storage.records import Tombstone, Version
+from tests.builders import TIME_MS, make_tombstone, make_version
+
+arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max_size=2)) | some.builds(
+    make_tombstone, some.sampled_from("abcdef")
+)
+
+
+def owner(one: Version | Tombstone) -> bytes:
+    """Whose it is."""
+    return one.id_hash if isinstance(one, Tombstone) else one.record.id_hash
+
+
+@given(batch=some.lists(arrived, max_size=20))
+def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombstone]) -> None:
+    """The parts make up the batch, ids differ within each, and each next part begins with an id of the one before."""
+    parts = list(distinct_ids(batch))
+    assert [one for part in parts for one in part] == batch
+    for part in parts:
+        assert len({owner(one) for one in part}) == len(part) > 0
+    for before, after in pairwise(parts):
+        assert owner(after[0]) in {owner(one) for one in before}
+
+
+def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
+    """So that a run that goes on gives each record the arrival it had."""
+    feed = FileFeed(TIME_MS, b"identity")
+    assert (feed.time_ms(), feed.time_ms()) == (TIME_MS, TIME_MS)
+    assert feed.place(3) == FileFeed(TIME_MS + 99, b"identity").place(3)
+    assert len({feed.place(3), feed.place(4), FileFeed(TIME_MS, b"another").place(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("clock", "expected"),
+    [([5, 6, 7, 8], [6, 7, 8]), ([5, 9, 3, 4, 10], [9, 9, 9, 10]), ([5, 1], [5])],
+)
+def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int]) -> None:
+    """A clock that is set back does not bring later records before earlier ones."""
+    ticks = iter(clock)
+    feed = StreamFeed(lambda: next(ticks))
+    assert [feed.time_ms() for _ in expected] == expected
+
+
+def test_a_line_of_another_stream_is_another_place() -> None:
+    """A stream cannot be read again, so its third line is new in every run."""
+    first, second = StreamFeed(lambda: TIME_MS), StreamFeed(lambda: TIME_MS + 1)
+    assert first.place(3) == first.place(3) != second.place(3)
+    assert first.place(3) != first.place(4)

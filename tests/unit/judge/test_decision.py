@@ -1,0 +1,150 @@
+"""What a batch's decisions always are, whatever the graph of nearness and the state of the store."""
+
+import random
+from dataclasses import dataclass
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from consumer.decision import Decisions, Neighbour, State, decide
+from storage.records import Record
+from tests.builders import make_record
+
+ARTICLES_MAX = 7
+
+
+@dataclass(frozen=True)
+class World:
+    """Records in order of arrival, who is near whom and how, what the store says, who is judged, who never flagged."""
+
+    records: list[Record]
+    near: dict[frozenset[bytes], tuple[int, float | None]]
+    states: dict[bytes, State]
+    batch: list[Record]
+    never: frozenset[bytes]
+
+    def neighbours(self, record: Record) -> list[Neighbour]:
+        """Those near a record."""
+        return [
+            Neighbour(other, *self.near[pair])
+            for other in self.records
+            if (pair := frozenset((record.reference, other.reference))) in self.near
+        ]
+
+    def decide(self) -> Decisions:
+        """Decide the batch."""
+        return decide(self.batch, {one.reference: self.neighbours(one) for one in self.batch}, self.states, self.never)
+
+
+@some.composite
+def worlds(draw: some.DrawFn) -> World:
+    """Any graph over a few articles, some of them in the batch."""
+    count = draw(some.integers(1, ARTICLES_MAX))
+    records = [make_record(f"article {number}", sequence=number) for number in range(count)]
+    alike = some.tuples(some.integers(0, 2), some.none() | some.sampled_from((0.8, 0.9)))
+    near = {
+        frozenset((a.reference, b.reference)): draw(alike) for a, b in combinations(records, 2) if draw(some.booleans())
+    }
+    states = {one.reference: draw(some.sampled_from([State.PENDING] * 3 + list(State))) for one in records}
+    batch = draw(some.lists(some.sampled_from(records), unique_by=lambda one: one.reference))
+    never = frozenset(one.reference for one in records if draw(some.integers(0, 5)) == 0)
+    return World(records, near, states, batch, never)
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> None:
+    """Pending ones become a duplicate or are kept, not both; those with a verdict are left alone."""
+    decisions = world.decide()
+    decided = [one.record.reference for one in decisions.duplicates] + [one.reference for one in decisions.kept]
+    pending = [one.reference for one in world.batch if world.states[one.reference] is State.PENDING]
+    assert sorted(decided) == sorted(pending)
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) -> None:
+    """So that following what duplicates name can never run in a circle."""
+    decisions = world.decide()
+    kept = {one.reference for one in decisions.kept}
+    kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
+    for one in (*decisions.duplicates, *decisions.claims):
+        assert one.of == one.matches[0]
+        for match in one.matches:
+            assert frozenset((one.record.reference, match.record.reference)) in world.near
+            assert match.record.reference in kept or match.record.arrival < one.record.arrival
+            assert match.record.reference in kept or world.states[match.record.reference] is State.PENDING
+    named = {one.record.reference: one.of.record.reference for one in (*decisions.duplicates, *decisions.claims)}
+    for start in named:
+        here, steps = start, 0
+        while here in named:
+            here, steps = named[here], steps + 1
+            assert steps <= len(named)
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_no_two_near_ones_are_kept(world: World) -> None:
+    """What is kept has no near one that is kept, in the store or here, unless it is never flagged."""
+    decisions = world.decide()
+    kept = {one.reference for one in decisions.kept}
+    kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
+    for one in decisions.kept:
+        if one.reference not in world.never:
+            others = {other.record.reference for other in world.neighbours(one)} & kept
+            later_never = {other for other in others if other in world.never}
+            assert others == later_never
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
+    """Each of them once, and none that is never flagged, has a verdict, or becomes a duplicate of something anyway."""
+    decisions = world.decide()
+    duplicates = {one.record.reference for one in decisions.duplicates}
+    expected = {
+        other.record.reference
+        for one in decisions.kept
+        for other in world.neighbours(one)
+        if other.record.arrival > one.arrival
+        and world.states[other.record.reference] is State.PENDING
+        and other.record.reference not in duplicates | world.never
+    }
+    claimed = [one.record.reference for one in decisions.claims]
+    assert sorted(claimed) == sorted(expected)
+    assert {one.of.record.reference for one in decisions.claims} <= {one.reference for one in decisions.kept}
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
+    """Whatever is near it."""
+    decisions = world.decide()
+    assert not world.never & {one.record.reference for one in (*decisions.duplicates, *decisions.claims)}
+
+
+@settings(max_examples=300, deadline=None)
+@given(world=worlds())
+def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> None:
+    """Kept ones where there are any, else pending ones; the most similar first, then the nearest, then the earliest."""
+    for one in world.decide().duplicates:
+        ranks = [(-(match.similarity or 0.0), match.distance, match.record.arrival) for match in one.matches]
+        assert ranks == sorted(ranks)
+
+
+@settings(max_examples=200, deadline=None)
+@given(world=worlds(), order=some.randoms(use_true_random=False))
+def test_the_order_of_the_batch_decides_nothing(world: World, order: random.Random) -> None:
+    """Versions are decided in order of arrival, however they were handed over."""
+    mixed = World(world.records, world.near, world.states, order.sample(world.batch, len(world.batch)), world.never)
+    assert mixed.decide() == world.decide()
+
+
+def test_a_kept_neighbour_goes_before_an_earlier_pending_one() -> None:
+    """Even a less similar one: what is kept is certain."""
+    earlier, kept, new = (make_record(f"article {number}", sequence=number) for number in range(3))
+    neighbours = {new.reference: [Neighbour(earlier, 0, 0.9), Neighbour(kept, 2, 0.8)]}
+    states = {earlier.reference: State.PENDING, kept.reference: State.KEPT, new.reference: State.PENDING}
+    (duplicate,) = decide([new], neighbours, states).duplicates
+    assert [match.record.id for match in duplicate.matches] == ["article 1"]

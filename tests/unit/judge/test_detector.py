@@ -1,0 +1,105 @@
+"""The judge on small cases: what is never flagged, what was swept, what a verdict says."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import msgspec
+import pytest
+
+from consumer.detector import Detector
+from consumer.settings import JudgeSettings, SourceRule
+from consumer.verdict import Verdict, decode_verdict
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Stored, Tombstone, Version
+from tests.builders import TIME_MS, make_tombstone
+from tests.chaos.near_articles import SETTINGS, near_group
+
+GROUP = near_group(random.Random("detector"), "article", 4, 0)
+
+
+def from_source(version: Version, source: str) -> Version:
+    """The same article from another source."""
+    return Version(msgspec.structs.replace(version.record, source=source), None)
+
+
+def judged(
+    store: Store, *batches: Sequence[Version], by: JudgeSettings = SETTINGS, detector: Detector | None = None
+) -> list[Verdict]:
+    """The verdicts of some batches, by one detector."""
+    judge = detector or Detector(store, by, lambda: TIME_MS)
+    return [decode_verdict(event) for batch in batches for event in judge.judge(batch)]
+
+
+@pytest.mark.parametrize("in_one_batch", [True, False])
+@pytest.mark.parametrize("place", range(4))
+def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_batch: bool) -> None:
+    """Others are flagged against it as against any kept one; it is kept, and nobody claims it."""
+    by = replace(SETTINGS, sources=MappingProxyType({"pinned": SourceRule(flag="never")}))
+    group = [from_source(one, "pinned") if number == place else one for number, one in enumerate(GROUP)]
+    batches = [group] if in_one_batch else [[one] for one in group]
+    verdicts = judged(MemoryStore(), *batches, by=by)
+    kept = [number for number, verdict in enumerate(verdicts) if verdict.outcome == "unique"]
+    assert kept == sorted({0, place})
+
+
+def test_answers_come_in_the_order_of_the_batch() -> None:
+    """However it is mixed, with tombstones in it, and though it is decided in order of arrival."""
+    batch: list[Version | Tombstone] = [GROUP[2], make_tombstone("gone", event=b"gone"), GROUP[0], GROUP[1]]
+    events = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS).judge(batch)
+    assert events[1] == b"gone"
+    verdicts = [decode_verdict(events[n]) for n in (0, 2, 3)]
+    assert [verdict.id for verdict in verdicts] == ["article.2", "article.0", "article.1"]
+    assert [verdict.outcome for verdict in verdicts] == ["duplicate", "unique", "duplicate"]
+
+
+def test_a_copy_of_a_known_original_names_it_and_is_not_posted() -> None:
+    """From the second copy on, the detector knows the original."""
+    store = MemoryStore()
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    verdicts = judged(store, [GROUP[0]], [GROUP[1]], [GROUP[2]], [GROUP[3]], detector=detector)
+    assert [verdict.duplicate_of for verdict in verdicts] == [None, *["article.0"] * 3]
+    assert (detector.tally.known_copies, detector.tally.duplicates, detector.tally.kept) == (2, 3, 1)
+    assert store.stats().postings == len(GROUP[0].record.keys)
+
+
+def test_an_original_that_is_retracted_is_known_no_more() -> None:
+    """What comes after the retraction is kept, also by a process that remembers the original."""
+    store = MemoryStore()
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    judged(store, [GROUP[0]], [GROUP[1]], detector=detector)
+    detector.judge([make_tombstone(GROUP[0].record.id, sequence=2)])
+    late = Version(msgspec.structs.replace(GROUP[2].record, sequence=3), None)
+    assert judged(store, [late], detector=detector)[0].outcome == "unique"
+
+
+def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
+    """A window shorter than the lag must not end in a guess."""
+
+    class Sweeping(MemoryStore):
+        def read(self, references: object) -> list[Stored | None]:
+            self.sweep(1 << 60, 100)
+            return super().read(references)  # type: ignore[arg-type]  # as it is given
+
+    with pytest.raises(StoreError, match="swept away while it was judged"):
+        judged(Sweeping(), [GROUP[0]])
+
+
+def test_a_flag_says_what_both_share() -> None:
+    """The keywords of both, the distance and the similarity, and whom it goes back to."""
+    verdicts = judged(MemoryStore(), [GROUP[0]], [GROUP[1]])
+    assert verdicts[1].shared_keywords == ("harbour", "ferry")
+    assert verdicts[1].cluster == verdicts[1].duplicate_of == "article.0"
+    assert 0.72 <= (verdicts[1].similarity or 0) < 1
+    expected = int.from_bytes(GROUP[0].record.fingerprint) ^ int.from_bytes(GROUP[1].record.fingerprint)
+    assert verdicts[1].distance == expected.bit_count()
+
+
+def test_far_articles_are_all_kept() -> None:
+    """Nothing in common, nothing flagged."""
+    chance = random.Random("far")
+    far = [near_group(chance, f"group {n}", 1, n)[0] for n in range(20)]
+    assert {verdict.outcome for verdict in judged(MemoryStore(), far)} == {"unique"}

@@ -1,0 +1,83 @@
+"""What is remembered of originals: bounded, forgotten in order, recalled by shared keys."""
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from consumer.known_originals import KnownOriginals
+from storage.records import Record
+from tests.builders import make_key, make_record
+from tests.chaos.near_articles import new_text, version_of
+
+
+def known_record(number: int, *values: int) -> Record:
+    """A record under these keys."""
+    return make_record(f"article {number}", sequence=number, keys=tuple(make_key(value) for value in values))
+
+
+def test_the_one_that_shares_most_keys_is_recalled_first() -> None:
+    """Then the others, and what shares none is left out."""
+    known = KnownOriginals(10)
+    one, two, none = known_record(1, 1, 9), known_record(2, 1, 2), known_record(3, 8)
+    for record in (one, two, none):
+        known.remember(record)
+    assert known.recall(known_record(4, 1, 2, 3), 10) == [two.reference, one.reference]
+    assert known.recall(known_record(4, 1, 2, 3), 1) == [two.reference]
+    assert known.recall(known_record(4), 10) == []
+
+
+def test_the_least_recently_repeated_one_is_forgotten() -> None:
+    """What is repeated again stays."""
+    known = KnownOriginals(2)
+    first, second, third = (known_record(number, 7) for number in range(3))
+    for record in (first, second, first, third):
+        known.remember(record)
+    assert set(known.recall(known_record(9, 7), 10)) == {first.reference, third.reference}
+
+
+def test_what_is_forgotten_is_recalled_no_more() -> None:
+    """Forgetting what is not known does nothing."""
+    known = KnownOriginals(2)
+    record = known_record(1, 7)
+    known.forget(record.reference)
+    known.remember(record)
+    known.forget(record.reference)
+    assert known.recall(record, 10) == []
+
+
+def test_a_memory_of_none_remembers_nothing() -> None:
+    """A capacity of 0 switches it off."""
+    known = KnownOriginals(0)
+    known.remember(known_record(1, 7))
+    assert known.recall(known_record(2, 7), 10) == []
+
+
+numbers = some.integers(0, 9)
+
+
+@given(steps=some.lists(some.tuples(some.booleans(), numbers), max_size=60), originals_max=some.integers(0, 5))
+def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], originals_max: int) -> None:
+    """Whatever is remembered and forgotten, it holds the last ones that were not forgotten, and keys of no others."""
+    known = KnownOriginals(originals_max)
+    expected: list[int] = []
+    for remember, number in steps:
+        expected = [one for one in expected if one != number]
+        if remember:
+            known.remember(known_record(number, number, number + 1))
+            expected = [*expected, number][-originals_max:] if originals_max else []
+        else:
+            known.forget(known_record(number, number, number + 1).reference)
+    everything = known_record(99, *range(12))
+    assert set(known.recall(everything, 100)) == {known_record(n, n, n + 1).reference for n in expected}
+    assert set(known._by_key) == {make_key(value) for n in expected for value in (n, n + 1)}
+
+
+def test_a_text_without_keys_is_never_recalled() -> None:
+    """It is matched by nothing."""
+    known = KnownOriginals(5)
+    text = new_text(random.Random("known"))
+    empty = version_of("empty", replace(text, bands=()), 0).record
+    known.remember(make_record("none", keys=()))
+    assert known.recall(empty, 10) == []

@@ -1,0 +1,76 @@
+"""Asking without storing: what a query says is what a verdict would say."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+import msgspec
+
+from consumer.detector import Detector
+from consumer.events import version_name
+from consumer.settings import SourceRule
+from consumer.verdict import decode_verdict
+from storage.memory import MemoryStore
+from storage.records import Stored, Tombstone, Version
+from tests.builders import TIME_MS
+from tests.chaos.mixed_feed import mixed_feed
+from tests.chaos.near_articles import SETTINGS, new_text, version_of
+
+
+def unseen(store: MemoryStore) -> Iterator[Version | Tombstone]:
+    """A feed, each item just before it is judged for the first time; replays are judged and passed over."""
+    detector = Detector(store, SETTINGS, count(TIME_MS).__next__)
+    for one in mixed_feed(600, "query"):
+        if isinstance(one, Tombstone) or store.read([one.record.reference])[0] is None:
+            yield one
+        detector.judge([one])
+
+
+def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
+    """Asked just before an article is judged, it names the same matches in the same order, and leaves no trace."""
+    store = MemoryStore()
+    asked: dict[bytes, list[str]] = {}
+    for one in unseen(store):
+        if isinstance(one, Version):
+            before = store.stats()
+            matches, truncated = Detector(store, SETTINGS, lambda: TIME_MS).query(one)
+            assert not truncated
+            assert store.stats() == before
+            assert store.read([one.record.reference]) == [None]
+            asked[one.record.reference] = [version_name(match.record.reference) for match in matches]
+    answered = 0
+    for stored in store.scan():
+        if isinstance(stored, Stored) and stored.verdict is not None:
+            verdict = decode_verdict(stored.verdict)
+            names = asked[stored.record.reference]
+            assert bool(names) == (verdict.outcome == "duplicate")
+            # A known copy is compared with the originals that this process knows, and names one of those.
+            assert {match.version for match in verdict.matches} <= set(names)
+            answered += bool(names)
+    assert answered > 100
+
+
+def test_a_query_passes_over_what_is_pending() -> None:
+    """Only what is kept can be repeated."""
+    store = MemoryStore()
+    first = version_of("first", new_text(random.Random("pending")), 0)
+    store.create([first])
+    store.add([first.record])
+    copy = Version(msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32), None)
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    assert detector.query(copy) == ([], False)
+    detector.judge([first])
+    assert [match.record.id for match in detector.query(copy)[0]] == [first.record.id]
+
+
+def test_a_source_that_is_never_flagged_is_told_of_nothing_it_repeats() -> None:
+    """What the judge would keep in any case, a query does not call a repetition."""
+    store = MemoryStore()
+    settings = replace(SETTINGS, sources={"wire": SourceRule(flag="never")})
+    first = version_of("first", new_text(random.Random("never")), 0)
+    detector = Detector(store, settings, lambda: TIME_MS)
+    detector.judge([first])
+    record = msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32)
+    assert detector.query(Version(msgspec.structs.replace(record, source="other"), None))[0]
+    assert detector.query(Version(msgspec.structs.replace(record, source="wire"), None)) == ([], False)

@@ -1,0 +1,101 @@
+"""The settings as a store keeps them: nothing is lost on the way, and what differs is named."""
+
+import json
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from consumer.fingerprint import Scheme, SketchLayout
+from consumer.settings import JudgeSettings, SourceRule, differences
+from tests.chaos.near_articles import SETTINGS
+from tests.unit.judge.strategies import judge_settings
+
+OTHERS: dict[str, Any] = {
+    "scheme_digest": "another",
+    "max_distance": 5,
+    "reach": 11,
+    "verify": False,
+    "similarity_min": 0.8,
+    "lane1": False,
+    "window_ms": 1_000,
+    "verifications_max": 7,
+}
+
+
+@given(settings=judge_settings)
+def test_settings_survive_a_store(settings: JudgeSettings) -> None:
+    """Decoded, they judge and encode as before; a rule that changes nothing is left out."""
+    again = JudgeSettings.decode(settings.encode())
+    assert again.encode() == settings.encode()
+    named = {name: rule for name, rule in settings.sources.items() if rule != SourceRule()}
+    assert again == replace(settings, sources=MappingProxyType(named))
+    assert differences(settings.encode(), again) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_differs_is_named_and_nothing_else(name: str) -> None:
+    """One setting, both of its values."""
+    ours = replace(SETTINGS, **{name: OTHERS[name]})
+    there, here = json.dumps(getattr(SETTINGS, name)), json.dumps(OTHERS[name])
+    assert differences(SETTINGS.encode(), ours) == [f"{name} is {there} in the store and {here} here"]
+
+
+def test_every_setting_is_compared() -> None:
+    """A field that is added to the settings has to be added to the test above."""
+    assert {item.name for item in fields(JudgeSettings)} - OTHERS.keys() == {"plan", "scheme", "sources"}
+    assert SETTINGS.describe().keys() >= {item.name for item in fields(JudgeSettings)}
+
+
+def test_differences_within_the_scheme_and_the_rules_are_named_by_their_place() -> None:
+    """Down to the field of a rule."""
+    theirs = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(flag="never")}))
+    ours = replace(
+        SETTINGS,
+        scheme=Scheme(keywords_max=50, sketch=SketchLayout(bands=8)),
+        sources=MappingProxyType({"wire": SourceRule(within_source=False)}),
+    )
+    assert differences(theirs.encode(), ours) == [
+        "scheme.keywords_max is null in the store and 50 here",
+        "scheme.sketch.bands is 4 in the store and 8 here",
+        'sources.wire.flag is "never" in the store and "duplicates" here',
+        "sources.wire.within_source is true in the store and false here",
+    ]
+
+
+def test_a_rule_of_a_source_that_only_one_side_has_is_named() -> None:
+    """Missing is null."""
+    ours = replace(SETTINGS, sources=MappingProxyType({"新华": SourceRule(flag="never")}))
+    assert 'sources.新华.flag is null in the store and "never" here' in differences(SETTINGS.encode(), ours)
+
+
+def test_equal_settings_encode_alike_whatever_their_order() -> None:
+    """The digest of the settings must not depend on the order of the rules."""
+    rules = {"a": SourceRule(flag="never"), "b": SourceRule(within_source=False)}
+    forth = replace(SETTINGS, sources=MappingProxyType(rules))
+    back = replace(SETTINGS, sources=MappingProxyType(dict(reversed(rules.items()))))
+    assert forth.encode() == back.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("one_bits_distance_max", 17), ("plan", "8x8"), ("sources", {"a": {"flag": "perhaps"}})]
+)
+def test_settings_of_another_program_are_refused(name: str, value: object) -> None:
+    """A store that was judged by rules which this program does not have cannot be judged by it."""
+    described = SETTINGS.describe() | {name: value}
+    with pytest.raises(ValueError, match=r"one_bits_distance_max|8x8|perhaps"):
+        JudgeSettings.decode(json.dumps(described).encode())
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    """It may change verdicts in a way unknown here."""
+    with pytest.raises(TypeError):
+        JudgeSettings.decode(json.dumps(SETTINGS.describe() | {"mood": "good"}).encode())
+
+
+@pytest.mark.parametrize(("max_distance", "radius"), [(0, 0), (3, 0), (4, 1), (7, 1)])
+def test_the_radius_follows_from_the_distance(max_distance: int, radius: int) -> None:
+    """Up to three bits the blocks themselves are enough."""
+    assert replace(SETTINGS, max_distance=max_distance).radius == radius

@@ -1,0 +1,131 @@
+"""From an article to a record: which keys it gets, and what names it."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from consumer.article import Article
+from consumer.candidates import probe_keys
+from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
+from consumer.verdict import decode_verdict
+from consumer.versions import Came, VersionBuilder, tombstone
+from storage.postings import lane_of
+from storage.records import Record, id_hash
+from tests.builders import TIME_MS
+from tests.chaos.near_articles import SETTINGS
+
+PLAN = BlockPlan.named("4x16")
+ARTICLE = Article(id="a", body="The ferry came in at dawn.", title="A ferry", source="wire")
+
+
+def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
+    """What the engine tells of texts of these kinds; all numbers are made up."""
+    count = len(kinds)
+    return Fingerprints(
+        codes=(np.arange(count, dtype=np.uint64) + np.uint64(0x0123_4567_89AB_CD00))[:, None],
+        sketches=np.zeros((count, 256), np.uint8),
+        one_bits=np.full(count, 0xF0F0, np.uint64),
+        bands=np.full((count, 4), 0xABCD << 48, np.uint64),
+        keywords=tuple((("ferry", 2.0),) for _ in kinds),
+        kinds=np.array(kinds, np.uint8),
+        text_digests=np.full((count, 16), digest, np.uint8),
+    )
+
+
+def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: bool = True, digest: int = 0) -> Record:
+    """The record of one article."""
+    builder = VersionBuilder("test/1", PLAN, lane1)
+    (version,) = builder.versions([article], [Came(TIME_MS, 3)], fingerprints(kind, digest=digest))
+    assert version.body == article.body
+    return version.record
+
+
+@pytest.mark.parametrize(
+    ("kind", "lane1", "lanes"),
+    [
+        (TextKind.EMPTY, True, []),
+        (TextKind.EMPTY, False, []),
+        (TextKind.SHORT, True, [0] * 4),
+        (TextKind.SHORT, False, [0] * 4),
+        (TextKind.LONG, True, [0] * 4 + [1] * 4),
+        (TextKind.LONG, False, [0] * 4),
+    ],
+)
+def test_a_text_gets_the_keys_of_its_kind(kind: TextKind, lanes: list[int], *, lane1: bool) -> None:
+    """None without keywords, blocks alone for a short text or without lane 1, bands too for a long one."""
+    record = built(kind=kind, lane1=lane1)
+    assert [lane_of(key) for key in record.keys] == lanes
+    assert record.kind == kind
+
+
+def test_the_keys_are_those_of_the_plan() -> None:
+    """Block by block from the most significant, then the bands."""
+    record = built()
+    assert [key.hex() for key in record.keys] == [
+        "000123", "014567", "0289ab", "03cd00", "10abcd", "11abcd", "12abcd", "13abcd",
+    ]  # fmt: skip
+    assert record.fingerprint.hex() == "0123456789abcd00"
+    assert record.one_bits.hex() == "000000000000f0f0"
+
+
+@pytest.mark.parametrize("max_distance", [3, 7])
+def test_a_record_is_looked_up_under_the_keys_that_it_is_stored_under(max_distance: int) -> None:
+    """Whatever the radius, which starts from the fingerprint as it is stored: the bytes are big-endian."""
+    settings = replace(SETTINGS, max_distance=max_distance)
+    assert set(built().keys) <= set(probe_keys(built(), settings))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": "blog"},
+        {"url": "https://example.org"},
+        {"lang": "en"},
+        {"published_at": 5.0},
+        {"title": "a   FERRY"},
+        {"body": "another, of the same digest"},
+    ],
+)
+def test_the_reference_does_not_depend_on_what_is_not_content(change: dict[str, object]) -> None:
+    """Source, address, language and time are not content, nor is the way in which a title is written."""
+    assert built(msgspec.structs.replace(ARTICLE, **change)).reference == built().reference
+
+
+def test_the_reference_depends_on_id_title_and_body() -> None:
+    """A change of any of these is another version, or another article."""
+    references = {
+        built().reference,
+        built(msgspec.structs.replace(ARTICLE, id="b")).reference,
+        built(msgspec.structs.replace(ARTICLE, title="Another ferry")).reference,
+        built(msgspec.structs.replace(ARTICLE, title="")).reference,
+        built(digest=1).reference,
+    }
+    assert len(references) == 5
+    assert built().reference[:16] == id_hash("a")
+
+
+def test_each_article_of_a_batch_gets_its_own() -> None:
+    """Arrivals, fingerprints and fields stay with their article."""
+    articles = [msgspec.structs.replace(ARTICLE, id=f"article {n}", source=f"source {n}") for n in range(3)]
+    came = [Came(TIME_MS + n, 10 * n) for n in range(3)]
+    kinds = (TextKind.LONG, TextKind.EMPTY, TextKind.SHORT)
+    versions = VersionBuilder("test/1", PLAN, lane1=True).versions(articles, came, fingerprints(*kinds))
+    assert [
+        (one.record.id, one.record.source, one.record.time_ms, one.record.sequence, one.record.fingerprint[-1])
+        for one in versions
+    ] == [(f"article {n}", f"source {n}", TIME_MS + n, 10 * n, n) for n in range(3)]
+    assert [TextKind(one.record.kind) for one in versions] == list(kinds)
+
+
+def test_a_retraction_is_named_by_where_it_stood() -> None:
+    """The same place is a replay, another one is another retraction; the words are kept with it."""
+    first = tombstone("a", Came(TIME_MS, 3), b"feed:3", TIME_MS + 9)
+    again = tombstone("a", Came(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
+    other = tombstone("a", Came(TIME_MS, 4), b"feed:4", TIME_MS + 9)
+    assert first.reference == again.reference != other.reference
+    assert first.id_hash == id_hash("a")
+    assert (first.time_ms, first.sequence) == (TIME_MS, 3)
+    verdict = decode_verdict(first.event)
+    assert (verdict.id, verdict.outcome, verdict.version) == ("a", "retracted", None)

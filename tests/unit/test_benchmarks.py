@@ -1,0 +1,237 @@
+"""The benchmarks measure what they say, shown at tiny sizes; none of the peers is needed."""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.quality.compare import SETTINGS, compare, judge_with_dupwatch
+from benchmarks.quality.feed import Article, write_lines
+from benchmarks.quality.pairs import similar_pairs
+from benchmarks.quality.sample_corpus import SAMPLE, first_versions
+from benchmarks.speed import growth, look_up
+from benchmarks.speed.codes import CodeModel, bits_of, codes_of, near_copies, row_skew
+from benchmarks.speed.harness import Contender, Spread, Timing, ratios, spread, take_turns
+from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch, synthetic_records
+from benchmarks.speed.peers import shingles
+from benchmarks.speed.preload import Entries, draw_entries, lmdb_store, memory_store
+from benchmarks.speed.report import publish
+from benchmarks.speed.texts import make_feed
+from benchmarks.speed.workers import rows as worker_rows
+from consumer.fingerprint import BlockPlan
+from consumer.lexicon import load_lexicon
+from consumer.settings import JudgeSettings
+from consumer.verdict import decode_verdict
+from consumer.versions import VersionBuilder
+from storage.interface import Postings
+from storage.memory import MemoryStore
+
+PLANS = [name for name in BlockPlan.NAMES if name in {"4x16", "16x28"}]
+
+
+def _model() -> CodeModel:
+    """A model in which the first bit is nearly always set, so that rows differ in length."""
+    codes = np.random.default_rng(1).integers(0, 1 << 64, 500, dtype=np.uint64)
+    codes[:450] |= np.uint64(1 << 63)
+    return CodeModel.fitted(codes, classes=2)
+
+
+def _rows(store: Postings, keys: list[bytes]) -> list[bytes]:
+    return [row.packed for row in store.look_up(keys)]
+
+
+def test_contenders_take_turns_and_warm_up_is_not_counted() -> None:
+    """Every round gives each contender its turn, and the clock of the first round is thrown away."""
+    turns: list[str] = []
+    ticks = iter(range(100))
+
+    def work(name: str, units: int) -> Contender:
+        return Contender(name, lambda number: turns.append(f"{name}{number}") or units)  # type: ignore[func-returns-value]
+
+    timings = take_turns([work("a", 2), work("b", 4)], 2, clock=lambda: float(next(ticks)))
+    assert turns == ["a0", "b0", "a1", "b1", "a2", "b2"]
+    assert timings == [Timing("a", (2, 2), (1.0, 1.0)), Timing("b", (4, 4), (1.0, 1.0))]
+    assert ratios(timings[1], timings[0]) == Spread(2.0, 2.0, 2.0)
+    assert timings[0].microseconds == Spread(5e5, 5e5, 5e5)
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    """A round that was slow for both does not change their ratio."""
+    slow, fast = Timing("slow", (10, 10, 10), (1.0, 8.0, 2.0)), Timing("fast", (10, 10, 10), (0.5, 2.0, 0.5))
+    assert ratios(fast, slow) == Spread(4.0, 2.0, 4.0)
+    with pytest.raises(ValueError, match="no round"):
+        spread([])
+
+
+def test_published_lines_stand_for_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each row is one JSON line with part, date, arguments and machine; a second run is appended."""
+    for _ in range(2):
+        path = publish("part", "Title", [{"what": "x", "rate": Spread(1.0, 0.5, 2.0)}], out=tmp_path, size=3)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == 2
+    assert lines[0]["row"] == {"what": "x", "rate": [1.0, 0.5, 2.0]}
+    assert lines[0]["arguments"] == {"size": 3}
+    assert lines[0]["machine"]["versions"]["numpy"] == np.__version__
+    assert "1  (0.5 – 2)" in capsys.readouterr().out
+
+
+def test_made_texts_have_their_length_and_copies_resemble_their_originals() -> None:
+    """Lengths are as asked, the share of copies too, equal seeds give equal feeds, and only copies are alike."""
+    feed = make_feed(200, 500, copies_share=0.3)
+    assert all(500 <= len(made.body) <= 520 for made in feed)
+    assert 40 <= sum(made.original is not None for made in feed) <= 80
+    assert feed == make_feed(200, 500, copies_share=0.3)
+    parts = {made.id: shingles(made.body) for made in feed}
+    alike = [
+        len(parts[made.id] & parts[made.original]) / len(parts[made.id] | parts[made.original])
+        for made in feed
+        if made.original
+    ]
+    assert np.median(alike) > 0.8
+    own = [parts[made.id] for made in feed if made.original is None]
+    assert max(len(own[0] & other) / len(own[0] | other) for other in own[1:]) < 0.2
+
+
+def test_the_model_draws_codes_with_the_shares_and_rows_it_was_fitted_to() -> None:
+    """Two groups of codes with opposite bits come out as two groups, not as their mean."""
+    rng = np.random.default_rng(2)
+    centre = np.full(2_000, 0x00FF00FF00FF00FF, np.uint64)
+    flips = codes_of(rng.random((2_000, 64)) < 0.2)
+    codes = np.concatenate([centre[:1_500], ~centre[1_500:]]) ^ flips
+    drawn = CodeModel.fitted(codes, classes=2).sample(2_000, rng)
+    assert np.abs(bits_of(drawn).mean(axis=0) - bits_of(codes).mean(axis=0)).max() < 0.05
+    assert row_skew(drawn) == pytest.approx(row_skew(codes), rel=0.25)
+    assert row_skew(codes) > 50
+    assert row_skew(rng.integers(0, 1 << 64, 20_000, dtype=np.uint64)) == pytest.approx(1.0, abs=0.1)
+
+
+def test_near_copies_differ_in_as_many_bits_as_asked() -> None:
+    """Three flips are three different bits."""
+    codes = np.arange(50, dtype=np.uint64)
+    assert set(np.bitwise_count(codes ^ near_copies(codes, 3, np.random.default_rng(1))).tolist()) == {3}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_preloaded_rows_are_those_that_adding_makes(name: str, tmp_path: Path) -> None:
+    """Both loaders leave, byte for byte, the rows that a store's own call makes of the same records."""
+    rng = np.random.default_rng(3)
+    plan = BlockPlan.named(name)
+    entries = draw_entries(_model(), 300, rng)
+    # Copies: rows with several postings, and postings with equal codes.
+    entries = Entries(*(np.concatenate([part, part[:40]]) for part in entries))
+    settings = JudgeSettings(plan=plan, scheme_digest="")
+    loaded = memory_store(plan, entries)
+    keys = sorted(loaded._rows)
+    stored = lmdb_store(tmp_path / "store", plan, entries)
+    try:
+        assert _rows(stored, keys) == _rows(loaded, keys)
+        assert stored.stats().postings == loaded.stats().postings
+    finally:
+        stored.close()
+    added = MemoryStore()
+    records = synthetic_records(VersionBuilder("x", plan, lane1=True), entries, "x", 0, rng)
+    added.add(records)
+    assert sorted(added._rows) == keys
+    widths = [[len(row) for row in _rows(store, keys)] for store in (added, loaded)]
+    assert widths[0] == widths[1]
+    codes = [[row[:8] for row in _rows(store, keys)] for store in (added, loaded)]
+    assert codes[0] == codes[1]
+    assert settings.plan.key_bytes == len(keys[0])
+
+
+def test_every_index_finds_what_brute_force_finds(tmp_path: Path) -> None:
+    """Memory, LMDB and LMDB in an open transaction find just the fingerprints within 3 bits, one by one and batched."""
+    rng = np.random.default_rng(4)
+    model, plan = _model(), BlockPlan.named("4x16")
+    stored = model.sample(2_000, rng)
+    codes = look_up.draw_queries(stored, model, 64, rng)
+    with look_up.indexes(stored, plan, tmp_path) as built:
+        ours = [index for index in built if index.name.startswith(("dupwatch", "brute"))]
+        assert len(ours) == 4
+        assert look_up.check(ours, codes) >= 32
+        single = look_up.measure(ours, codes, 1, 1)
+        rows = look_up.rows(ours, single, look_up.measure(ours, codes, 16, 1))
+    assert [timing.units for timing in single] == [(32,), (64,), (64,), (64,)]
+    assert [row["what"] for row in rows] == [index.name for index in ours]
+
+
+def test_indexes_that_disagree_are_not_measured() -> None:
+    """A contender that overlooks something is an error, not a faster contender."""
+    built = [look_up.Index("a", lambda _: 2, 1.0), look_up.Index("b", lambda _: 1, 1.0)]
+    with pytest.raises(ValueError, match="do not find the same"):
+        look_up.check(built, np.zeros(1, np.uint64))
+
+
+def test_growth_counts_rows_and_postings_and_computes_larger_windows(tmp_path: Path) -> None:
+    """Eight rows an article; postings read grow with the window in proportion, and so does what is stored."""
+    plan = BlockPlan.named("4x16")
+    points = [growth.measure(plan, size, _model(), 1, tmp_path / str(size)) for size in (500, 4_000)]
+    assert [point.rows_read for point in points] == [8.0, 8.0]
+    assert points[1].postings_read > 2 * points[0].postings_read
+    assert [len(timing.seconds) for timing in (points[0].look_up, points[0].write)] == [1, 1]
+    rows = growth.window_rows({"4x16": points})
+    assert [row["articles"] for row in rows] == [1 << 30, 1 << 34, 1 << 37]
+    assert rows[1]["postings read"] == pytest.approx(16 * rows[0]["postings read"])
+    assert rows[0]["bytes read"] == rows[0]["postings read"] * 56
+
+
+def test_fits_recover_coefficients_and_none_is_negative() -> None:
+    """An exact sum is found again; what would need a negative coefficient goes without it."""
+    columns = np.array([[1.0, 10.0], [1.0, 1_000.0], [1.0, 100_000.0]])
+    assert growth.fit(columns, columns @ np.array([5.0, 0.25])) == pytest.approx([5.0, 0.25])
+    assert growth.fit(columns, np.array([10.0, 9.0, 8.0]))[1] == 0.0
+    with pytest.raises(ValueError, match="positive"):
+        growth.fit(columns, np.array([1.0, 0.0, 1.0]))
+
+
+@pytest.mark.parametrize("overrides", [{}, LIKE_FOR_LIKE], ids=["default", "like for like"])
+def test_preloaded_articles_change_no_verdict(overrides: dict[str, object], tmp_path: Path) -> None:
+    """What was preloaded is in the store, kept, and near to nothing that is judged after it."""
+    feed = make_feed(60, 500, copies_share=0.3)
+    lexicon = load_lexicon()
+    outcomes = []
+    for preloaded in (0, 200):
+        with ExitStack() as held:
+            ours = Dupwatch.opened(held, lexicon, f"lmdb:{tmp_path}/{preloaded}", overrides)
+            ours.preload(_model(), preloaded, np.random.default_rng(5))
+            stats = ours.detector.store.stats()
+            assert (stats.versions, stats.verdicts) == (preloaded, preloaded)
+            assert stats.postings == preloaded * (4 if overrides else 8)
+            outcomes.append([decode_verdict(event).outcome for event in ours.judge(feed)])
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].count("duplicate") > 5
+
+
+def test_workers_are_compared_without_their_start() -> None:
+    """The time of a run over one article is taken off, and the article with it."""
+    whole, starts = [Timing("a", (101,), (3.0,))], [Timing("a", (1,), (1.0,))]
+    (row,) = worker_rows(whole, starts)
+    assert row["articles/s"] == Spread(50.0, 50.0, 50.0)
+
+
+def test_dupwatch_is_run_as_configured_and_scored(tmp_path: Path) -> None:
+    """Each setting gives one verdict an article and reads as many rows as it says; the table has a row for each."""
+    made = make_feed(40, 500, copies_share=0.3)
+    articles = [Article(id=one.id, body=one.body, lang="zh") for one in made]
+    feed, pairs = tmp_path / "feed.jsonl", tmp_path / "pairs.jsonl"
+    write_lines(feed, articles)
+    write_lines(pairs, similar_pairs(articles))
+    reads = []
+    for overrides in SETTINGS.values():
+        judged = judge_with_dupwatch(feed, overrides)
+        assert [verdict.id for verdict in judged.verdicts] == [article.id for article in articles]
+        reads.append(judged.reads)
+    assert reads[0] <= 8 < reads[2] <= 12
+    assert reads[1] <= 4
+    rows = compare(feed, pairs)
+    assert [row["detector"] for row in rows][:3] == list(SETTINGS)
+    assert rows[0]["missed"] == 0
+
+
+def test_the_sample_feed_becomes_a_corpus_of_first_versions() -> None:
+    """No id twice, no retraction, and all that is left has a body."""
+    articles = list(first_versions(SAMPLE))
+    assert len({article.id for article in articles}) == len(articles) == 224
+    assert all(article.body for article in articles)

@@ -1,0 +1,218 @@
+"""The loop: what is done with a batch, and in which order."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from consumer.article import Article, DecodeLimits, FieldMap, decode
+from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
+from consumer.detector import Detector
+from consumer.errors import BadRecord, SinkError
+from consumer.feed import FileFeed
+from consumer.fingerprint import BlockPlan, Scheme
+from consumer.fingerprinting import InProcess
+from consumer.lexicon import load_lexicon
+from consumer.pipeline import Pipeline
+from consumer.ports import Marks, Position, RawBatch, RawRecord
+from consumer.settings import JudgeSettings
+from consumer.stopping import Stopping
+from consumer.verdict import Verdict
+from consumer.versions import VersionBuilder
+from storage.memory import MemoryStore
+
+LEXICON = load_lexicon()
+FINGERPRINTING = InProcess(Scheme(), LEXICON)
+SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
+TEXT = "苍浦市气象台今天早晨发布通知说，本周末将有一次明显的降温过程，市民出行时请注意添加衣物并留意道路结冰。"
+KEEP_MS = 1_000
+
+
+@dataclass
+class Ends:
+    """Source, sink, journal and observer in one, which write down what is asked of them, in order."""
+
+    batches_given: list[list[bytes]]
+    fails_at_flush: bool = False
+    calls: list[str] = field(default_factory=list)
+    events: list[bytes] = field(default_factory=list)
+    letters: list[DeadLetter] = field(default_factory=list)
+    committed: list[Position] = field(default_factory=list)
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Give the batches, lines counted from 1."""
+        line = 0
+        for lines in self.batches_given:
+            records = []
+            for data in lines:
+                line += 1
+                records.append(RawRecord(line, 0, data, len(data), None, None, Position(line, 0)))
+            yield RawBatch(tuple(records), Position(line, 0))
+
+    def emit(self, events: Sequence[bytes]) -> None:
+        """Take events."""
+        self.calls.append("emit")
+        self.events += events
+
+    def reject(self, letters: Sequence[DeadLetter]) -> None:
+        """Take letters."""
+        self.calls.append("reject")
+        self.letters += letters
+
+    def flush(self) -> None:
+        """Write, or fail as told."""
+        self.calls.append("flush")
+        if self.fails_at_flush:
+            raise SinkError("the disk is full")
+
+    def marks(self) -> Marks | None:
+        """Say nothing."""
+        return None
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def commit(self, end: Position, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Take the position."""
+        self.calls.append("commit")
+        self.committed.append(end)
+
+    def finish(self) -> None:
+        """Note the end."""
+        self.calls.append("finish")
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Note that a batch was seen."""
+        self.calls.append("judged")
+
+
+class WatchedStore(MemoryStore):
+    """A store that writes down when it was swept."""
+
+    def __init__(self) -> None:
+        super().__init__(clock=lambda: 0)
+        self.sweeps: list[tuple[int, int]] = []
+
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        """Note the bounds."""
+        self.sweeps.append((before_ms, versions_max))
+        return super().sweep(before_ms, versions_max)
+
+
+def pipeline(ends: Ends, store: MemoryStore, *, emit_all: bool = True, postings_watch: int = 1_000) -> Pipeline:
+    """Build a pipeline over one store."""
+
+    def decode_all(data: bytes) -> Article:
+        return decode(data, FieldMap(), DecodeLimits(), "text")
+
+    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
+        return dead_letter(fault, LetterPosition("feed", record.line, record.start), record.data)
+
+    return Pipeline(
+        source=ends,
+        decode=decode_all,
+        bury=bury,
+        fingerprinting=FINGERPRINTING,
+        builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
+        feed=FileFeed(10_000, b"feed"),
+        detector=Detector(store, SETTINGS, lambda: 10_000),
+        sink=ends,
+        journal=ends,
+        observer=ends,
+        stopping=Stopping(),
+        emit_all=emit_all,
+        keep_ms=KEEP_MS,
+        postings_watch=postings_watch,
+    )
+
+
+def line(article_id: str, body: str | None = TEXT) -> bytes:
+    """Write one record."""
+    return msgspec.json.encode({"id": article_id, "body": body})
+
+
+def outcomes(ends: Ends) -> list[tuple[str, str]]:
+    """Tell who was emitted as what."""
+    return [(event["id"], event["outcome"]) for event in map(msgspec.json.decode, ends.events)]
+
+
+def test_a_batch_is_committed_after_it_was_flushed() -> None:
+    """Verdicts and dead letters are written and flushed before the source counts as read."""
+    ends = Ends([[line("a"), b"{"], [line("b")]])
+    pipeline(ends, MemoryStore()).run()
+    step = ["emit", "reject", "flush", "commit", "judged"]
+    assert ends.calls == [*step, *step, "finish"]
+    assert ends.committed == [Position(2, 0), Position(3, 0)]
+    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
+    assert [letter.reason for letter in ends.letters] == ["invalid_json"]
+
+
+def test_nothing_is_committed_when_the_sink_fails() -> None:
+    """A batch whose verdicts may not be on the disk is read again by the next run."""
+    ends = Ends([[line("a")]], fails_at_flush=True)
+    with pytest.raises(SinkError):
+        pipeline(ends, MemoryStore()).run()
+    assert ends.committed == []
+    assert "finish" not in ends.calls
+
+
+def test_only_duplicates_are_emitted_when_asked() -> None:
+    """With emit = duplicates the unique and the retracted are judged and not sent."""
+    ends = Ends([[line("a"), line("b"), line("c", None)]])
+    pipeline(ends, MemoryStore(), emit_all=False).run()
+    assert outcomes(ends) == [("b", "duplicate")]
+
+
+def test_an_id_that_comes_again_in_a_batch_sees_what_was_decided_before() -> None:
+    """Replay, retraction and another article of the same text within one batch are judged one after the other."""
+    ends = Ends([[line("a"), line("a"), line("a", None), line("b"), line("c")]])
+    pipeline(ends, MemoryStore()).run()
+    assert outcomes(ends) == [
+        ("a", "unique"),
+        ("a", "unique"),
+        ("a", "retracted"),
+        ("b", "unique"),
+        ("c", "duplicate"),
+    ]
+    assert ends.events[0] == ends.events[1]
+
+
+def test_the_store_is_swept_behind_the_newest_arrival() -> None:
+    """After each batch what arrived before window and slack may go, a few times as much as came at most."""
+    store = WatchedStore()
+    pipeline(Ends([[line("a"), line("b")], [b"{"]]), store).run()
+    assert store.sweeps == [(10_000 - KEEP_MS, 8)]
+
+
+def test_many_postings_an_article_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Beyond the limit the warning names the plan to move to, and is not repeated."""
+    bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(6)]
+    ends = Ends([[line(str(number), body)] for number, body in enumerate(bodies)])
+    with caplog.at_level(logging.WARNING, logger="dupwatch"):
+        pipeline(ends, MemoryStore(), postings_watch=1).run()
+    assert [("16x28" in record.message) for record in caplog.records] == [True]
+
+
+def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:
+    """A window that its plan can bear is not talked about."""
+    with caplog.at_level(logging.WARNING, logger="dupwatch"):
+        pipeline(Ends([[line("a")], [line("b")]]), MemoryStore()).run()
+    assert caplog.records == []
+
+
+def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
+    """What was begun is committed, what follows is not read, and the run does not count as finished."""
+    ends = Ends([[line("a")], [line("b")]])
+    running = pipeline(ends, MemoryStore())
+    whole = running.observer.judged
+
+    def stop_after(verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        whole(verdicts, letters)
+        running.stopping.asked_by = 15
+
+    running.observer.judged = stop_after  # type: ignore[method-assign]
+    running.run()
+    assert ends.committed == [Position(1, 0)]
+    assert "finish" not in ends.calls
