@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
+import msgspec
+
 from consumer import checkpoint as checkpoints
 from consumer.article import Article, DecodeLimits, FieldMap, decode
 from consumer.config import Config
@@ -22,7 +24,7 @@ from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.journal import FileJournal, Journal, NoJournal
 from consumer.lexicon import WordFiles, load_lexicon
 from consumer.pipeline import Observer, Pipeline
-from consumer.ports import Marks, Position, RawRecord, Sink
+from consumer.ports import Position, RawRecord, Sink
 from consumer.settings import JudgeSettings, SourceRule, differences
 from consumer.sinks.file import FileSink, StreamSink
 from consumer.sources.file import FileSource, ReadLimits
@@ -180,12 +182,17 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
     with ExitStack() as held:
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
+        before = _checkpoint(config)
+        start = Position() if before is None else before.position
+        source = FileSource(_path(config.source.url), _read_limits(config), start)
+        held.callback(source.close)
         store = held.enter_context(opened_store(config))
         bind(store, settings)
-        source_path = None if config.source.url == STREAM else Path(config.source.url)
-        place = _place(config, settings, store, source_path, streams, held)
-        source = FileSource(source_path, _read_limits(config), place.start)
-        held.callback(source.close)
+        if before is not None:
+            _check_resumable(before, source, settings, store)
+        sink = _sink(config, before, streams)
+        held.callback(sink.close)
+        feed, journal = _feed_and_journal(config, settings, before, source, sink)
         fingerprinting = _fingerprinting(config, settings.scheme, lexicon)
         held.callback(fingerprinting.close)
         detector = Detector(store, settings, now_ms)
@@ -195,78 +202,69 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
             bury=_burier(config.source.url),
             fingerprinting=fingerprinting,
             builder=version_builder(settings),
-            feed=place.feed,
+            feed=feed,
             detector=detector,
-            sink=place.sink,
-            journal=place.journal,
+            sink=sink,
+            journal=journal,
             observer=observer,
             stopping=stopping,
             emit_all=config.sink.emit == "all",
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
         )
-        yield Run(pipeline, source, store, detector.tally, place.start, isinstance(place.journal, FileJournal))
+        yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a run begins to read, and where it writes."""
-
-    start: Position
-    feed: Feed
-    sink: Sink
-    journal: Journal
+def _path(url: str) -> Path | None:
+    """The file that is named; None for a standard stream."""
+    return None if url == STREAM else Path(url)
 
 
-def _place(
+def _checkpoint_path(config: Config) -> Path | None:
+    """Where a run keeps how far it came: only files can be gone on with, and only a store that outlives the run."""
+    source, sink = _path(config.source.url), _path(config.sink.url)
+    if source is None or sink is None or not config.store.url.startswith(_LMDB):
+        return None
+    return checkpoints.checkpoint_path(sink)
+
+
+def _checkpoint(config: Config) -> checkpoints.Checkpoint | None:
+    path = _checkpoint_path(config)
+    return None if path is None else checkpoints.load(path)
+
+
+def _sink(config: Config, before: checkpoints.Checkpoint | None, streams: Streams) -> Sink:
+    path = _path(config.sink.url)
+    if path is None:
+        return StreamSink(streams.out, streams.err)
+    return FileSink(path, None if before is None else before.marks, durable=config.store.durability == "power")
+
+
+def _feed_and_journal(
     config: Config,
     settings: JudgeSettings,
-    store: Store,
-    source: Path | None,
-    streams: Streams,
-    held: ExitStack,
-) -> _Place:
-    durable = config.store.durability == "power"
-    sink_path = None if config.sink.url == STREAM else Path(config.sink.url)
-    resumable = config.store.url.startswith(_LMDB)
-    if not resumable or source is None or sink_path is None or _is_stream(source):
-        sink: Sink = StreamSink(streams.out, streams.err)
-        if sink_path is not None:
-            sink = FileSink(sink_path, None, durable=durable)
-        held.callback(sink.close)
-        feed = StreamFeed(now_ms) if source is None or _is_stream(source) else FileFeed(now_ms(), _identity(source))
-        return _Place(Position(), feed, sink, NoJournal())
-    path = checkpoints.checkpoint_path(sink_path)
-    before = checkpoints.load(path)
-    if before is not None:
-        _check_resumable(before, source, settings, store)
+    before: checkpoints.Checkpoint | None,
+    source: FileSource,
+    sink: Sink,
+) -> tuple[Feed, Journal]:
+    """When the records of this run came, and where it is kept how far it got."""
+    if source.streams:
+        return StreamFeed(now_ms), NoJournal()
+    identity = _identity(config.source.url, source)
+    path = _checkpoint_path(config)
+    if path is None:
+        return FileFeed(now_ms(), identity), NoJournal()
     began_ms = checkpoints.began_ms(before, now_ms())
-    file_sink = FileSink(sink_path, None if before is None else before.marks, durable=durable)
-    held.callback(file_sink.close)
-    now = checkpoints.Checkpoint(
-        source=str(source),
-        head=checkpoints.Head() if before is None else before.head,
-        position=Position() if before is None else before.position,
-        began_ms=began_ms,
-        marks=Marks() if before is None else before.marks,
-        settings=_digest(settings),
-        counts=checkpoints.Counts() if before is None else before.counts,
-    )
-    journal = FileJournal(path, now, source, file_sink, durable=durable)
-    return _Place(now.position, FileFeed(began_ms, _identity(source)), file_sink, journal)
+    if before is None:
+        now = checkpoints.Checkpoint(source=config.source.url, began_ms=began_ms, settings=_digest(settings))
+    else:
+        now = msgspec.structs.replace(before, source=config.source.url, began_ms=began_ms, finished=False)
+    durable = config.store.durability == "power"
+    return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, durable=durable)
 
 
-def _is_stream(source: Path) -> bool:
-    """A pipe or a device gives its bytes once: to look into it before it is read would take them away."""
-    try:
-        return source.is_fifo() or source.is_char_device() or source.is_socket()
-    except OSError:
-        # Whoever opens it to read it says what is wrong.
-        return False
-
-
-def _check_resumable(before: checkpoints.Checkpoint, source: Path, settings: JudgeSettings, store: Store) -> None:
-    checkpoints.check_source(before, source)
+def _check_resumable(before: checkpoints.Checkpoint, source: FileSource, settings: JudgeSettings, store: Store) -> None:
+    checkpoints.check_source(before, source.name, source.beginning)
     checkpoints.check_settings(before, _digest(settings))
     if before.counts.unique and next(store.scan(), None) is None:
         raise ConfigError(
@@ -279,15 +277,10 @@ def _digest(settings: JudgeSettings) -> str:
     return hashlib.sha256(settings.encode()).hexdigest()
 
 
-def _identity(source: Path) -> bytes:
+def _identity(url: str, source: FileSource) -> bytes:
     """What tells one feed from another, also after lines were added: where it is, and its first line."""
-    try:
-        with source.open("rb") as file:
-            first = file.read(_FIRST_LINE_BYTES_MAX)
-    except OSError:
-        # Whoever opens it to read it says what is wrong.
-        first = b""
-    return hashlib.sha256(os.fsencode(source.resolve()) + b"\0" + first.partition(b"\n")[0]).digest()
+    first_line = source.beginning(_FIRST_LINE_BYTES_MAX).partition(b"\n")[0]
+    return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first_line).digest()
 
 
 def _read_limits(config: Config) -> ReadLimits:

@@ -6,18 +6,23 @@ sink may have more than the checkpoint knows of, never less; ``FileSink`` cuts o
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from consumer.durable import sync_folder
-from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.errors import ConfigError, SinkError
 from consumer.ports import Marks, Position
 
 SCHEMA: Final = "dupwatch.checkpoint/1"
 SUFFIX: Final = ".checkpoint.json"
 HEAD_BYTES_MAX: Final = 64 * 1024
+
+
+Beginning = Callable[[int], bytes]
+"""Reads the first bytes of the input on disk, as many as asked for or as there are. Raises ``SourceError``."""
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,22 +98,25 @@ def load(path: Path) -> Checkpoint | None:
         ) from error
 
 
-def head_of(source: Path, position: Position) -> Head:
-    """What the file is to be known by when it was read up to ``position``. Raises ``SourceError``.
+def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
+    """What the file is to be known by when it was read up to ``position``; ``before`` is what it was known by so far.
 
-    Only bytes that were there when they were read count: a feed that grows stays the same feed.
+    Only bytes that were there when they were read count: a feed that grows stays the same feed. They are read from the
+    file that is being read, not from what lies under its name by now.
     """
     size_bytes = min(HEAD_BYTES_MAX, position.offset)
-    data = _first_bytes(source, size_bytes)
+    if size_bytes <= before.size_bytes:
+        return before
+    data = beginning(size_bytes)
     return Head(len(data), hashlib.sha256(data).hexdigest())
 
 
-def check_source(checkpoint: Checkpoint, source: Path) -> None:
+def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
     """Raise ``ConfigError`` unless the file begins with what the run has read. Its name may have changed."""
     head = checkpoint.head
-    if hashlib.sha256(_first_bytes(source, head.size_bytes)).hexdigest() != head.sha256:
+    if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:
         raise ConfigError(
-            f"{source} is not the file that this sink's checkpoint is about ({checkpoint.source}), or it was changed; "
+            f"{name} is not the file that this sink's checkpoint is about ({checkpoint.source}), or it was changed; "
             "go on with the original, or name another sink for this one"
         )
 
@@ -133,11 +141,3 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
     if checkpoint.finished:
         return max(now_ms, checkpoint.began_ms + 1)
     return checkpoint.began_ms
-
-
-def _first_bytes(source: Path, size_bytes: int) -> bytes:
-    try:
-        with source.open("rb") as file:
-            return file.read(size_bytes)
-    except OSError as error:
-        raise SourceError(f"{source} cannot be read: {error.strerror}") from error

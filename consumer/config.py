@@ -19,14 +19,19 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from consumer.article import DecodeLimits
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.settings import JudgeSettings
+from consumer.sources.file import ReadLimits
+from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
 _ENV_NESTING = "__"
-_MIB = 1 << 20
 _SCHEME = Scheme()
+_LMDB = LmdbOptions()
+_READ = ReadLimits()
+_DECODE = DecodeLimits()
 _JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 
 Count = Annotated[int, Field(ge=1)]
@@ -57,11 +62,11 @@ class SourceSection(_Section):
     """A file of JSON lines, plain or gzip, or - for standard input."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"
-    record_bytes_max: Count = 8 * _MIB
-    body_chars_max: Count = 1_000_000
-    depth_max: Annotated[int, Field(ge=1, le=500)] = 32
-    batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = 256
-    batch_bytes_max: Count = 8 * _MIB
+    record_bytes_max: Count = _READ.record_bytes_max
+    body_chars_max: Count = _DECODE.body_chars_max
+    depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
+    batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
+    batch_bytes_max: Count = _READ.batch_bytes_max
 
 
 class SinkSection(_Section):
@@ -77,14 +82,14 @@ class StoreSection(_Section):
 
     url: Annotated[str, Field(pattern=r"^(memory:|lmdb:.+)$")] = "memory:"
     """memory: or lmdb:PATH."""
-    durability: Literal["power", "process"] = "power"
+    durability: Literal["power", "process"] = _LMDB.durability
     """What an acknowledged write survives: a power loss, or only the end of the process."""
-    keep_bodies: bool = True
+    keep_bodies: bool = _LMDB.keep_bodies
     """Keep the texts, for show and explain."""
     slack_s: Annotated[int, Field(ge=0)] = 86_400
     """How long past the window a version is kept."""
-    row_postings_max: Count = 100_000
-    map_bytes_max: Count = 1 << 40
+    row_postings_max: Count = _LMDB.row_postings_max
+    map_bytes_max: Count = _LMDB.map_bytes_max
 
 
 class FingerprintSection(_Section):
@@ -160,6 +165,15 @@ class Config(BaseSettings):
     rules: dict[str, RuleSection] = {}
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
+
+    @model_validator(mode="after")
+    def _batch_can_be_verified(self) -> "Config":
+        if self.source.batch_records_max > self.judge.verifications_max:
+            raise ValueError(
+                f"source.batch_records_max {self.source.batch_records_max} is more than judge.verifications_max"
+                f" {self.judge.verifications_max}: a flood within one batch would not be looked at in full"
+            )
+        return self
 
     @model_validator(mode="after")
     def _rules_have_effect(self) -> "Config":
@@ -243,6 +257,9 @@ def _check_environment() -> None:
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX):
             section = name[len(ENV_PREFIX) :].lower().split(_ENV_NESTING)[0]
+            if section == "rules":
+                # Their names would be in small letters, and a rule for another source is no error that shows.
+                raise ConfigError(f"{name}: rules of sources stand in the file, since their names have capital letters")
             if section not in Config.model_fields:
                 known = ", ".join(sorted(Config.model_fields))
                 raise ConfigError(f"the environment variable {name} names no section of the configuration ({known})")

@@ -23,6 +23,7 @@ from consumer import events
 from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
 from consumer.comparison import Comparison, compare
 from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
+from consumer.fingerprint import TextKind
 from consumer.known_originals import KnownOriginals
 from consumer.settings import JudgeSettings
 from consumer.verdict import decode_verdict
@@ -32,6 +33,8 @@ from storage.records import Record, Stored, Tombstone, Version
 
 KNOWN_ORIGINALS_MAX = 10_000
 SETTLE_ROUNDS_MAX = 1_000
+LOOK_UP_PROBES_MAX = 16
+"""Articles looked up at once: the rows of so many are held in memory, each of them up to the store's cap."""
 
 
 @dataclass(slots=True)
@@ -42,6 +45,7 @@ class Tally:
     kept: int = 0
     duplicates: int = 0
     retractions: int = 0
+    without_keywords: int = 0
     replays: int = 0
     known_copies: int = 0
     row_reads: int = 0
@@ -104,6 +108,7 @@ class Detector:
         pending = [one for one in stored if one.verdict is None]
         self.tally.versions += len(stored)
         self.tally.replays += len(settled)
+        self.tally.without_keywords += sum(one.record.kind == TextKind.EMPTY for one in stored)
         copies = self._settle_known_copies(pending)
         rest = [one.record for one in pending if one.record.reference not in copies]
         decided = self._judge_rest(rest)
@@ -158,6 +163,15 @@ class Detector:
 
     def _look_up(self, records: Sequence[Record], given: Mapping[bytes, Stored]) -> _Sight:
         """Find who is near each record. All are read afresh, to see what has ended them by now, but those ``given``."""
+        found: list[Candidates] = []
+        for start in range(0, len(records), LOOK_UP_PROBES_MAX):
+            found += self._candidates(records[start : start + LOOK_UP_PROBES_MAX])
+        wanted = {reference for one in found for reference in one.references}
+        wanted |= {record.reference for record in records} - given.keys()
+        stored = self._read(sorted(wanted)) | dict(given)
+        return self._sight(records, found, stored)
+
+    def _candidates(self, records: Sequence[Record]) -> list[Candidates]:
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
         rows = dict(zip(keys, self.store.look_up(keys), strict=True))
@@ -165,10 +179,7 @@ class Detector:
         self.tally.row_reads += sum(len(probe.keys) for probe in probes)
         self.tally.postings_read += sum(len(rows[key].postings) for probe in probes for key in probe.keys)
         self.tally.candidates += sum(one.found for one in found)
-        wanted = {reference for one in found for reference in one.references}
-        wanted |= {record.reference for record in records} - given.keys()
-        stored = self._read(sorted(wanted)) | dict(given)
-        return self._sight(records, found, stored)
+        return found
 
     def _sight(self, records: Sequence[Record], found: Sequence[Candidates], stored: Mapping[bytes, Stored]) -> _Sight:
         neighbours: dict[bytes, list[Neighbour]] = {}

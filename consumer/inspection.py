@@ -17,7 +17,8 @@ from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
 """More links than any burst makes; a longer chain is a circle."""
-_VERIFY_BATCH = 256
+_VERIFY_BATCH = 16
+"""Versions checked at once: the rows of so many are held in memory."""
 
 
 class Link(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from consumer.checkpoint import Checkpoint, Counts, head_of, save
+from consumer.checkpoint import Beginning, Checkpoint, Counts, head_of, save
 from consumer.dead_letter import DeadLetter
 from consumer.ports import Position, Sink
 from consumer.verdict import Verdict
@@ -38,10 +38,10 @@ class NoJournal:
 class FileJournal:
     """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time."""
 
-    def __init__(self, path: Path, checkpoint: Checkpoint, source: Path, sink: Sink, *, durable: bool) -> None:
+    def __init__(self, path: Path, checkpoint: Checkpoint, beginning: Beginning, sink: Sink, *, durable: bool) -> None:
         self._path = path
         self._checkpoint = checkpoint
-        self._source = source
+        self._beginning = beginning
         self._sink = sink
         self._durable = durable
         self._save(checkpoint)
@@ -61,7 +61,11 @@ class FileJournal:
             raise TypeError("a journal needs a sink that can be cut back")
         self._save(
             msgspec.structs.replace(
-                self._checkpoint, head=head_of(self._source, end), position=end, marks=marks, counts=counts
+                self._checkpoint,
+                head=head_of(self._beginning, end, self._checkpoint.head),
+                position=end,
+                marks=marks,
+                counts=counts,
             )
         )
 

@@ -30,6 +30,8 @@ from storage.records import Tombstone, Version
 
 log = logging.getLogger("dupwatch")
 
+LARGER_PLANS = {"4x16": "16x28", "8x16": "4x32"}
+"""The plan to move to when a window outgrows its own: rows under a wider key are shorter."""
 SWEEP_FACTOR = 4
 """A batch sweeps away up to this many times its own size, so that a backlog shrinks."""
 
@@ -143,12 +145,13 @@ class Pipeline:
     def _watch(self, versions: int, postings: int) -> None:
         if not self._warned and versions and postings / versions > self.postings_watch:
             self._warned = True
+            larger = LARGER_PLANS.get(self.builder.plan.name)
             log.warning(
-                "An article reads %d postings on average, more than %d: the window has outgrown the plan %s; "
-                "move to 16x28, or shorten the window.",
+                "An article reads %d postings on average, more than %d: the window has outgrown the plan %s; %s.",
                 postings // versions,
                 self.postings_watch,
                 self.builder.plan.name,
+                f"move to {larger}, or shorten the window" if larger else "shorten the window",
             )
 
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:

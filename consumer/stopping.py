@@ -47,4 +47,6 @@ class Stopping:
         del frame
         self.asked_by = number
         if self._waiting:
+            # Once: a second signal must not find the handler of the first one still at work.
+            self._waiting = False
             raise _Woken

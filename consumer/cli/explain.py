@@ -24,6 +24,7 @@ from consumer.fingerprint import Fingerprinter, Lexicon, split_blocks
 from consumer.inspection import latest
 from consumer.settings import JudgeSettings
 from consumer.versions import Came
+from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Record, Stored
 
@@ -83,7 +84,7 @@ def _side(name: str, config: Config, store: Store | None, settings: JudgeSetting
     if _is_file(path):
         article = _article(path, config)
         fingerprints = Fingerprinter(settings.scheme, lexicon).fingerprint([article.body or ""], [article.lang])
-        version = version_builder(settings).versions([article], [Came(0, 0)], fingerprints)[0]
+        version = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
         return _Side(Stored(version.record, None, None), article.body)
     if store is None:
         raise ConfigError(
@@ -106,7 +107,8 @@ def _is_file(path: Path) -> bool:
 def _article(path: Path, config: Config) -> Article:
     """An article as JSON, or else the whole file as its text."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(config.source.record_bytes_max + 1)
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from error
     try:

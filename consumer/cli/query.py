@@ -43,6 +43,9 @@ def query(
                     if record.fault is not None:
                         raise record.fault
                     article = decode(record.data)
+                    if article.body is None:
+                        _write({"line": record.line, "error": "retraction", "detail": "a retraction repeats nothing"})
+                        continue
                 except BadRecord as error:
                     _write({"line": record.line, "error": error.reason, "detail": error.detail})
                     continue

@@ -65,6 +65,8 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
     table.add_row("  duplicates", f"{tally.duplicates}")
     table.add_row("retractions", f"{tally.retractions}")
     table.add_row("dead letters", f"{dead_letters}")
+    if tally.without_keywords:
+        table.add_row("  without keywords (kept)", f"{tally.without_keywords}")
     if tally.replays:
         table.add_row("judged before", f"{tally.replays}")
     table.add_row("articles a second", f"{tally.versions / max(seconds, 1e-9):,.0f}")

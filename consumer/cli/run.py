@@ -1,5 +1,6 @@
 """``dupwatch run``: judge a feed."""
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -125,4 +126,5 @@ def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
         if dead_letters:
             console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
     if config.store.url.startswith("lmdb:"):
-        console.print(f"Look closer: dupwatch show ID --store {render.plain(config.store.url)}")
+        command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
+        console.print(f"Look closer: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

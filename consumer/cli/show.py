@@ -49,8 +49,9 @@ def _print(links: Sequence[Link]) -> None:
         console.print(render.record_table(link.stored.record, link.verdict, _ends(link.stored)))
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
+        other = links[1].stored.record if len(links) > 1 else links[0].stored.record
         console.print(f"\ndistance {verdict.distance} bits, {render.similarity_text(verdict.similarity)}")
-        console.print(render.keywords_line(shared_keywords(links[0].stored.record, links[-1].stored.record)))
+        console.print(render.keywords_line(shared_keywords(links[0].stored.record, other)))
 
 
 def _ends(stored: Stored) -> str:

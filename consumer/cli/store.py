@@ -11,6 +11,7 @@ from consumer.app import lexicon_of, opened_store, stored_settings
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
+from consumer.errors import StoreBroken
 from consumer.inspection import Findings
 from consumer.inspection import verify as verify_store
 from storage.interface import Stats
@@ -72,7 +73,7 @@ def verify(
         else:
             _print_findings(findings)
     if findings.wrong:
-        raise typer.Exit(5)
+        raise typer.Exit(StoreBroken.exit_code)
 
 
 def _print_findings(findings: Findings) -> None:

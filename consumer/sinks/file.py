@@ -180,8 +180,8 @@ class _LineFile:
         if keep_bytes is None:
             if size_bytes:
                 raise SinkError(
-                    f"{self._path} is not empty, and no checkpoint beside it says how it came about; "
-                    "remove it, or name another sink"
+                    f"{self._path} is not empty, and no checkpoint beside it says how it came about (only runs with an "
+                    "lmdb: store keep one); remove it, or name another sink"
                 )
             return 0
         if size_bytes < keep_bytes:

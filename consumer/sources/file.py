@@ -82,6 +82,25 @@ class FileSource:
         total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
         return self._read_bytes, total_bytes
 
+    def beginning(self, bytes_max: int) -> bytes:
+        """The first bytes of the file that is being read, whatever lies under its name by now; of a stream, none."""
+        if self._streams:
+            return b""
+        try:
+            return os.pread(self._open_descriptor(), bytes_max, 0)
+        except OSError as error:
+            raise self._error(error) from error
+
+    @property
+    def name(self) -> str:
+        """What messages call the input."""
+        return self._name
+
+    @property
+    def streams(self) -> bool:
+        """Whether the input gives its bytes once, and cannot be read from a position."""
+        return self._streams
+
     def close(self) -> None:
         """As the port says."""
         if self._descriptor is not None:

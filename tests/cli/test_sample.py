@@ -102,7 +102,7 @@ def test_every_flag_was_verified(verdicts: list[dict[str, Any]]) -> None:
     [
         ("lmdb:store", ("--set", "source.batch_records_max=1")),
         ("lmdb:store", ("--set", "source.batch_records_max=7")),
-        ("lmdb:store", ("--set", "source.batch_records_max=10000")),
+        ("lmdb:store", ("--set", "source.batch_records_max=1000")),
         ("lmdb:store", ("--workers", "2", "--set", "source.batch_records_max=32")),
         ("memory:", ()),
     ],

@@ -365,3 +365,15 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
             [sys.executable, "-c", CHILD, "-"], input=data, check=True, capture_output=True, timeout=60
         )
         assert child.stderr.strip() == b"[(1, 2, 2, None), (2, 1, 1, None)]"
+
+
+def test_the_beginning_is_that_of_the_file_being_read(tmp_path: Path) -> None:
+    """A feed that is rotated away while it is read is still known by its own bytes, not by its successor's."""
+    feed = tmp_path / "feed"
+    feed.write_bytes(b"old lines\n")
+    source = FileSource(feed, ReadLimits(), Position())
+    successor = tmp_path / "successor"
+    successor.write_bytes(b"new lines\n")
+    successor.replace(feed)
+    assert source.beginning(3) == b"old"
+    source.close()
