@@ -71,6 +71,8 @@ def test_section_and_flag(dupwatch: Command) -> None:
     ("name", "value", "named"),
     [
         ("DUPWATCH_NOPE", "1", "DUPWATCH_NOPE"),
+        ("DUPWATCH_RULES__Wire__FLAG", "never", "capital letters"),
+        ("DUPWATCH_SOURCE__BATCH_RECORDS_MAX", "1025", "verifications_max"),
         ("DUPWATCH_JUDGE__NOPE", "1", "judge.nope"),
         ("DUPWATCH_JUDGE__MAX_DISTANCE", "two", "judge.max_distance"),
         ("DUPWATCH_JUDGE", "two", "judge"),

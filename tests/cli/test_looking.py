@@ -86,6 +86,22 @@ def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[st
     assert "not near" in ended.out.decode()
 
 
+def test_explain_a_copy_in_a_file(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
+    """A file that repeats a stored article is near it: it counts as arriving now, as for a query."""
+    original = next(one for one in json_lines(SAMPLE.read_bytes()) if one["id"] == ORIGINAL)
+    copy = write_lines(tmp_path / "copy.json", [{**original, "id": "copy"}])
+    (found,) = json_lines(dupwatch("explain", copy, ORIGINAL, "--json", *sample).out)
+    assert (found["near"], found["in_window"]) == (True, True)
+
+
+def test_query_of_a_retraction_is_an_error_of_that_line(
+    dupwatch: Command, tmp_path: Path, sample: tuple[str, str]
+) -> None:
+    """A retraction has no text to repeat anything, and is not answered as if it had."""
+    ended = dupwatch("query", write_lines(tmp_path / "asked.jsonl", [{"id": "a", "body": None}]), *sample)
+    assert [line["error"] for line in json_lines(ended.out)] == ["retraction"]
+
+
 def test_explain_id_without_store(dupwatch: Command) -> None:
     """An id needs a store, and the sentence says how to name one."""
     ended = dupwatch("explain", EDITED, ORIGINAL)

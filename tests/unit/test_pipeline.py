@@ -9,7 +9,7 @@ import pytest
 
 from consumer.article import Article, DecodeLimits, FieldMap, decode
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
-from consumer.detector import Detector
+from consumer.detector import LOOK_UP_PROBES_MAX, Detector
 from consumer.errors import BadRecord, SinkError
 from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Scheme
@@ -22,6 +22,7 @@ from consumer.stopping import Stopping
 from consumer.verdict import Verdict
 from consumer.versions import VersionBuilder
 from storage.memory import MemoryStore
+from storage.postings import Row
 
 LEXICON = load_lexicon()
 FINGERPRINTING = InProcess(Scheme(), LEXICON)
@@ -216,3 +217,33 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
     running.run()
     assert ends.committed == [Position(1, 0)]
     assert "finish" not in ends.calls
+
+
+def test_articles_without_keywords_are_counted() -> None:
+    """What nothing can match is kept, and the operator is told how much of it there was."""
+    ends = Ends([[line("a", "!!!"), line("b", "!!!"), line("c")]])
+    running = pipeline(ends, MemoryStore())
+    running.run()
+    assert outcomes(ends) == [("a", "unique"), ("b", "unique"), ("c", "unique")]
+    assert running.detector.tally.without_keywords == 2
+
+
+def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
+    """However many articles a batch has, the rows of a few are held at once, and all are found."""
+
+    class Counting(MemoryStore):
+        """Notes how many keys are asked for at once."""
+
+        keys_max = 0
+
+        def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+            """Note, and look up."""
+            self.keys_max = max(self.keys_max, len(keys))
+            return super().look_up(keys)
+
+    store = Counting()
+    bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(100)]
+    ends = Ends([[line(str(number), body) for number, body in enumerate(bodies)]])
+    pipeline(ends, store).run()
+    assert 0 < store.keys_max <= 8 * LOOK_UP_PROBES_MAX
+    assert [outcome for _, outcome in outcomes(ends)].count("unique") == 1
