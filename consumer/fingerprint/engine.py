@@ -21,6 +21,8 @@ TEXT_DIGEST_BYTES: Final = 16
 # Words remembered with hash and IDF, about 200 bytes each. Checked before a batch, so one batch's words may come
 # on top; then all are forgotten.
 WORDS_REMEMBERED_MAX: Final = 1 << 18
+# The same for the characters of these words, since a word can be as long as its text.
+CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
 # Keywords that go with an article as evidence; the fingerprint is made of all that the scheme counts.
 KEYWORDS_KEPT: Final = 32
 
@@ -43,8 +45,8 @@ class Fingerprints:
 
     `codes` uint64[n, words]: fingerprints, the most significant of `bits // 64` words first. `sketches` uint8[n, 256].
     `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
-    heaviest with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests` uint8[n, 16]: BLAKE2b of the
-    normalised text.
+    heaviest of at most 64 characters, with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests`
+    uint8[n, 16]: BLAKE2b of the normalised text.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -126,9 +128,7 @@ class Fingerprinter:
             sketches=sketched.sketches,
             one_bits=sketched.one_bits,
             bands=sketched.bands,
-            keywords=tuple(
-                features.keywords(features.heaviest(text, self._keywords_kept)) for text in range(len(texts))
-            ),
+            keywords=tuple(features.evidence(text, self._keywords_kept) for text in range(len(texts))),
             kinds=_kinds(distinct, self._scheme.short_keywords_max),
             text_digests=_digests(normalised),
         )
@@ -159,7 +159,8 @@ class Fingerprinter:
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
 
     def _features(self, texts: list[str]) -> Features:
-        if len(self._word_table) >= WORDS_REMEMBERED_MAX:
+        table = self._word_table
+        if len(table) >= WORDS_REMEMBERED_MAX or table.characters >= CHARACTERS_REMEMBERED_MAX:
             self._word_table = WordTable(self._scheme.definition, self._lexicon)
         words: list[str] = []
         counts: list[int] = []

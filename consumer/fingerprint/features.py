@@ -13,13 +13,15 @@ from consumer.fingerprint.summing import hash_words
 # The row of all words that do not count.
 _NO_KEYWORD: Final = 0
 _ROWS_FIRST: Final = 1 << 12
+# Evidence is for people, and goes into every record and event: an unbroken run of letters can be as long as its text.
+KEYWORD_CHARS_KEPT_MAX: Final = 64
 
 
 class WordTable:
     """
     Remembers hash and weight of every word met: a dict of rows, and arrays by row.
 
-    Grows without bound; its owner starts a new one when `len` says so.
+    Grows without bound; its owner starts a new one when `len` or `characters` says so.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:
@@ -30,9 +32,15 @@ class WordTable:
         self._hashes = np.zeros((_ROWS_FIRST, definition.bits // 64), dtype=np.uint64)
         self._factors = np.zeros(_ROWS_FIRST, dtype=np.float64)
         self._filled = _NO_KEYWORD + 1
+        self._characters = 0
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def characters(self) -> int:
+        """Count the characters of all words remembered."""
+        return self._characters
 
     def features(self, words: list[str], counts: list[int], stops: list[int]) -> "Features":
         """
@@ -42,6 +50,7 @@ class WordTable:
         """
         for word in set(words).difference(self._rows):
             self._rows[word] = self._add(word)
+            self._characters += len(word)
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
         kept = np.flatnonzero(rows != _NO_KEYWORD)
         rows = rows[kept]
@@ -96,6 +105,14 @@ class Features(NamedTuple):
             )
         )
         return [place for _, _, place in ranked[:keywords_max]]
+
+    def evidence(self, text: int, keywords_max: int | None) -> tuple[tuple[str, float], ...]:
+        """Tell a text's heaviest keywords with their weights, those of more than 64 characters left out."""
+        keywords = self.keywords(self.heaviest(text, keywords_max))
+        if all(len(word) <= KEYWORD_CHARS_KEPT_MAX for word, _ in keywords):
+            return keywords
+        ranked = self.keywords(self.heaviest(text, None))
+        return tuple(keyword for keyword in ranked if len(keyword[0]) <= KEYWORD_CHARS_KEPT_MAX)[:keywords_max]
 
     def only_heaviest(self, keywords_max: int) -> "Features":
         """Keep at most `keywords_max` of every text's keywords."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
 from consumer.fingerprint.lexicon import Lexicon
-from consumer.fingerprint.normalise import INVISIBLE, normalise
+from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
 from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
@@ -55,6 +55,7 @@ class Scheme:
             "scheme": self.name,
             "normalisation": {
                 "steps": "invisible characters out; NFKC; casefold; NFKC; runs of white space to one space, stripped",
+                "marks_in_a_row_max": f"{MARKS_IN_A_ROW_MAX}, the first ones, before the first NFKC and after the last",
                 "invisible": INVISIBLE.encode("unicode_escape").decode(),
                 "unicode_version": "any: characters assigned in two versions fold alike in both",
             },

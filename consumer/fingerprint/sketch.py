@@ -16,7 +16,8 @@ minima a bit that the sketch does not have. Bands and one-bit minima share no bi
 nothing about the one-bit minima beyond what similarity does.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -44,6 +45,10 @@ _SEPARATOR: Final = "\n"
 # Code points worked on at a time: arrays of this length stay within the processor's cache.
 _CHUNK_CHARACTERS: Final = 1 << 16
 _CHUNK_TEXTS: Final = 128
+# Pieces of a text overlap by the longest shingle, and by the space that a piece can lose at either end.
+_OVERLAP: Final = SHINGLE_OTHER + 2
+# To `re`, a word character is what `_word_table` says.
+_OTHER_THAN_WORD: Final = re.compile(r"\W+")
 # An empty bin of a text of some hundred shingles meets a filled one within a few probes.
 _PROBES_FIRST: Final = 8
 
@@ -87,14 +92,36 @@ def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence
     minima = np.full((len(texts), layout.bins), _EMPTY, dtype=np.uint64)
     start = 0
     while start < len(texts):
-        end, characters = start, 0
-        while end < min(len(texts), start + _CHUNK_TEXTS) and characters < _CHUNK_CHARACTERS:
-            characters += len(texts[end])
-            end += 1
-        _lower_minima(texts[start:end], declared[start:end], minima[start:end])
+        end = _chunk_end(texts, start)
+        if len(texts[start]) > _CHUNK_CHARACTERS:
+            for piece in _pieces(texts[start]):
+                _lower_minima([piece], declared[start:end], minima[start:end])
+        else:
+            _lower_minima(texts[start:end], declared[start:end], minima[start:end])
         _densify(minima[start:end])
         start = end
     return _use(minima, layout)
+
+
+def _chunk_end(texts: Sequence[str], start: int) -> int:
+    """Tell where the chunk that begins at `start` ends: a text longer than a chunk is alone."""
+    end, characters = start + 1, len(texts[start])
+    while end < min(len(texts), start + _CHUNK_TEXTS) and characters + len(texts[end]) <= _CHUNK_CHARACTERS:
+        characters += len(texts[end])
+        end += 1
+    return end
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a long text into texts that together have its shingles and no other."""
+    piece = ""
+    for start in range(0, len(text), _CHUNK_CHARACTERS):
+        stop = start + _CHUNK_CHARACTERS
+        piece = _OTHER_THAN_WORD.sub(" ", piece + text[start:stop])
+        # Too short a piece would be taken for a text in which no shingle fits.
+        if len(piece) > _OVERLAP or stop >= len(text):
+            yield piece
+            piece = piece[-_OVERLAP:]
 
 
 def declared_shingle(language: str) -> int:

@@ -172,3 +172,23 @@ def test_many_words_at_once(lexicon: Lexicon) -> None:
     """A text with more different words than the table begins with has the reference's fingerprint."""
     text = " ".join(f"word{number}" for number in range(9_000))
     assert Fingerprinter(Scheme(), lexicon).fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
+
+
+def test_endless_words_are_no_evidence(lexicon: Lexicon) -> None:
+    """A word of more than 64 characters counts but is not kept as evidence; the next heaviest takes its place."""
+    longest, endless = "x" * 64, "y" * 65
+    text = f"{endless} {endless} {endless} {longest} {longest} museum"
+    made = Fingerprinter(Scheme(), lexicon, keywords_kept=2).fingerprint([text])
+    assert [word for word, _ in made.keywords[0]] == [longest, "museum"]
+    assert made.codes[:, 0].tolist() == [_reference_code(text)]
+    assert [word for word, _ in ENGINE.fingerprint([text]).keywords[0]] == [longest, "museum"]
+
+
+def test_characters_remembered_are_limited(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few but endless words make the engine forget its words too, and change no fingerprint."""
+    monkeypatch.setattr(engine_module, "CHARACTERS_REMEMBERED_MAX", 1_000)
+    engine = Fingerprinter(Scheme(), lexicon)
+    for letter in "abc":
+        text = letter * 1_500
+        assert engine.fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
+        assert (len(engine._word_table), engine._word_table.characters) == (1, 1_500)

@@ -1,6 +1,9 @@
 """Sketches against a plain reference, and how well they estimate."""
 
 import random
+import re
+import sys
+import tracemalloc
 from functools import cache
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from consumer.fingerprint import sketch as sketch_module
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.sketch import SketchLayout, declared_shingle, sketch_batch, sketch_similarity
 from tests.dev_feed import dev_articles, dev_pairs
@@ -108,6 +112,50 @@ def test_long_batches_are_worked_on_in_chunks() -> None:
         alone = sketch_batch([texts[number]], LAYOUT)
         assert np.array_equal(together.sketches[number], alone.sketches[0])
         assert np.array_equal(together.bands[number], alone.bands[0])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text("ab1 _中文あ，. ", max_size=120), min_size=1, max_size=3), st.integers(1, 40))
+def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> None:
+    """A text cut into pieces, however short and wherever spaces fall, has the sketch that it has in one."""
+    whole = sketch_batch(texts, LAYOUT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sketch_module, "_CHUNK_CHARACTERS", piece)
+        cut = sketch_batch(texts, LAYOUT)
+    for name in whole._fields:
+        assert np.array_equal(getattr(whole, name), getattr(cut, name))
+
+
+@pytest.mark.parametrize("language", ["", "zh", "en"])
+def test_a_text_of_several_chunks_equals_one_chunk(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text longer than three chunks, between others, has the sketch of the computation without chunks."""
+    rng = random.Random(21)
+    long = "".join(rng.choices("abcdefgh 中文字，. ", k=210_000))
+    texts = ["a short text before", long, "!" * 70_000 + "word" + " " * 70_000, "a short text after"]
+    cut = sketch_batch(texts, LAYOUT, [language] * 4)
+    monkeypatch.setattr(sketch_module, "_CHUNK_CHARACTERS", 1 << 30)
+    whole = sketch_batch(texts, LAYOUT, [language] * 4)
+    for name in whole._fields:
+        assert np.array_equal(getattr(whole, name), getattr(cut, name))
+
+
+def test_memory_does_not_grow_with_the_text() -> None:
+    """Sketching a text of two million characters takes no more memory than a chunk does, 20 MB."""
+    text = "صلى الله عليه وسلم " * 105_000
+    sketch_batch(["both tables are built"], LAYOUT)
+    tracemalloc.start()
+    try:
+        sketch_batch([text], LAYOUT)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 20_000_000
+
+
+def test_word_characters_are_those_of_re() -> None:
+    """For every code point, a word character to `re`, by which pieces are cut, is one to `str.isalnum`, or `_`."""
+    for char in map(chr, range(sys.maxunicode + 1)):
+        assert (re.match(r"\w", char) is not None) == (char.isalnum() or char == "_"), hex(ord(char))
 
 
 def test_no_word_character_gives_zeros() -> None:
