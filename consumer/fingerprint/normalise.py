@@ -1,7 +1,6 @@
 """Brings texts that look alike into one form, so that no invisible trick changes a fingerprint."""
 
 import re
-import sys
 import unicodedata
 from functools import cache
 from typing import Final
@@ -22,6 +21,7 @@ _FULL_WIDTH: Final = tuple(zip("，：；？！（）…", (",", ":", ";", "?", 
 MARKS_IN_A_ROW_MAX: Final = 30
 # Of combining class 0, but NFKC makes them marks of other classes.
 _BECOME_MARKS: Final = "\u0f73\u0f75\u0f81\uff9e\uff9f"
+_CODE_POINT_MAX: Final = 0x10FFFF
 
 
 def normalise(text: str) -> str:
@@ -69,5 +69,5 @@ def _first_marks(text: str) -> str:
 @cache
 def _marks() -> tuple[frozenset[str], re.Pattern[str]]:
     """Tell all combining marks, and a pattern of a row of them whose group is what stays."""
-    marks = "".join(filter(unicodedata.combining, map(chr, range(sys.maxunicode + 1)))) + _BECOME_MARKS
+    marks = "".join(filter(unicodedata.combining, map(chr, range(_CODE_POINT_MAX + 1)))) + _BECOME_MARKS
     return frozenset(marks), re.compile(f"([{marks}]{{1,{MARKS_IN_A_ROW_MAX}}})[{marks}]*")
