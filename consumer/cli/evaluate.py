@@ -9,8 +9,6 @@ from typing import Annotated, Final
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from consumer.app import STREAM, decoder, judge_settings, lexicon_of, version_builder
 from consumer.article import Article
@@ -168,17 +166,7 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
 def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
     """The feed's articles by batches, with a bar on a terminal; bad records are counted by reason."""
     decode = decoder(config)
-    console = Console(stderr=True, markup=False, emoji=False)
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with progress:
+    with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("fingerprinting", total=None)
         for batch in source.batches():
             articles = []

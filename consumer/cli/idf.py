@@ -10,7 +10,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from consumer.app import STREAM, decoder, lexicon_of, scheme_of
 from consumer.cli import render
@@ -86,7 +85,7 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
     try:
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
-        with _progress(console) as progress:
+        with render.progress(console) as progress:
             task = progress.add_task("counting", total=None)
             for batch in source.batches():
                 for record in batch.records:
@@ -104,18 +103,6 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
     finally:
         source.close()
     return counts
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _write(path: Path, table: bytes) -> None:

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +32,19 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made.soft_wrap = True
     return made
+
+
+def progress(on: Console) -> Progress:
+    """A bar for long work: shown on a terminal, gone when the work is done, and nothing anywhere else."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=on,
+        transient=True,
+        disable=not on.is_terminal,
+    )
 
 
 def similarity_text(similarity: float | None) -> str:
@@ -62,11 +76,11 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
     judged = max(tally.versions, 1)
     table.add_row("articles", f"{tally.versions}")
     table.add_row("  unique", f"{tally.kept}")
+    if tally.without_keywords:
+        table.add_row("    without keywords", f"{tally.without_keywords}")
     table.add_row("  duplicates", f"{tally.duplicates}")
     table.add_row("retractions", f"{tally.retractions}")
     table.add_row("dead letters", f"{dead_letters}")
-    if tally.without_keywords:
-        table.add_row("  without keywords (kept)", f"{tally.without_keywords}")
     if tally.replays:
         table.add_row("judged before", f"{tally.replays}")
     table.add_row("articles a second", f"{tally.versions / max(seconds, 1e-9):,.0f}")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TaskID
 
 from consumer.app import STREAM, Run, Streams, prepared_run
 from consumer.cli import render
@@ -93,15 +93,7 @@ def run(
         workers=workers,
     )
     console = render.console(stderr=True)
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    progress = render.progress(console)
     stopping = Stopping()
     watcher = _Watcher(console, progress, show=show)
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
