@@ -19,7 +19,7 @@ from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.feed import Feed, FileFeed, StreamFeed
-from consumer.fingerprint import BlockPlan, Lexicon, Scheme, SketchLayout
+from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.journal import FileJournal, Journal, NoJournal
 from consumer.lexicon import WordFiles, load_lexicon
@@ -117,6 +117,11 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
     return settings
 
 
+def fingerprinter(settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinter:
+    """Makes fingerprints as these settings judge them."""
+    return Fingerprinter(settings.scheme, lexicon, sketched=settings.sketched)
+
+
 def version_builder(settings: JudgeSettings) -> VersionBuilder:
     """Builds versions as these settings judge them."""
     return VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
@@ -193,7 +198,7 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
         sink = _sink(config, before, streams)
         held.callback(sink.close)
         feed, journal = _feed_and_journal(config, settings, before, source, sink)
-        fingerprinting = _fingerprinting(config, settings.scheme, lexicon)
+        fingerprinting = _fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
         detector = Detector(store, settings, now_ms)
         pipeline = Pipeline(
@@ -292,8 +297,10 @@ def _read_limits(config: Config) -> ReadLimits:
     )
 
 
-def _fingerprinting(config: Config, scheme: Scheme, lexicon: Lexicon) -> Fingerprinting:
-    return OnWorkers(scheme, word_files(config), config.workers) if config.workers else InProcess(scheme, lexicon)
+def _fingerprinting(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinting:
+    if config.workers:
+        return OnWorkers(settings.scheme, word_files(config), config.workers, sketched=settings.sketched)
+    return InProcess(fingerprinter(settings, lexicon))
 
 
 def decoder(config: Config) -> Callable[[bytes], Article]:

@@ -21,7 +21,7 @@ class Comparison:
     """Every condition of *near* for one pair, each with what it was decided from.
 
     ``distance`` is in bits of the fingerprint; ``similarity`` the sketch's estimate of the Jaccard similarity, 1.0 for
-    equal short texts, None where a text has no keywords.
+    equal short texts, None where a text has no keywords or no sketch was made.
     """
 
     other_ids: bool
@@ -66,14 +66,16 @@ def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> l
     return [_compare(one, other, similarity, settings) for other, similarity in zip(others, similarities, strict=True)]
 
 
-def _similarities(one: Record, others: Sequence[Record]) -> list[float]:
+def _similarities(one: Record, others: Sequence[Record]) -> Sequence[float | None]:
     width = len(one.sketch)
+    if not width:
+        return [None] * len(others)
     sketches = np.frombuffer(b"".join(other.sketch for other in others), np.uint8).reshape(-1, width)
     estimates: list[float] = sketch_similarity(np.frombuffer(one.sketch, np.uint8), sketches).tolist()
     return estimates
 
 
-def _compare(a: Stored, b: Stored, estimate: float, settings: JudgeSettings) -> Comparison:
+def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettings) -> Comparison:
     x, y = a.record, b.record
     distance = hamming_distance(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint))
     one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
@@ -103,7 +105,7 @@ def _bands(record: Record) -> set[bytes]:
     return {key for key in record.keys if lane_of(key) == LANE_MINHASH}
 
 
-def _similarity(x: Record, y: Record, estimate: float) -> float | None:
+def _similarity(x: Record, y: Record, estimate: float | None) -> float | None:
     if TextKind.EMPTY in (x.kind, y.kind):
         return None
     if TextKind.SHORT in (x.kind, y.kind):
@@ -112,12 +114,12 @@ def _similarity(x: Record, y: Record, estimate: float) -> float | None:
 
 
 def _verified(x: Record, y: Record, similarity: float | None, settings: JudgeSettings, distance: int) -> bool:
-    if similarity is None:
+    if TextKind.EMPTY in (x.kind, y.kind):
         return False
     if TextKind.SHORT in (x.kind, y.kind):
         return x.kind == y.kind and x.text_digest == y.text_digest
     if settings.verify:
-        return similarity >= settings.similarity_min_for(x.source, y.source)
+        return similarity is not None and similarity >= settings.similarity_min_for(x.source, y.source)
     return distance <= settings.max_distance_for(x.source, y.source)
 
 

@@ -26,7 +26,7 @@ from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
 from consumer.fingerprint import TextKind
 from consumer.known_originals import KnownOriginals
 from consumer.settings import JudgeSettings
-from consumer.verdict import decode_verdict
+from consumer.verdict import outcome_of
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
@@ -284,4 +284,4 @@ def _state(one: Stored) -> State:
 
 
 def _is_kept(event: bytes) -> bool:
-    return decode_verdict(event).outcome == "unique"
+    return outcome_of(event) == "unique"

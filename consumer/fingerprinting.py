@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from consumer.errors import Fatal
-from consumer.fingerprint import Fingerprinter, Fingerprints, Lexicon, Scheme
+from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
 from consumer.lexicon import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -41,8 +41,8 @@ class Fingerprinting(Protocol):
 class InProcess:
     """Fingerprints are made at once, by the caller."""
 
-    def __init__(self, scheme: Scheme, lexicon: Lexicon) -> None:
-        self._fingerprinter = Fingerprinter(scheme, lexicon)
+    def __init__(self, fingerprinter: Fingerprinter) -> None:
+        self._fingerprinter = fingerprinter
 
     @property
     def ahead(self) -> int:
@@ -65,10 +65,10 @@ class OnWorkers:
     Spawned, not forked: a fork would carry over the store's locks and the client libraries' threads.
     """
 
-    def __init__(self, scheme: Scheme, words: WordFiles, workers: int) -> None:
+    def __init__(self, scheme: Scheme, words: WordFiles, workers: int, *, sketched: bool) -> None:
         self._workers = workers
         self._pool = ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words)
+            workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words, sketched)
         )
 
     @property
@@ -128,14 +128,14 @@ def _told(made: "Future[Fingerprints]") -> "Future[Fingerprints]":
 _worker: Fingerprinter | None = None
 
 
-def _start_worker(scheme: Scheme, words: WordFiles) -> None:
+def _start_worker(scheme: Scheme, words: WordFiles, sketched: bool) -> None:  # noqa: FBT001  # by place, from a pool
     global _worker  # noqa: PLW0603  # a pool's initializer has no other way to leave its work to the calls that follow
     # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end_later)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = Fingerprinter(scheme, load_lexicon(*words))
+    _worker = Fingerprinter(scheme, load_lexicon(*words), sketched=sketched)
 
 
 def _end_later(number: int, frame: FrameType | None) -> None:

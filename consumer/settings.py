@@ -66,6 +66,11 @@ class JudgeSettings:
         return self.plan.radius_for(self.max_distance)
 
     @property
+    def sketched(self) -> bool:
+        """Whether anything is decided by sketches."""
+        return self.verify or self.lane1
+
+    @property
     def suspect_distance_max(self) -> int:
         """Up to which distance a posting of lane 0 makes a candidate."""
         return self.reach if self.verify else self.max_distance

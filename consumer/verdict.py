@@ -12,7 +12,7 @@ Outcome = Literal["unique", "duplicate", "retracted"]
 Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Distance = Annotated[int, msgspec.Meta(ge=0)]
 Version = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
-Fingerprint = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+Fingerprint = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
 Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
 
@@ -49,7 +49,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     decided_at: Timestamp
 
 
+class _Outcome(msgspec.Struct, frozen=True):
+    """As much of an event as it takes to say which kind it is."""
+
+    outcome: Outcome
+
+
 _DECODER = msgspec.json.Decoder(Verdict)
+_OUTCOME_DECODER = msgspec.json.Decoder(_Outcome)
 
 
 def encode(verdict: Verdict) -> bytes:
@@ -63,3 +70,8 @@ def decode_verdict(data: bytes) -> Verdict:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"these bytes are no verdict event: {error}") from error
+
+
+def outcome_of(event: bytes) -> Outcome:
+    """What an event that ``encode`` wrote says, without decoding the rest: a judge asks this of every candidate."""
+    return _OUTCOME_DECODER.decode(event).outcome

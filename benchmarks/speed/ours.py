@@ -11,11 +11,11 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import Made
 from consumer import events
-from consumer.app import judge_settings, opened_store, version_builder
+from consumer.app import fingerprinter, judge_settings, opened_store, version_builder
 from consumer.article import Article
 from consumer.config import load_config
 from consumer.detector import Detector
-from consumer.fingerprint import Fingerprinter, Fingerprints, Lexicon, TextKind
+from consumer.fingerprint import Fingerprints, Lexicon, TextKind
 from consumer.settings import JudgeSettings
 from consumer.versions import Came, VersionBuilder
 from storage.clock import now_ms
@@ -35,7 +35,7 @@ class Dupwatch:
 
     def __init__(self, store: Store, settings: JudgeSettings, lexicon: Lexicon) -> None:
         self.detector = Detector(store, settings, now_ms)
-        self.fingerprinter = Fingerprinter(settings.scheme, lexicon)
+        self.fingerprinter = fingerprinter(settings, lexicon)
         self.builder: VersionBuilder = version_builder(settings)
         self._store = store
         self._settings = settings

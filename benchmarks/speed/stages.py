@@ -86,13 +86,15 @@ def measure(ours: Dupwatch, feed: Sequence[Made]) -> dict[str, float]:
 
 
 def _engine(clock: Clock, ours: Dupwatch, feed: Sequence[Made]) -> None:
+    sketched = ours.detector.settings.sketched
     tokenizer = default_tokenizer()
     layout = ours.fingerprinter.scheme.sketch
     for start in range(0, len(feed), _BATCH):
         texts = [made.body for made in feed[start : start + _BATCH]]
         normalised = clock.timed("fingerprint: normalise", lambda texts=texts: [normalise(text) for text in texts])()
         clock.timed("fingerprint: cut and count", lambda cut=normalised: [tokenizer.count(text) for text in cut])()
-        clock.timed("fingerprint: sketch", sketch_batch)(normalised, layout)
+        if sketched:
+            clock.timed("fingerprint: sketch", sketch_batch)(normalised, layout)
 
 
 def rows(found: dict[str, float]) -> list[Row]:

@@ -11,7 +11,15 @@ import msgspec
 import typer
 from rich.text import Text
 
-from consumer.app import decoder, judge_settings, lexicon_of, opened_store, stored_settings, version_builder
+from consumer.app import (
+    decoder,
+    fingerprinter,
+    judge_settings,
+    lexicon_of,
+    opened_store,
+    stored_settings,
+    version_builder,
+)
 from consumer.article import Article, Reason
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
@@ -20,7 +28,7 @@ from consumer.comparison import Comparison, compare
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SourceError
 from consumer.events import shared_keywords
-from consumer.fingerprint import Fingerprinter, Lexicon, split_blocks
+from consumer.fingerprint import Lexicon, split_blocks
 from consumer.inspection import latest
 from consumer.settings import JudgeSettings
 from consumer.versions import Came
@@ -83,7 +91,7 @@ def _side(name: str, config: Config, store: Store | None, settings: JudgeSetting
     path = Path(name)
     if _is_file(path):
         article = _article(path, config)
-        fingerprints = Fingerprinter(settings.scheme, lexicon).fingerprint([article.body or ""], [article.lang])
+        fingerprints = fingerprinter(settings, lexicon).fingerprint([article.body or ""], [article.lang])
         version = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
         return _Side(Stored(version.record, None, None), article.body)
     if store is None:
@@ -120,7 +128,8 @@ def _article(path: Path, config: Config) -> Article:
 
 
 def _fingerprint_line(name: str, record: Record) -> Text:
-    blocks = split_blocks(int.from_bytes(record.fingerprint))
+    bits = 8 * len(record.fingerprint)
+    blocks = split_blocks(int.from_bytes(record.fingerprint), bits, bits // 16)
     cut = " ".join(f"{block:04x}" for block in blocks)
     return Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
 

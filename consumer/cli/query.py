@@ -7,13 +7,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.app import STREAM, decoder, lexicon_of, opened_store, stored_settings, version_builder
+from consumer.app import STREAM, decoder, fingerprinter, lexicon_of, opened_store, stored_settings, version_builder
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
 from consumer.detector import Detector
 from consumer.errors import BadRecord
 from consumer.events import rounded, version_name
-from consumer.fingerprint import Fingerprinter
 from consumer.ports import Position
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.versions import Came
@@ -35,7 +34,7 @@ def query(
     with opened_store(chosen, readonly=True) as opened:
         judged_by = stored_settings(opened, lexicon)
         detector = Detector(opened, judged_by, now_ms)
-        fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+        engine = fingerprinter(judged_by, lexicon)
         builder = version_builder(judged_by)
         for batch in FileSource(path, limits, Position()).batches():
             for record in batch.records:
@@ -49,7 +48,7 @@ def query(
                 except BadRecord as error:
                     _write({"line": record.line, "error": error.reason, "detail": error.detail})
                     continue
-                fingerprints = fingerprinter.fingerprint([article.body or ""], [article.lang])
+                fingerprints = engine.fingerprint([article.body or ""], [article.lang])
                 version = builder.versions([article], [Came(now_ms(), record.line)], fingerprints)[0]
                 matches, truncated = detector.query(version)
                 _write(

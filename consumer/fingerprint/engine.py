@@ -14,7 +14,7 @@ from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.scheme import Scheme
-from consumer.fingerprint.sketch import sketch_batch
+from consumer.fingerprint.sketch import no_sketches, sketch_batch
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
@@ -43,7 +43,8 @@ class Fingerprints:
     """
     What the engine tells of n texts, as arrays whose first axis is the text.
 
-    `codes` uint64[n, words]: fingerprints, the most significant of `bits // 64` words first. `sketches` uint8[n, 256].
+    `codes` uint64[n, words]: fingerprints, the most significant of `bits // 64` words first. `sketches` uint8[n, 256],
+    or uint8[n, 0] where none were asked for.
     `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
     heaviest of at most 64 characters, with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests`
     uint8[n, 16]: BLAKE2b of the normalised text.
@@ -87,8 +88,9 @@ class Fingerprinter:
     """
     Makes fingerprints by one scheme; not for use by several threads at once.
 
-    `keywords_kept` keywords go along as evidence, None for all; it changes no fingerprint. A worker process
-    builds its own, from the same scheme and `consumer.lexicon.load_lexicon()`.
+    `keywords_kept` keywords go along as evidence, None for all; `sketched` says whether sketches are made. Neither
+    changes a fingerprint. A worker process builds its own, from the same scheme and
+    `consumer.lexicon.load_lexicon()`.
     """
 
     def __init__(
@@ -97,11 +99,14 @@ class Fingerprinter:
         lexicon: Lexicon,
         tokenizer: Tokenizer | None = None,
         keywords_kept: int | None = KEYWORDS_KEPT,
+        *,
+        sketched: bool = True,
     ) -> None:
         self._scheme = scheme
         self._lexicon = lexicon
         self._tokenizer = default_tokenizer(lexicon.own_words) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
+        self._sketched = sketched
         self._word_table = WordTable(scheme.definition, lexicon)
 
     @property
@@ -121,7 +126,8 @@ class Fingerprinter:
         distinct = np.diff(features.offsets)
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
-        sketched = sketch_batch(normalised, self._scheme.sketch, languages)
+        layout = self._scheme.sketch
+        sketched = sketch_batch(normalised, layout, languages) if self._sketched else no_sketches(len(texts), layout)
         tie = self._scheme.definition.tie
         return Fingerprints(
             codes=fingerprint_batch(features.hashes, features.weights, features.offsets, tie=tie),

@@ -30,6 +30,9 @@ _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
 # likely, which happens among words of a user's own with equal frequencies, that decides by the last digit. No run of
 # letters has a NUL in it, so this word is never found.
 _MISSING_IN_TOTAL: Final = ("\0", 3)
+# Words remembered as needing no repair, about 100 bytes each; then all are forgotten. One as long as its text is not.
+_SOUND_WORDS_MAX: Final = 1 << 18
+_SOUND_WORD_CHARS_MAX: Final = 32
 _PARTS: Final = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
 _FOREIGN_HAN: Final = re.compile(
     "([\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ebef\U0002f800-\U0002fa1f])"
@@ -55,6 +58,7 @@ class RustTokenizer:
         self._own_words = tuple(own_words)
         # The repair must not split what the dictionary has as one word.
         self._whole = frozenset(word for word, _ in own_words)
+        self._sound: set[str] = set()
         self._cut: Callable[[str], list[str]] = rjieba.cut
         if own_words:
             engine = rjieba.Jieba()
@@ -78,16 +82,24 @@ class RustTokenizer:
         return [part for word in words for part in (_parts(word) if word in joined else (word,))]
 
     def count(self, text: str) -> Counter[str]:
-        """Count the words; much faster than counting what `cut` gives, as each word is repaired once."""
+        """Count the words; much faster than counting what `cut` gives, as only words not met before are examined."""
         counts = Counter(self._cut(text))
-        # The distinct words are a quarter of the text.
-        if _FOREIGN_HAN.search("".join(counts)):
+        unknown = set(counts).difference(self._sound)
+        if _FOREIGN_HAN.search("".join(unknown)):
             counts = Counter(self._cut_at_foreign_han(text))
-        for word in [word for word in counts if self._is_joined(word)]:
+            unknown = set(counts)
+        else:
+            self._remember_sound(unknown)
+        for word in filter(self._is_joined, unknown):
             times = counts.pop(word)
             for part in _parts(word):
                 counts[part] += times
         return counts
+
+    def _remember_sound(self, words: set[str]) -> None:
+        if len(self._sound) >= _SOUND_WORDS_MAX:
+            self._sound.clear()
+        self._sound.update(word for word in words if len(word) <= _SOUND_WORD_CHARS_MAX and not self._is_joined(word))
 
     def _is_joined(self, word: str) -> bool:
         # Only ASCII words are joined; asking that first spares most words the search.

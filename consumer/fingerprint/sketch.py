@@ -103,6 +103,15 @@ def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence
     return _use(minima, layout)
 
 
+def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
+    """Stand in for the sketches of so many texts where nothing is decided by them: none has a byte."""
+    return Sketches(
+        np.zeros((texts, 0), dtype=np.uint8),
+        np.zeros(texts, dtype=np.uint64),
+        np.zeros((texts, layout.bands), dtype=np.uint64),
+    )
+
+
 def _chunk_end(texts: Sequence[str], start: int) -> int:
     """Tell where the chunk that begins at `start` ends: a text longer than a chunk is alone."""
     end, characters = start + 1, len(texts[start])

@@ -14,7 +14,7 @@ from storage.lmdb import layout
 from storage.lmdb.environment import Environment, LmdbOptions, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
-from storage.records import ID_HASH_BYTES, Record, Stored, Tombstone, Version
+from storage.records import ID_HASH_BYTES, Arrival, Record, Stored, Tombstone, Version
 
 _ROWS_AT_ONCE: Final = 16
 _SCAN_PAGE: Final = 256
@@ -47,17 +47,27 @@ class LmdbStore:
         """See ``Records.create``. Record, timeline, expiry and body of a version are written together."""
         now_ms = self._options.clock()
         packed = [(version.record, layout.encode(version.record), self._pack(version.body)) for version in versions]
+        # In the order of the references, so that each page is found once.
+        packed.sort(key=lambda one: one[0].reference)
 
-        def work(transaction: Transaction) -> list[Stored]:
+        def work(transaction: Transaction) -> dict[bytes, Stored]:
+            new = set()
             for record, value, body in packed:
                 if transaction.put(record.reference, value, overwrite=False, db=self._databases["records"]):
+                    new.add(record.reference)
                     self._place(transaction, record, VERSION_KIND, now_ms)
                     if body is not None:
                         transaction.put(record.reference, body, db=self._databases["bodies"])
             timeline = transaction.cursor(self._databases["timeline"])
-            return [self._stored(transaction, timeline, record.reference) for record, _, _ in packed]
+            return {
+                record.reference: Stored(record, None, self._ends_at(timeline, record))
+                if record.reference in new
+                else self._stored(transaction, timeline, record.reference)
+                for record, _, _ in packed
+            }
 
-        return self._environment.write(work)
+        stored = self._environment.write(work)
+        return [stored[version.record.reference] for version in versions]
 
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
         """See ``Records.retract``."""
@@ -238,9 +248,14 @@ class LmdbStore:
             return None
         record = layout.decode_record(value)
         verdict = transaction.get(reference, db=self._databases["verdicts"])
+        return Stored(record, verdict, self._ends_at(timeline, record))
+
+    @staticmethod
+    def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
+        """When the id's next version or tombstone came."""
         timeline.set_key(layout.timeline_key(record.arrival))
         is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
-        return Stored(record, verdict, layout.arrival_at(timeline.key()) if is_followed else None)
+        return layout.arrival_at(timeline.key()) if is_followed else None
 
     def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
         stored = self._find(transaction, timeline, reference)

@@ -1,14 +1,19 @@
 """Settings: where they come from, which goes before which, and what they do to verdicts."""
 
+import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from storage.lmdb import LmdbOptions, LmdbStore
+from storage.records import Stored
 from tests.cli.command import Command, articles, json_lines, text, write_lines
 
+ROOT = Path(__file__).parents[2]
 BODY = text(1, 60)
 EDITED = BODY.replace(BODY.split()[30], "elsewhere")
 Judge = Callable[..., list[dict[str, Any]]]
@@ -167,3 +172,38 @@ def test_bare_words_and_toml(judge: Judge) -> None:
     found = judge([*articles([0]), *pair("the wire", "the wire")], *sets('rules."the wire".flag="never"'))
     assert outcomes(found) == ["unique"] * 3
     assert outcomes(judge(pair(), *sets("source.body_format=text"))) == ["unique", "duplicate"]
+
+
+def test_plain_simhash_makes_no_sketches(dupwatch: Command, tmp_path: Path) -> None:
+    """Records of plain SimHash carry no sketch, with workers too, and ``explain`` and ``query`` work on them."""
+    plain = sets("judge.verify=false", "judge.lane1=false", "judge.max_distance=7")
+    feed = write_lines(tmp_path / "feed.jsonl", pair())
+    for workers in ("0", "1"):
+        url = f"lmdb:{tmp_path / workers}"
+        ended = dupwatch("run", "--source", feed, "--emit", "all", "--store", url, "--workers", workers, *plain)
+        assert outcomes(json_lines(ended.out)) == ["unique", "duplicate"], ended.err
+        store = LmdbStore.open(tmp_path / workers, LmdbOptions(readonly=True))
+        assert {one.record.sketch for one in store.scan() if isinstance(one, Stored)} == {b""}
+        store.close()
+        (explained,) = json_lines(dupwatch("explain", "a", "b", "--json", "--store", url).out)
+        assert (explained["near"], explained["similarity"]) == (True, None)
+        new = write_lines(tmp_path / "new.jsonl", [{"id": "c", "body": EDITED}])
+        (asked,) = json_lines(dupwatch("query", new, "--store", url).out)
+        assert [match["id"] for match in asked["matches"]] == ["a"]
+
+
+@pytest.mark.parametrize("plan", ["8x16", "4x32"])
+def test_schemes_of_128_bits(dupwatch: Command, tmp_path: Path, plan: str) -> None:
+    """A scheme of 128 bits judges from end to end: its fingerprints have 32 digits, and ``explain`` shows 8 blocks."""
+    url = f"lmdb:{tmp_path / 'store'}"
+    wide = sets("fingerprint.scheme=md5-128/1", f"judge.plan={plan}", "judge.reach=20")
+    feed = write_lines(tmp_path / "feed.jsonl", pair())
+    verdicts = json_lines(dupwatch("run", "--source", feed, "--emit", "all", "--store", url, *wide).out)
+    assert outcomes(verdicts) == ["unique", "duplicate"]
+    schema = json.loads((ROOT / "docs/schemas/verdict.schema.json").read_text())
+    for verdict in verdicts:
+        jsonschema.validate(verdict, schema)
+        assert len(verdict["fingerprint"]) == 32
+    explained = dupwatch("explain", "a", "b", "--store", url).out.decode()
+    digits = verdicts[0]["fingerprint"]
+    assert " ".join(digits[start : start + 4] for start in range(0, 32, 4)) in explained

@@ -93,7 +93,7 @@ def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
 @pytest.fixture
 def fingerprinting() -> OnWorkers:
     """One worker that has done something already."""
-    made = OnWorkers(Scheme(), WordFiles(), 1)
+    made = OnWorkers(Scheme(), WordFiles(), 1, sketched=True)
     made.submit(["begin"], [""]).result(TIMEOUT_S)
     return made
 

@@ -12,7 +12,7 @@ from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import LOOK_UP_PROBES_MAX, Detector
 from consumer.errors import BadRecord, SinkError
 from consumer.feed import FileFeed
-from consumer.fingerprint import BlockPlan, Scheme
+from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.fingerprinting import InProcess
 from consumer.lexicon import load_lexicon
 from consumer.pipeline import Pipeline
@@ -25,7 +25,7 @@ from storage.memory import MemoryStore
 from storage.postings import Row
 
 LEXICON = load_lexicon()
-FINGERPRINTING = InProcess(Scheme(), LEXICON)
+FINGERPRINTING = InProcess(Fingerprinter(Scheme(), LEXICON))
 SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 TEXT = "苍浦市气象台今天早晨发布通知说，本周末将有一次明显的降温过程，市民出行时请注意添加衣物并留意道路结冰。"
 KEEP_MS = 1_000

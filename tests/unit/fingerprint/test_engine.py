@@ -192,3 +192,15 @@ def test_characters_remembered_are_limited(lexicon: Lexicon, monkeypatch: pytest
         text = letter * 1_500
         assert engine.fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
         assert (len(engine._word_table), engine._word_table.characters) == (1, 1_500)
+
+
+def test_without_sketches_all_else_is_the_same(lexicon: Lexicon) -> None:
+    """Where nothing is decided by sketches none are made, and fingerprints, kinds and keywords do not change."""
+    whole = Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS)
+    bare = Fingerprinter(Scheme(), lexicon, sketched=False).fingerprint(TEXTS)
+    assert bare.sketches.shape == (len(TEXTS), 0)
+    assert not bare.one_bits.any()
+    assert not bare.bands.any()
+    for name in ("codes", "kinds", "text_digests"):
+        assert np.array_equal(getattr(bare, name), getattr(whole, name))
+    assert bare.keywords == whole.keywords

@@ -3,13 +3,14 @@
 import itertools
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumer.fingerprint import JiebaTokenizer, RustTokenizer, normalise
+from consumer.fingerprint import JiebaTokenizer, RustTokenizer, keywords, normalise
 from tests.dev_feed import dev_articles
 
 TEXTS: dict[str, str] = json.loads(
@@ -83,3 +84,18 @@ def test_development_feed_is_cut_alike(
 # Hypothesis runs one body many times and wants no fixtures in it.
 RUST = RustTokenizer()
 JIEBA = JiebaTokenizer()
+
+
+def test_what_was_met_before_changes_no_count(jieba_tokenizer: JiebaTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words remembered as sound are those of texts without a repair; the memory is limited in words and characters."""
+    tokenizer = RustTokenizer()
+    texts = ["北京1997.8.12那天non-exclusive。", "北京㐀㐁", "北京没有1997.8.12", "word " + "x" * 500]
+    for text in texts * 2:
+        assert tokenizer.count(text) == Counter(jieba_tokenizer.cut(text))
+    assert {"北京", "word"} <= tokenizer._sound
+    assert not any(len(word) > 32 or "." in word or "㐀" in word for word in tokenizer._sound)
+    monkeypatch.setattr(keywords, "_SOUND_WORDS_MAX", 3)
+    for number in range(20):
+        tokenizer.count(f"word{number}")
+    assert len(tokenizer._sound) <= 3
+    assert tokenizer.count(texts[0]) == Counter(jieba_tokenizer.cut(texts[0]))
