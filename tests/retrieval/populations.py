@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from consumer.article import Article
 from consumer.detector import Detector
-from consumer.fingerprint import Fingerprints, TextKind
+from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.settings import JudgeSettings
 from consumer.versions import Came, VersionBuilder
 from storage.interface import Store
@@ -18,19 +18,23 @@ from storage.records import Record, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS
 
-DISTANCES = range(8)
-"""What the plan is exact for."""
+DISTANCES = {"4x16": range(8), "16x28": range(5)}
+"""What each plan is promised to be exact for."""
+BEYOND = 9
+"""Populations have pairs at every distance below, which is more than any plan finds."""
 BLOCKS, BLOCK_BITS = 4, 16
-_BUILDER = VersionBuilder("test/1", SETTINGS.plan, lane1=False)
+PARTS, PART_BITS = 4, 12
+"""What `16x28` cuts the other three blocks into."""
+_BUILDERS = {name: VersionBuilder("test/1", BlockPlan.named(name), lane1=False) for name in DISTANCES}
 
 
-def plain(max_distance: int) -> JudgeSettings:
+def plain(max_distance: int, plan: str = "4x16") -> JudgeSettings:
     """Plain SimHash: near is a distance and nothing else."""
-    return replace(SETTINGS, verify=False, lane1=False, max_distance=max_distance)
+    return replace(SETTINGS, plan=BlockPlan.named(plan), verify=False, lane1=False, max_distance=max_distance)
 
 
 def fingerprint_version(
-    code: int, number: int, *, name: str = "", content: bytes = b"", time_ms: int = TIME_MS
+    code: int, number: int, *, plan: str = "4x16", name: str = "", content: bytes = b"", time_ms: int = TIME_MS
 ) -> Version:
     """The ``number``-th article, with this fingerprint and its block keys only; of an id of its own unless named."""
     fingerprints = Fingerprints(
@@ -43,11 +47,11 @@ def fingerprint_version(
         text_digests=np.frombuffer(hashlib.md5(content, usedforsecurity=False).digest(), np.uint8).reshape(1, 16),
     )
     article = Article(id=name or f"article {number}", body="")
-    return _BUILDER.versions([article], [Came(time_ms, number)], fingerprints)[0]
+    return _BUILDERS[plan].versions([article], [Came(time_ms, number)], fingerprints)[0]
 
 
 def splits(bits: int) -> Iterator[tuple[int, ...]]:
-    """Every way to spread so many differing bits over the four blocks."""
+    """Every way to spread so many differing bits over four blocks or parts."""
     for a in range(bits + 1):
         for b in range(bits + 1 - a):
             for c in range(bits + 1 - a - b):
@@ -66,10 +70,26 @@ def mask_of(split: Sequence[int], chance: random.Random) -> int:
 def all_splits(chance: random.Random) -> list[int]:
     """For every split of 0 to 8 bits a pair that differs in just this way, far from all others."""
     codes = []
-    for bits in range(DISTANCES.stop + 1):
+    for bits in range(BEYOND):
         for split in splits(bits):
             base = chance.getrandbits(64)
             codes += [base, base ^ mask_of(split, chance)]
+    return codes
+
+
+def splits_of_parts(chance: random.Random) -> list[int]:
+    """With each block in turn alike, pairs for every split of 0 to 5 bits over the parts of the other three."""
+    codes = []
+    for block in range(BLOCKS):
+        for split in (split for bits in range(6) for split in splits(bits)):
+            rest = [
+                part * PART_BITS + bit
+                for part, count in enumerate(split)
+                for bit in chance.sample(range(PART_BITS), count)
+            ]
+            base = chance.getrandbits(64)
+            # Bits of the rest that lie from the block on stand one block higher in the fingerprint.
+            codes += [base, base ^ sum(1 << bit + BLOCK_BITS * (bit >= block * BLOCK_BITS) for bit in rest)]
     return codes
 
 
@@ -110,6 +130,7 @@ def _random_split(chance: random.Random, bits: int) -> tuple[int, ...]:
 
 POPULATIONS = {
     "all splits": all_splits,
+    "splits of parts": splits_of_parts,
     "at the edges": at_the_edges,
     "flooded row": flooded_row,
     "one cloud": one_cloud,

@@ -13,6 +13,7 @@ from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import KINDS, ROW_POSTINGS_MAX
 from tests.retrieval.populations import (
+    BEYOND,
     DISTANCES,
     POPULATIONS,
     brute_force,
@@ -26,21 +27,30 @@ from tests.retrieval.populations import (
 Population = Callable[[random.Random], list[int]]
 
 
+@pytest.mark.parametrize("plan", DISTANCES)
 @pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
-def test_the_look_up_finds_what_brute_force_finds(store: Store, population: Population) -> None:
-    """For each distance from 0 to 7 the look-up shows those that lie within it, all of them and no others."""
+def test_the_look_up_finds_what_brute_force_finds(store: Store, population: Population, plan: str) -> None:
+    """For each distance that the plan is exact for, the look-up shows all that lie within it and no others."""
     codes = population(random.Random("exact"))
-    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     fill(store, versions)
-    for max_distance in DISTANCES:
-        assert looked_up(store, versions, plain(max_distance)) == brute_force(codes, max_distance)
+    for max_distance in DISTANCES[plan]:
+        assert looked_up(store, versions, plain(max_distance, plan)) == brute_force(codes, max_distance)
+
+
+@pytest.mark.parametrize(("plan", "radii"), [("4x16", [0] * 4 + [1] * 4), ("16x28", [0] * 4 + [1])])
+def test_the_distances_are_those_promised(plan: str, radii: list[int]) -> None:
+    """Each plan takes just these distances, at just these radii; one more is refused."""
+    assert [plain(max_distance, plan).radius for max_distance in DISTANCES[plan]] == radii
+    with pytest.raises(ValueError, match="was asked for"):
+        plain(DISTANCES[plan].stop, plan)
 
 
 def test_the_populations_have_pairs_at_every_distance() -> None:
     """What the test above finds is not nothing: many pairs lie at each distance, and just beyond the last one."""
     codes = [code for population in POPULATIONS.values() for code in population(random.Random("exact"))]
     distances = distances_of(codes)
-    for distance in range(DISTANCES.stop + 1):
+    for distance in range(BEYOND):
         assert (distances == distance).sum() > 100, distance
 
 
@@ -51,20 +61,21 @@ codes_around_one = some.builds(
 )
 
 
+@pytest.mark.parametrize("plan", DISTANCES)
 @pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(codes=codes_around_one | some.lists(some.integers(0, 2**64 - 1), min_size=2, max_size=12))
-def test_no_choice_of_fingerprints_hides_one(name: str, codes: Sequence[int]) -> None:
+def test_no_choice_of_fingerprints_hides_one(name: str, plan: str, codes: Sequence[int]) -> None:
     """Whatever bits an adversary flips, the look-up and brute force agree at each distance."""
-    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     with KINDS[name].opened(lambda: TIME_MS, ROW_POSTINGS_MAX) as opened:
         fill(opened, versions)
-        for max_distance in DISTANCES:
-            assert looked_up(opened, versions, plain(max_distance)) == brute_force(codes, max_distance)
+        for max_distance in DISTANCES[plan]:
+            assert looked_up(opened, versions, plain(max_distance, plan)) == brute_force(codes, max_distance)
 
 
-@pytest.mark.parametrize("max_distance", DISTANCES)
-def test_judging_keeps_what_brute_force_keeps(store: Store, max_distance: int) -> None:
+@pytest.mark.parametrize(("plan", "max_distance"), [(plan, k) for plan in DISTANCES for k in DISTANCES[plan]])
+def test_judging_keeps_what_brute_force_keeps(store: Store, plan: str, max_distance: int) -> None:
     """Judged in batches, an article is flagged exactly if one kept before it lies within the distance."""
     chance = random.Random("judged")
     codes = [code for population in POPULATIONS.values() for code in chance.sample(population(chance), 60)]
@@ -73,8 +84,8 @@ def test_judging_keeps_what_brute_force_keeps(store: Store, max_distance: int) -
     for number, code in enumerate(codes):
         if all((code ^ codes[other]).bit_count() > max_distance for other in kept):
             kept.append(number)
-    detector = Detector(store, plain(max_distance), lambda: TIME_MS)
-    versions = [fingerprint_version(code, number) for number, code in enumerate(codes)]
+    detector = Detector(store, plain(max_distance, plan), lambda: TIME_MS)
+    versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     events = [event for at in range(0, len(versions), 16) for event in detector.judge(versions[at : at + 16])]
     assert [n for n, event in enumerate(events) if decode_verdict(event).outcome == "unique"] == kept
     assert len(kept) < len(codes)
