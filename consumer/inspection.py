@@ -10,7 +10,7 @@ import numpy as np
 from consumer.candidates import Probe, find_candidates, probe_keys
 from consumer.comparison import compare
 from consumer.settings import JudgeSettings
-from consumer.verdict import Verdict, decode_verdict
+from consumer.verdict import Verdict, decode_verdict, outcome_of
 from storage.interface import Store
 from storage.postings import PostingArray, postings_of
 from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
@@ -49,6 +49,45 @@ def chain(store: Store, start: Stored) -> list[Link]:
     return links
 
 
+def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
+    """Where each of these goes back to: the last link of its ``chain``, those of all read together step by step."""
+    links = [Link(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
+    going = set(range(len(links)))
+    for _ in range(CHAIN_MAX):
+        named = {index: _named(links[index].verdict) for index in going}
+        wanted = sorted({reference for reference in named.values() if reference is not None})
+        if not wanted:
+            break
+        found = dict(zip(wanted, store.read(wanted), strict=True))
+        going = set()
+        for index, reference in named.items():
+            next_one = None if reference is None else found[reference]
+            if next_one is not None:
+                verdict = None if next_one.verdict is None else decode_verdict(next_one.verdict)
+                links[index] = Link(next_one, verdict)
+                going.add(index)
+    return links
+
+
+def _named(verdict: Verdict | None) -> bytes | None:
+    if verdict is None or verdict.duplicate_of is None:
+        return None
+    return reference_in(verdict.duplicate_of, verdict.duplicate_of_version)
+
+
+def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
+    """Flags that go back to a version which came before this and is pending still: nobody may ever judge it.
+
+    That happens where a source loses a message between the moment its article was stored and its commit. The article
+    flagged for it is a duplicate of one that was perhaps never passed on.
+    """
+    everything = (one for one in store.scan() if isinstance(one, Stored) and one.verdict is not None)
+    while batch := list(islice(everything, _VERIFY_BATCH)):
+        for flag, last in zip(batch, last_links(store, batch), strict=True):
+            if last.verdict is None and last.stored.record.time_ms < before_ms:
+                yield flag
+
+
 @dataclass(slots=True)
 class Findings:
     """What ``verify`` found: counts of what is there, and one sentence for each thing that is wrong."""
@@ -74,23 +113,19 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
         versions = [one for one in batch if isinstance(one, Stored)]
         findings.tombstones += len(batch) - len(versions)
         findings.versions += len(versions)
-        kept: list[Stored] = []
-        for one in versions:
-            verdict = None if one.verdict is None else decode_verdict(one.verdict)
-            if verdict is None:
-                findings.pending += 1
-            elif verdict.outcome == "unique":
-                findings.kept += 1
-                kept.append(one)
-            else:
-                findings.duplicates += 1
-                findings.wrong.extend(_broken_chain(store, one))
+        outcomes = [None if one.verdict is None else outcome_of(one.verdict) for one in versions]
+        kept = [one for one, outcome in zip(versions, outcomes, strict=True) if outcome == "unique"]
+        flags = [one for one, outcome in zip(versions, outcomes, strict=True) if outcome == "duplicate"]
+        findings.pending += outcomes.count(None)
+        findings.kept += len(kept)
+        findings.duplicates += len(flags)
+        for flag, last in zip(flags, last_links(store, flags), strict=True):
+            findings.wrong.extend(_broken_chain(store, flag, last))
         findings.wrong.extend(_wrong_with_kept(store, kept, settings))
         yield findings
 
 
-def _broken_chain(store: Store, start: Stored) -> Iterator[str]:
-    last = chain(store, start)[-1]
+def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
     name = start.record.id
     if last.verdict is None:
         yield f"{name!r} goes back to {last.stored.record.id!r}, which is pending"
@@ -129,7 +164,7 @@ def _holds(row: PostingArray, posting: bytes) -> bool:
 
 
 def _kept(one: Stored) -> bool:
-    return one.verdict is not None and decode_verdict(one.verdict).outcome == "unique"
+    return one.verdict is not None and outcome_of(one.verdict) == "unique"
 
 
 def _exempt(one: Stored, other: Stored, settings: JudgeSettings) -> bool:

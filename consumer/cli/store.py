@@ -1,25 +1,32 @@
 """``dupwatch store``: how much a store holds, and whether it holds together."""
 
 import sys
+from typing import Annotated
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from consumer import inspection
 from consumer.app import lexicon_of, opened_store, stored_settings
-from consumer.cli import render
+from consumer.cli import render, store_export
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
+from consumer.config import Config
 from consumer.errors import StoreBroken
 from consumer.inspection import Findings
-from consumer.inspection import verify as verify_store
+from storage.clock import now_ms
 from storage.interface import Stats
 
 app = typer.Typer(no_args_is_help=True, help="Look into a store.")
+app.command("export")(store_export.export)
 
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
+_MS_PER_S = 1000
+PENDING_S = 3600
+"""A batch under way is done by then, and a source that is read again has come by."""
 
 
 @app.command()
@@ -54,18 +61,34 @@ def _print_stats(url: str, held: Stats) -> None:
 
 @app.command()
 def verify(
-    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    store: StoreOption = None,
+    json: JsonOption = False,
+    dangling: Annotated[
+        bool,
+        typer.Option(
+            "--dangling",
+            help="Instead, write the flags that go back to an article nobody has judged yet, as events, one a line.",
+        ),
+    ] = False,
+    pending_s: Annotated[
+        int, typer.Option(min=0, help="With --dangling: how long ago that article must have arrived, in seconds.")
+    ] = PENDING_S,
+    config: ConfigOption = None,
+    settings: SetOption = None,
 ) -> None:
     """Check what a store promises: kept versions are found and not near each other, duplicates lead to kept ones.
 
     Ends with exit code 5 when something is wrong.
     """
     chosen = configured(config, settings, store__url=store)
+    if dangling:
+        _write_dangling(chosen, pending_s)
+        return
     findings = Findings()
     errors = Console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
         task = bar.add_task("checking", total=opened.stats().versions)
-        for findings in verify_store(opened, stored_settings(opened, lexicon_of(chosen))):
+        for findings in inspection.verify(opened, stored_settings(opened, lexicon_of(chosen))):
             bar.update(task, completed=findings.versions)
     with results():
         if json:
@@ -73,6 +96,16 @@ def verify(
         else:
             _print_findings(findings)
     if findings.wrong:
+        raise typer.Exit(StoreBroken.exit_code)
+
+
+def _write_dangling(config: Config, pending_s: int) -> None:
+    written = 0
+    with opened_store(config, readonly=True) as opened, results():
+        for flag in inspection.dangling(opened, now_ms() - _MS_PER_S * pending_s):
+            sys.stdout.buffer.write((flag.verdict or b"") + b"\n")
+            written += 1
+    if written:
         raise typer.Exit(StoreBroken.exit_code)
 
 

@@ -13,10 +13,11 @@ COMMANDS = {
     ("explain",): ("A", "B", "--store", "--json", "--config", "--set"),
     ("query",): ("FILE|-", "--store", "--config", "--set"),
     ("store", "stats"): ("--store", "--json"),
-    ("store", "verify"): ("--store", "--json"),
+    ("store", "verify"): ("--store", "--json", "--dangling", "--pending-s"),
+    ("store", "export"): ("--store", "--no-bodies"),
     ("config", "show"): ("--config", "--set"),
     ("config", "check"): ("--config", "--set"),
-    ("store",): ("stats", "verify"),
+    ("store",): ("stats", "verify", "export"),
     ("config",): ("show", "check"),
     (): ("run", "show", "explain", "query", "store", "config", "143"),
 }

@@ -3,10 +3,12 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
@@ -15,7 +17,7 @@ from consumer.inspection import latest
 from consumer.verdict import decode_verdict
 from storage.lmdb import LmdbStore
 from storage.records import Stored, Version, id_hash, reference_of
-from tests.cli.command import FAST, SAMPLE, Command, articles, json_lines, run_process, text, write_lines
+from tests.cli.command import FAST, SAMPLE, SCHEMAS, Command, articles, json_lines, run_process, text, write_lines
 
 EDITED = "zh-food-noodle.light_rewrite"
 ORIGINAL = "zh-food-noodle"
@@ -249,3 +251,37 @@ def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command, tmp_path: 
     assert "[red]s" in shown[1]
     assert "st[red]ore" in shown[3]
     assert "[31m[red]" in shown[5]
+
+
+def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str]) -> None:
+    """Every version and tombstone is a line of its schema, with the verdict as it was sent and the text as it came."""
+    lines = json_lines(dupwatch("store", "export", *sample).out)
+    schema = json.loads((SCHEMAS / "export.schema.json").read_text())
+    for line in lines:
+        jsonschema.validate(line, schema)
+    sent = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
+    assert Counter(json.dumps(line["verdict"]) for line in lines) == Counter({json.dumps(one): 1 for one in sent})
+    texts = {(line["id"], line["body"]) for line in json_lines(SAMPLE.read_bytes()) if line.get("body") is not None}
+    assert {(line["id"], line["body"]) for line in lines if line["kind"] == "version"} == texts
+    bare = json_lines(dupwatch("store", "export", "--no-bodies", *sample).out)
+    assert {line.get("body") for line in bare} == {None}
+    assert [line["id"] for line in bare] == [line["id"] for line in lines]
+
+
+def test_dangling_flags(dupwatch: Command, tmp_path: Path) -> None:
+    """Flags that lead to an article pending for long are listed as they were sent, also over several links."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a0", "body": text(1, 60)}])
+    url = f"lmdb:{tmp_path / 'store'}"
+    assert dupwatch("run", "--source", feed, "--store", url).code == 0
+    store = LmdbStore.open(tmp_path / "store")
+    lost = _stored(store, "a0").record
+    lost = msgspec.structs.replace(lost, reference=reference_of("lost", b"planted"), id="lost")
+    store.create([Version(lost, None)])
+    _plant(store, "flagged", "lost")
+    _plant(store, "further", "flagged")
+    store.close()
+    ended = dupwatch("store", "verify", "--dangling", "--pending-s", "0", "--store", url)
+    assert ended.code == 5
+    assert sorted(line["id"] for line in json_lines(ended.out)) == ["flagged", "further"]
+    recent = dupwatch("store", "verify", "--dangling", "--store", url)
+    assert (recent.code, recent.out) == (0, b"")

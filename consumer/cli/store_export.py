@@ -1,0 +1,33 @@
+"""``dupwatch store export``: everything a store holds, as JSON lines."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from consumer.app import opened_store
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import results
+from consumer.export import exported
+
+
+def export(
+    store: StoreOption = None,
+    bodies: Annotated[
+        bool, typer.Option("--bodies/--no-bodies", help="With the articles' texts, where the store keeps them.")
+    ] = True,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Write everything that a store holds to standard output: versions, verdicts and tombstones, one a line.
+
+    May be run while consumers judge; what they write meanwhile may be there or not.
+    """
+    chosen = configured(config, settings, store__url=store)
+    with opened_store(chosen, readonly=True) as opened, render.progress(Console(stderr=True)) as bar, results():
+        task = bar.add_task("exporting", total=None)
+        for line in exported(opened, bodies=bodies):
+            sys.stdout.buffer.write(line + b"\n")
+            bar.advance(task)
