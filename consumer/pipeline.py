@@ -94,9 +94,7 @@ class Pipeline:
         letters: list[DeadLetter] = []
         for record in batch.records:
             try:
-                if record.fault is not None:
-                    raise record.fault
-                articles.append((record, self.decode(record.data)))
+                articles.append((record, self.decode(record.whole())))
             except BadRecord as error:
                 letters.append(self.bury(record, error))
         bodied = [article for _, article in articles if article.body is not None]

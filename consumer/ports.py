@@ -45,6 +45,12 @@ class RawRecord:
     fault: BadRecord | None
     end: Position
 
+    def whole(self) -> bytes:
+        """The bytes to be decoded; raises the fault where one was found while reading."""
+        if self.fault is not None:
+            raise self.fault
+        return self.data
+
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:

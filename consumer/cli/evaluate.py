@@ -172,9 +172,7 @@ def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> 
             articles = []
             for record in batch.records:
                 try:
-                    if record.fault is not None:
-                        raise record.fault
-                    articles.append(decode(record.data))
+                    articles.append(decode(record.whole()))
                 except BadRecord as fault:
                     bad_records[str(fault.reason)] += 1
             yield articles

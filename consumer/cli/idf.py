@@ -90,9 +90,7 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
             for batch in source.batches():
                 for record in batch.records:
                     try:
-                        if record.fault is not None:
-                            raise record.fault
-                        body = decode(record.data).body
+                        body = decode(record.whole()).body
                     except BadRecord:
                         counts.bad_records += 1
                         continue

@@ -39,9 +39,7 @@ def query(
         for batch in FileSource(path, limits, Position()).batches():
             for record in batch.records:
                 try:
-                    if record.fault is not None:
-                        raise record.fault
-                    article = decode(record.data)
+                    article = decode(record.whole())
                     if article.body is None:
                         _write({"line": record.line, "error": "retraction", "detail": "a retraction repeats nothing"})
                         continue
