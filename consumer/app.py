@@ -71,6 +71,7 @@ def scheme_of(config: Config) -> Scheme:
             keywords_max=section.keywords_max,
             short_keywords_max=section.short_keywords_max,
             sketch=layout,
+            facts=config.guards_facts,
         )
     except ValueError as error:
         raise ConfigError(f"fingerprint: {error}") from error
@@ -111,6 +112,7 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
             window_ms=judge.window_s * _MS_PER_S,
             verifications_max=judge.verifications_max,
             sources=MappingProxyType(rules),
+            facts_shared_min=judge.facts_shared_min,
         )
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from consumer.fingerprint import LANE_MINHASH, TextKind, hamming_distance, sketch_similarity
-from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.fingerprint import (
+    LANE_MINHASH,
+    FactOverlap,
+    TextKind,
+    fact_overlap,
+    hamming_distance,
+    sketch_similarity,
+)
+from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
@@ -21,7 +28,8 @@ class Comparison:
     """Every condition of *near* for one pair, each with what it was decided from.
 
     ``distance`` is in bits of the fingerprint; ``similarity`` the sketch's estimate of the Jaccard similarity, 1.0 for
-    equal short texts, None where a text has no keywords or no sketch was made.
+    equal short texts, None where a text has no keywords or no sketch was made. ``facts_shared`` is the part of their
+    facts that both have, of the one with fewer; None without a fact guard, or where one has no facts.
     """
 
     other_ids: bool
@@ -32,12 +40,15 @@ class Comparison:
     found_by_blocks: bool
     found_by_bands: bool
     verified: bool
+    facts_agree: bool
     distance: int
     one_bits_distance: int
     shared_bands: int
     similarity: float | None
     similarity_min: float
     distance_max: int
+    facts_shared: float | None
+    facts_shared_min: float
 
     @property
     def found(self) -> bool:
@@ -55,6 +66,7 @@ class Comparison:
             and self.allowed
             and self.found
             and self.verified
+            and self.facts_agree
         )
 
 
@@ -81,6 +93,8 @@ def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettin
     one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
     shared_bands = len(_bands(x) & _bands(y))
     similarity = _similarity(x, y, estimate)
+    facts_shared_min = settings.facts_shared_min_for(x.source, y.source)
+    overlap = fact_overlap(x.facts, y.facts) if facts_shared_min else None
     return Comparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
@@ -92,12 +106,15 @@ def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettin
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
         verified=_verified(x, y, similarity, settings, distance),
+        facts_agree=x.text_digest == y.text_digest or _facts_agree(overlap, facts_shared_min),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
         similarity=similarity,
         similarity_min=settings.similarity_min_for(x.source, y.source),
         distance_max=settings.max_distance_for(x.source, y.source),
+        facts_shared=None if overlap is None else overlap.share,
+        facts_shared_min=facts_shared_min,
     )
 
 
@@ -121,6 +138,11 @@ def _verified(x: Record, y: Record, similarity: float | None, settings: JudgeSet
     if settings.verify:
         return similarity is not None and similarity >= settings.similarity_min_for(x.source, y.source)
     return distance <= settings.max_distance_for(x.source, y.source)
+
+
+def _facts_agree(overlap: FactOverlap | None, facts_shared_min: float) -> bool:
+    """Whether nothing speaks for two stories in the same words: a correction changes a fact, another story most."""
+    return overlap is None or overlap.differing < FACTS_DIFFERING_MIN or overlap.share >= facts_shared_min
 
 
 def _in_force_together(a: Stored, b: Stored) -> bool:

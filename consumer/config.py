@@ -117,6 +117,8 @@ class JudgeSection(_Section):
     reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
     verify: bool = _JUDGE.verify
     similarity_min: Share = _JUDGE.similarity_min
+    facts_shared_min: Share = _JUDGE.facts_shared_min
+    """The fact guard: how much of their numbers, dates and names similar articles have to share; 0 asks for none."""
     lane1: bool = _JUDGE.lane1
     window_s: Count = _JUDGE.window_ms // 1000
     verifications_max: Count = _JUDGE.verifications_max
@@ -133,6 +135,8 @@ class JudgeSection(_Section):
             raise ValueError(
                 "lane1 finds by the sketch, so it needs verify = true; set lane1 = false for plain SimHash"
             )
+        if not self.verify and self.facts_shared_min:
+            raise ValueError("facts_shared_min has no effect with verify = false; plain SimHash asks for no facts")
         return self
 
 
@@ -143,6 +147,7 @@ class RuleSection(_Section):
     max_distance: Annotated[int, Field(ge=0, le=128)] | None = None
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
+    facts_shared_min: Share | None = None
 
 
 class Config(BaseSettings):
@@ -174,6 +179,22 @@ class Config(BaseSettings):
                 f" {self.judge.verifications_max}: a flood within one batch would not be looked at in full"
             )
         return self
+
+    @model_validator(mode="after")
+    def _fact_guards_have_effect(self) -> "Config":
+        for name, rule in self.rules.items():
+            if rule.facts_shared_min is not None and not self.judge.verify:
+                raise ValueError(f"rules.{name}.facts_shared_min has no effect with verify = false")
+            if rule.facts_shared_min is not None and rule.facts_shared_min < self.judge.facts_shared_min:
+                raise ValueError(
+                    f"rules.{name}.facts_shared_min can only be stricter than {self.judge.facts_shared_min}"
+                )
+        return self
+
+    @property
+    def guards_facts(self) -> bool:
+        """Whether the facts of any article are asked for: of all, then, since a pair's stricter guard counts."""
+        return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
 
     @model_validator(mode="after")
     def _rules_have_effect(self) -> "Config":

@@ -179,10 +179,12 @@ def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored], setti
     similarity = np.array([NEVER_SIMILAR if one.similarity is None else one.similarity for one in far], np.float64)
     by_bands = np.array([one.found_by_bands for one in far], bool)
     near = np.array([one.near for one in far], bool)
+    held_back = np.array([not one.facts_agree for one in far], bool)
+    similarity = np.where(exact, np.where(verified, 1.0, NEVER_SIMILAR), similarity)
     return Measures(
         duplicate=np.array([pair.duplicate for pair in pairs], bool),
         distance=np.where(exact & ~verified, NEVER_BITS, distance),
-        similarity=np.where(exact, np.where(verified, 1.0, NEVER_SIMILAR), similarity),
+        similarity=np.where(held_back, NEVER_SIMILAR, similarity),
         reach=np.where(near, np.where(by_bands, 0, distance), NEVER_BITS),
         by_blocks=np.array([one.found_by_blocks for one in as_is], bool),
         by_bands=by_bands,

@@ -34,6 +34,7 @@ class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     sketch: bytes
     text_digest: str
+    facts: str
     keywords: tuple[tuple[str, float], ...]
     source: str
     title: str
@@ -86,6 +87,7 @@ def _version(one: Stored, body: str | None) -> ExportedVersion:
         keys=tuple(key.hex() for key in record.keys),
         sketch=record.sketch,
         text_digest=record.text_digest.hex(),
+        facts=record.facts.hex(),
         keywords=record.keywords,
         source=record.source,
         title=record.title,

@@ -17,6 +17,9 @@ from consumer.fingerprint import BlockPlan, Scheme
 ONE_BITS_DISTANCE_MAX = 16
 """Lane 1: of 64 one-bit minima this many may differ. Unrelated texts differ in 32 ± 4."""
 
+FACTS_DIFFERING_MIN = 3
+"""A pair in which an article lacks fewer of the other's facts than this may be a correction, and is never held back."""
+
 DAY_MS = 86_400_000
 
 
@@ -28,6 +31,7 @@ class SourceRule:
     max_distance: int | None = None
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
+    facts_shared_min: float | None = None
 
 
 _DEFAULT_RULE = SourceRule()
@@ -40,6 +44,9 @@ class JudgeSettings:
     ``max_distance`` (bits) is what retrieval is exact for. With ``verify`` a candidate within ``reach`` bits, or found
     by lane 1 where ``lane1`` is on, is near when its sketch says at least ``similarity_min``. Without, near is a
     distance of at most ``max_distance`` and nothing else: plain SimHash.
+
+    ``facts_shared_min`` is the fact guard: a pair that shares less of its facts is held back, however similar it is. 0
+    is no guard; more needs a scheme that has facts made.
     """
 
     plan: BlockPlan
@@ -53,12 +60,15 @@ class JudgeSettings:
     window_ms: int = 7 * DAY_MS
     verifications_max: int = 1024
     sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
+    facts_shared_min: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse a distance that the plan cannot hold for; the ValueError says which plan would."""
         self.plan.radius_for(self.max_distance)
         if self.reach > self.plan.bits:
             raise ValueError(f"reach is {self.reach}, and fingerprints have {self.plan.bits} bits only")
+        if self.facts_shared_min_for(*self.sources) and not self.scheme.facts:
+            raise ValueError("facts_shared_min is asked for, and the scheme has no facts made")
 
     @property
     def radius(self) -> int:
@@ -89,15 +99,26 @@ class JudgeSettings:
         asked = (self.rule(source).max_distance for source in sources)
         return min([self.max_distance, *(value for value in asked if value is not None)])
 
+    def facts_shared_min_for(self, *sources: str) -> float:
+        """The stricter of the fact guards of these sources; 0 where there is none, as always with plain SimHash."""
+        if not self.verify:
+            return 0.0
+        asked = (self.rule(source).facts_shared_min for source in sources)
+        return max([self.facts_shared_min, *(value for value in asked if value is not None)])
+
     def describe(self) -> dict[str, Any]:
-        """Everything that changes verdicts, by name, in plain JSON types."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        return plain | {
+        """Everything that changes verdicts, by name, in plain JSON types.
+
+        What belongs to the fact guard is left out where it is off, so that stores from before there was one agree.
+        """
+        rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
+        described = _without_off({item.name: getattr(self, item.name) for item in fields(self)}) | {
             "plan": self.plan.name,
-            "scheme": asdict(self.scheme),
+            "scheme": _without_off(asdict(self.scheme)),
             "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,
-            "sources": {name: asdict(rule) for name, rule in sorted(self.sources.items()) if rule != _DEFAULT_RULE},
+            "sources": {name: rule for name, rule in rules.items() if rule != _without_off(asdict(_DEFAULT_RULE))},
         }
+        return described | ({"facts_differing_min": FACTS_DIFFERING_MIN} if self.scheme.facts else {})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -105,6 +126,8 @@ class JudgeSettings:
         described: dict[str, Any] = json.loads(data)
         if described.pop("one_bits_distance_max", None) != ONE_BITS_DISTANCE_MAX:
             raise ValueError("one_bits_distance_max is another")
+        if described.pop("facts_differing_min", FACTS_DIFFERING_MIN) != FACTS_DIFFERING_MIN:
+            raise ValueError("facts_differing_min is another")
         scheme = msgspec.convert(described["scheme"], Scheme)
         described["plan"] = BlockPlan.named(described["plan"], scheme.bits)
         described["scheme"] = scheme
@@ -125,6 +148,11 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
         for name in sorted(theirs.keys() | mine.keys())
         if theirs.get(name) != mine.get(name)
     ]
+
+
+def _without_off(described: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the fact guard has added, where it is off."""
+    return {name: value for name, value in described.items() if value or name not in {"facts", "facts_shared_min"}}
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:

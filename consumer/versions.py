@@ -60,6 +60,7 @@ class VersionBuilder:
                 url=article.url,
                 lang=article.lang,
                 published_at=article.published_at,
+                facts=fingerprints.facts[index] if fingerprints.facts else b"",
             )
             versions.append(Version(record, article.body))
         return versions

@@ -35,7 +35,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys
     under which the version can be found, none for a text without keywords. ``sketch`` is what similarity is
-    estimated from. ``text_digest`` is of the normalised body alone, for the short-text rule.
+    estimated from. ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of
+    what tells stories in the same words apart; empty where there are none, or none were asked for.
     """
 
     reference: bytes
@@ -55,6 +56,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     url: str = ""
     lang: str = ""
     published_at: float | None = None
+    facts: bytes = b""
 
     @property
     def arrival(self) -> Arrival:

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from consumer.app import (
@@ -28,7 +29,7 @@ from consumer.comparison import Comparison, compare
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SourceError
 from consumer.events import shared_keywords
-from consumer.fingerprint import Lexicon, split_blocks
+from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.inspection import latest
 from consumer.settings import JudgeSettings
 from consumer.versions import Came
@@ -38,12 +39,21 @@ from storage.records import Record, Stored
 
 DIFF_TOKENS_MAX = 4_000
 """Each side of the difference is cut here: comparing grows with the square."""
+FACTS_SHOWN_MAX = 40
 _TOKEN = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
 
 
 class _Side(NamedTuple):
     stored: Stored
     body: str | None
+
+
+class _Facts(NamedTuple):
+    """Facts that one of two articles has alone, and that both have."""
+
+    only_a: list[str]
+    only_b: list[str]
+    both: list[str]
 
 
 def explain(
@@ -65,26 +75,51 @@ def explain(
         one = _side(a, chosen, opened, judged_by, lexicon)
         other = _side(b, chosen, opened, judged_by, lexicon)
     comparison = compare(one.stored, [other.stored], judged_by)[0]
+    facts = _facts(one, other, judged_by, lexicon) if comparison.facts_shared_min else None
     with results():
         if json:
             shared = shared_keywords(one.stored.record, other.stored.record)
             found = {"near": comparison.near, **msgspec.to_builtins(comparison), "shared_keywords": shared}
+            counts = {
+                f"facts_{name}": facts_count(side.stored.record.facts) for name, side in (("a", one), ("b", other))
+            }
+            found |= counts | {"facts": None if facts is None else facts._asdict()}
             sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
         else:
-            _print(one, other, comparison, judged_by)
+            _print(one, other, comparison, judged_by, facts)
 
 
-def _print(one: _Side, other: _Side, comparison: Comparison, judged_by: JudgeSettings) -> None:
+def _facts(one: _Side, other: _Side, judged_by: JudgeSettings, lexicon: Lexicon) -> _Facts | None:
+    """The facts themselves; None where a text is not at hand, as records keep hashes only."""
+    if one.body is None or other.body is None:
+        return None
+    engine = fingerprinter(judged_by, lexicon)
+    a, b = engine.facts(one.body), engine.facts(other.body)
+    return _Facts(sorted(a - b), sorted(b - a), sorted(a & b))
+
+
+def _print(one: _Side, other: _Side, comparison: Comparison, judged_by: JudgeSettings, facts: _Facts | None) -> None:
     shared = shared_keywords(one.stored.record, other.stored.record)
     console = render.console()
     for name, side in (("A", one), ("B", other)):
         console.print(_fingerprint_line(name, side.stored.record))
     console.print(render.conditions(comparison, judged_by))
     console.print(render.keywords_line(shared[:20]))
+    if comparison.facts_shared_min:
+        _print_facts(console, facts, one, other)
     if one.body is None or other.body is None:
         console.print("No difference to show: the store keeps no bodies.")
     else:
         console.print(difference(one.body, other.body))
+
+
+def _print_facts(console: Console, facts: _Facts | None, one: _Side, other: _Side) -> None:
+    if facts is None:
+        counts = [facts_count(side.stored.record.facts) for side in (one, other)]
+        console.print(f"A has {counts[0]} facts, B has {counts[1]}; which ones, only the texts tell.")
+        return
+    for name, some in (("facts of A alone", facts.only_a), ("of B alone", facts.only_b), ("of both", facts.both)):
+        console.print(render.facts_line(name, some[:FACTS_SHOWN_MAX]))
 
 
 def _side(name: str, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon) -> _Side:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from consumer.comparison import Comparison
 from consumer.detector import Tally
-from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
 from consumer.verdict import Verdict
 from storage.records import Record
 
@@ -160,10 +160,28 @@ def conditions(comparison: Comparison, settings: JudgeSettings) -> Table:
             band_distance,
         ),
         (comparison.verified, "similar enough", threshold),
+        (comparison.facts_agree, "no other facts", _facts_text(comparison)),
     )
     for holds, name, found in rows:
         table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, found)
     return table
+
+
+def _facts_text(comparison: Comparison) -> str:
+    """What the fact guard was decided from."""
+    if not comparison.facts_shared_min:
+        return "not asked for"
+    if comparison.facts_shared is None:
+        return "not both have any"
+    return (
+        f"{comparison.facts_shared:.2f} of the fewer ones shared, at least {comparison.facts_shared_min:g} "
+        f"is asked for where {FACTS_DIFFERING_MIN} or more differ"
+    )
+
+
+def facts_line(name: str, facts: Sequence[str]) -> Text:
+    """Some facts, or that there are none."""
+    return Text.assemble((f"{name}: ", "bold"), plain("  ".join(facts)) or "–")
 
 
 def keywords_line(words: Sequence[str]) -> Text:

@@ -3,6 +3,7 @@ Fingerprints of texts, their sketches and the keys they are indexed under. Pure:
 
     text ──▶ normalise ──▶ words ──▶ weights ──▶ sums ──▶ fingerprint ──▶ block keys  (lane 0)
                       └──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
+                      └──▶ numbers, names ──▶ facts, where the scheme has them made
 """
 
 from consumer.fingerprint.engine import (
@@ -13,6 +14,7 @@ from consumer.fingerprint.engine import (
     TextKind,
     WeighedWord,
 )
+from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import fingerprint_vectors
 from consumer.fingerprint.keywords import (
@@ -44,6 +46,7 @@ __all__ = [
     "SCHEME_NAMES",
     "BlockPlan",
     "Breakdown",
+    "FactOverlap",
     "Fingerprinter",
     "Fingerprints",
     "JiebaTokenizer",
@@ -58,6 +61,8 @@ __all__ = [
     "bit_sums",
     "cosine",
     "default_tokenizer",
+    "fact_overlap",
+    "facts_count",
     "fingerprint_batch",
     "fingerprint_number",
     "fingerprint_vectors",

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
 from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
 from consumer.fingerprint.lexicon import Lexicon
@@ -47,7 +48,8 @@ class Fingerprints:
     or uint8[n, 0] where none were asked for.
     `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
     heaviest of at most 64 characters, with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests`
-    uint8[n, 16]: BLAKE2b of the normalised text.
+    uint8[n, 16]: BLAKE2b of the normalised text. `facts`: see `consumer.fingerprint.facts`, nothing where the scheme
+    has none made.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -57,6 +59,7 @@ class Fingerprints:
     keywords: tuple[tuple[tuple[str, float], ...], ...]
     kinds: npt.NDArray[np.uint8]
     text_digests: npt.NDArray[np.uint8]
+    facts: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
         """Count the texts."""
@@ -124,6 +127,7 @@ class Fingerprinter:
         reading = self._scheme.definition.reading.form
         features = self._features(normalised if reading is normalise else [reading(text) for text in texts])
         distinct = np.diff(features.offsets)
+        facts = pack_facts(self._facts(texts, normalised, features)) if self._scheme.facts else ()
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
         layout = self._scheme.sketch
@@ -137,6 +141,7 @@ class Fingerprinter:
             keywords=tuple(features.evidence(text, self._keywords_kept) for text in range(len(texts))),
             kinds=_kinds(distinct, self._scheme.short_keywords_max),
             text_digests=_digests(normalised),
+            facts=facts,
         )
 
     def breakdown(self, text: str) -> "Breakdown":
@@ -163,6 +168,18 @@ class Fingerprinter:
         definition = self._scheme.definition
         counted = self._tokenizer.count(definition.reading.form(text))
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
+
+    def facts(self, text: str) -> set[str]:
+        """Tell the facts of one raw text, whether or not the scheme has them made."""
+        features = self._features([self._scheme.definition.reading.form(text)])
+        return self._facts([text], [normalise(text)], features)[0]
+
+    def _facts(self, texts: Sequence[str], normalised: Sequence[str], features: Features) -> list[set[str]]:
+        known = self._lexicon.idf
+        return [
+            facts_of(text, form, words, known)
+            for text, form, words in zip(texts, normalised, features.words_of_texts(), strict=True)
+        ]
 
     def _features(self, texts: list[str]) -> Features:
         table = self._word_table

@@ -1,6 +1,7 @@
 """From counted words to the features of a batch: one hash and one weight for every keyword of every text."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class WordTable:
         rows = rows[kept]
         weights = np.array(counts, dtype=np.float64)[kept] * self._factors[rows]
         offsets = np.searchsorted(kept, [0, *stops])
-        return Features(words, kept, self._hashes[rows], weights, offsets)
+        return Features(words, kept, self._hashes[rows], weights, offsets, stops)
 
     def _add(self, word: str) -> int:
         if not self._definition.counting.counts(word, self._lexicon):
@@ -76,7 +77,7 @@ class Features(NamedTuple):
     The keywords of a batch of texts: text t has the places `offsets[t]` up to `offsets[t + 1]`.
 
     `hashes`, uint64[places, words], and `weights` are by place; `kept` names the place's word in `words`, which has
-    all words.
+    all words, those of text t up to `stops[t]`.
     """
 
     words: list[str]
@@ -84,6 +85,11 @@ class Features(NamedTuple):
     hashes: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float64]
     offsets: npt.NDArray[np.int64]
+    stops: list[int]
+
+    def words_of_texts(self) -> list[list[str]]:
+        """Tell the distinct words of every text, those that do not count among them."""
+        return [self.words[start:stop] for start, stop in pairwise([0, *self.stops])]
 
     def keywords(self, places: Iterable[int]) -> tuple[tuple[str, float], ...]:
         """Tell words and weights at these places."""
@@ -119,4 +125,4 @@ class Features(NamedTuple):
         chosen = [self.heaviest(text, keywords_max) for text in range(len(self.offsets) - 1)]
         places = np.array([place for of_text in chosen for place in of_text], dtype=np.int64)
         offsets = np.cumsum([0, *map(len, chosen)])
-        return Features(self.words, self.kept[places], self.hashes[places], self.weights[places], offsets)
+        return Features(self.words, self.kept[places], self.hashes[places], self.weights[places], offsets, self.stops)

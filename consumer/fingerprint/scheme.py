@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
+from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
 from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
@@ -20,13 +21,15 @@ class Scheme:
     One way to make a fingerprint: a definition, by its name, and parameters.
 
     `keywords_max` is the number of heaviest keywords that count, None for all. A text with at most
-    `short_keywords_max` distinct keywords is short: equal normalised text is its only duplicate.
+    `short_keywords_max` distinct keywords is short: equal normalised text is its only duplicate. `facts` has the
+    facts of each text made too, for those who compare them.
     """
 
     name: str = "jieba-tfidf/1"
     keywords_max: int | None = None
     short_keywords_max: int = 7
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared
+    facts: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no engine computes."""
@@ -51,7 +54,11 @@ class Scheme:
         """Say in words and numbers what the digest is over, apart from the lexicon's files."""
         definition = self.definition
         reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
-        return {
+        # Not named where there are none: a scheme without facts is what it was before there were any.
+        facts = {
+            "facts": {"are": FACTS_DESCRIBED, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
+        }
+        return (facts if self.facts else {}) | {
             "scheme": self.name,
             "normalisation": {
                 "steps": "invisible characters out; NFKC; casefold; NFKC; runs of white space to one space, stripped",

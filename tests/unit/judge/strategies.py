@@ -5,7 +5,8 @@ from types import MappingProxyType
 
 from hypothesis import strategies as some
 
-from consumer.fingerprint import BlockPlan, TextKind
+from consumer.fingerprint import BlockPlan, Scheme, TextKind
+from consumer.fingerprint.facts import pack_facts
 from consumer.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Stored, reference_of
 from tests.builders import TIME_MS, make_record
@@ -30,7 +31,12 @@ texts = some.builds(
 )
 
 
-def _stored(text: Text, name: str, came: tuple[int, int], source: str, scheme: str, end: int | None) -> Stored:
+_FACTS = pack_facts([{str(fact) for fact in range(start, start + size)} for start in range(6) for size in range(6)])
+
+
+def _stored(
+    text: Text, name: str, came: tuple[int, int], source: str, scheme: str, end: int | None, *, facts: bytes
+) -> Stored:
     content = b"%d %d" % (text.kind, text.fingerprint) + text.sketch
     record = make_record(
         name,
@@ -45,6 +51,7 @@ def _stored(text: Text, name: str, came: tuple[int, int], source: str, scheme: s
         sketch=text.sketch,
         text_digest=text.sketch[:16],
         source=source,
+        facts=facts,
     )
     ends_at = None if end is None else Arrival(record.time_ms + end, record.sequence, reference_of(name, b"next"))
     return Stored(record, None, ends_at)
@@ -58,6 +65,7 @@ stored_versions = some.builds(
     some.sampled_from(_SOURCES),
     some.sampled_from(["test/1"] * 5 + ["test/2"]),
     some.none() | some.integers(0, WINDOW_MS),
+    facts=some.sampled_from(_FACTS),
 )
 
 rules = some.builds(
@@ -66,12 +74,14 @@ rules = some.builds(
     max_distance=some.none() | some.integers(0, 3),
     flag=some.sampled_from(("duplicates", "never")),
     within_source=some.booleans(),
+    facts_shared_min=some.none() | some.sampled_from((0.5, 0.8)),
 )
 
 judge_settings = some.builds(
     JudgeSettings,
     plan=some.just(BlockPlan.named("4x16")),
     scheme_digest=some.just("test"),
+    scheme=some.just(Scheme(facts=True)),
     max_distance=some.integers(0, 7),
     reach=some.integers(7, 12),
     verify=some.booleans(),
@@ -80,4 +90,5 @@ judge_settings = some.builds(
     window_ms=some.just(WINDOW_MS),
     verifications_max=some.integers(1, 1_000),
     sources=some.dictionaries(some.sampled_from(_SOURCES), rules).map(MappingProxyType),
+    facts_shared_min=some.sampled_from((0.0, 0.4, 0.8)),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from consumer.app import scheme_of
 from consumer.config import Config, flatten, load_config
 from consumer.errors import ConfigError
 
@@ -50,6 +51,16 @@ def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.Mo
         ({"rules": {"wire": {"max_distance": 2}}}, "rules.wire.max_distance has no effect"),
         ({"rules": {"wire": {"similarity_min": 0.5}}}, "rules.wire.similarity_min can only be stricter"),
         ({"rules": {"wire": {"flag": "perhaps"}}}, "rules.wire.flag"),
+        ({"judge": {"facts_shared_min": 1.1}}, "judge.facts_shared_min"),
+        ({"judge": {"verify": False, "lane1": False, "facts_shared_min": 0.8}}, "facts_shared_min has no effect"),
+        (
+            {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"facts_shared_min": 0.8}}},
+            "rules.wire.facts_shared_min has no effect",
+        ),
+        (
+            {"judge": {"facts_shared_min": 0.8}, "rules": {"wire": {"facts_shared_min": 0.7}}},
+            "rules.wire.facts_shared_min can only be stricter than 0.8",
+        ),
         (
             {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"similarity_min": 0.9}}},
             "rules.wire.similarity_min has no effect",
@@ -111,6 +122,22 @@ def test_the_configuration_is_shown_as_toml_that_gives_it_back(toml: Path) -> No
     assert shown["judge.reach"] == "9"
     toml.write_text("".join(f"{name} = {value}\n" for name, value in shown.items()), encoding="utf-8")
     assert load_config(toml, {}).model_dump() == config.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "facts"),
+    [
+        ({}, False),
+        ({"rules": {"wire": {"flag": "never", "facts_shared_min": 0}}}, False),
+        ({"judge": {"facts_shared_min": 0.8}}, True),
+        ({"rules": {"wire": {"facts_shared_min": 0.8}, "blog": {}}}, True),
+    ],
+)
+def test_facts_are_made_where_a_guard_asks_for_them(overrides: Mapping[str, Any], *, facts: bool) -> None:
+    """One source that asks is enough, as the articles of all others are compared with its own; none asks by default."""
+    config = load_config(None, overrides)
+    assert scheme_of(config).facts is facts
+    assert dict(flatten(config))["judge.facts_shared_min"] == str(config.judge.facts_shared_min)
 
 
 def test_the_defaults_are_valid_and_frozen() -> None:

@@ -45,8 +45,19 @@ def test_what_differs_is_named_and_nothing_else(name: str) -> None:
 
 def test_every_setting_is_compared() -> None:
     """A field that is added to the settings has to be added to the test above."""
-    assert {item.name for item in fields(JudgeSettings)} - OTHERS.keys() == {"plan", "scheme", "sources"}
-    assert SETTINGS.describe().keys() >= {item.name for item in fields(JudgeSettings)}
+    names = {item.name for item in fields(JudgeSettings)}
+    assert names - OTHERS.keys() == {"plan", "scheme", "sources", "facts_shared_min"}
+    assert replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8).describe().keys() >= names
+
+
+def test_a_fact_guard_that_only_one_side_has_is_named() -> None:
+    """With the facts that it needs; where there is none it is not described."""
+    ours = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
+    assert differences(SETTINGS.encode(), ours) == [
+        "facts_differing_min is null in the store and 3 here",
+        "facts_shared_min is null in the store and 0.8 here",
+        "scheme.facts is null in the store and true here",
+    ]
 
 
 def test_differences_within_the_scheme_and_the_rules_are_named_by_their_place() -> None:

@@ -82,7 +82,7 @@ def test_a_record_is_an_array_in_the_order_of_its_fields() -> None:
     fields = msgspec.msgpack.decode(layout.encode(record))
     assert fields[0] == record.reference
     assert fields[1:6] == [record.id, record.time_ms, record.sequence, record.scheme, record.kind]
-    assert len(fields) == len(msgspec.structs.fields(Record)) == 17
+    assert len(fields) == len(msgspec.structs.fields(Record)) == 18
 
 
 def test_a_record_written_before_a_field_was_added_is_read_with_its_default() -> None:

@@ -1,0 +1,193 @@
+"""
+Facts of a text: what tells two stories in the same words apart.
+
+Facts are numbers, dates, codes and names. A record keeps a sample of their hashes that is chosen by the hashes alone
+(bottom-k: Cohen and Kaplan, "Summarizing Data Using Bottom-k Sketches", PODC 2007), so that two texts choose alike and
+the overlap of their facts can be told from the samples. Up to `FACTS_KEPT` facts the sample is all of them.
+
+    bytes 0-3          how many distinct facts the text has, big-endian
+    then 4 bytes each  the smallest hashes, ascending, at most `FACTS_KEPT`
+
+A text without facts has no bytes at all.
+"""
+
+import re
+from collections.abc import Collection, Container, Iterable, Sequence
+from string import ascii_lowercase
+from struct import pack
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from consumer.fingerprint.hashing import mix_64
+from consumer.fingerprint.sketch import CJK_FROM
+
+FACTS_KEPT: Final = 64
+FACTS_DESCRIBED: Final = (
+    "dates, numbers with their separators and without sign or unit, codes of letters and digits, Chinese numerals, "
+    "of the normalised text; capitalised words within a sentence or beside another, in mostly Latin text; words of two "
+    "and more letters from U+2E80 on that have no inverse document frequency"
+)
+_HASH_BYTES: Final = 4
+_COUNT_BYTES: Final = 4
+_GREATEST_HASH: Final = b"\xff" * _HASH_BYTES
+_FULL_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTHS: Final = frozenset({*_FULL_MONTHS, *(month[:3] for month in _FULL_MONTHS), "sept"})
+_NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
+# All patterns begin with a set of characters, which is what `re` looks for fastest, and none can go over the same
+# characters again and again: what stands before a match is asked for behind its first character.
+_FIGURES: Final = re.compile(
+    r"[0-9](?:(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
+    r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
+    r"|[0-9]*+(?:[.,:/-][0-9]++)*+)"
+)
+_NUMBERS_IN_WORDS: Final = re.compile(f"[{_NUMERALS}](?:[{_NUMERALS}]++|(?<=第.))")
+_THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_LETTERS_AND_DIGITS: Final = re.compile(r"[a-z0-9]*+")
+_MONTH_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)? ([a-z]{3,9})(?![a-z])")
+_YEAR_BEHIND: Final = re.compile(r"(?:st|nd|rd|th)?,? ([0-9]{4})(?![0-9])")
+_CAPITALISED: Final = re.compile(r"[A-Z](?:(?<=[\w,;(] .)[\w-]++|(?<![\w-].)[\w-]++(?= [A-Z]))")
+_FULL_WIDTH_LETTERS: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a]+")
+_PLAIN_LETTERS: Final = {code: code - 0xFEE0 for code in range(0xFF21, 0xFF5B)}
+_EAST_ASIAN_FROM: Final = chr(CJK_FROM)
+_NAME_CHARS_MIN: Final = 2
+_MONTH_CHARS_MAX: Final = 9
+_DAY_DIGITS_MAX: Final = 2
+# Letters that belong to a code; of more the last ones.
+_CODE_LETTERS_MAX: Final = 8
+# Latin text has 1 byte a character in UTF-8 and a little, Chinese and Japanese text nearly 3.
+_LATIN_BYTES_A_CHARACTER_BELOW: Final = 1.25
+
+
+class FactOverlap(NamedTuple):
+    """
+    How many facts two texts have: `fewer` the one with fewer, `shared` of these the other has too.
+
+    Exact up to `FACTS_KEPT` facts, beyond it an estimate whose standard error is at most 0.07 of `fewer` where both
+    texts have about as many.
+    """
+
+    fewer: int
+    shared: float
+
+    @property
+    def share(self) -> float:
+        """The part of the fewer facts that the other text has too, from 0 to 1."""
+        return self.shared / self.fewer
+
+    @property
+    def differing(self) -> float:
+        """How many of the fewer facts the other text does not have."""
+        return self.fewer - self.shared
+
+
+def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[str]) -> set[str]:
+    """
+    Tell the facts of a text: from itself, its normalised form, and the words that it was cut into.
+
+    `known` are the words that the dictionary knows. Others, from U+2E80 on and of two letters and more, count as names.
+    """
+    facts = _figures(normalised)
+    facts.update(_NUMBERS_IN_WORDS.findall(normalised))
+    if len(normalised.encode()) < _LATIN_BYTES_A_CHARACTER_BELOW * len(normalised):
+        facts |= _capitalised(text)
+    facts.update(
+        word
+        for word in words
+        # In the order that leaves least to be looked up.
+        if word >= _EAST_ASIAN_FROM and len(word) >= _NAME_CHARS_MIN and word not in known and word.isalpha()
+    )
+    return facts
+
+
+def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
+    """Pack the facts of each text into the form that a record keeps."""
+    codes = [crc32(fact.encode()) for facts in texts for fact in facts]
+    # CRC-32 leaves structure in short strings; what is smallest must be a matter of chance.
+    mixed = (mix_64(np.array(codes, dtype=np.uint64)) >> np.uint64(32)).tolist()
+    packed, start = [], 0
+    for facts in texts:
+        hashes = sorted(set(mixed[start : start + len(facts)]))
+        start += len(facts)
+        kept = hashes[:FACTS_KEPT]
+        packed.append(pack(f">{1 + len(kept)}I", len(hashes), *kept) if hashes else b"")
+    return tuple(packed)
+
+
+def facts_count(packed: bytes) -> int:
+    """Tell how many facts a text has, kept or not."""
+    return int.from_bytes(packed[:_COUNT_BYTES])
+
+
+def fact_overlap(one: bytes, other: bytes) -> FactOverlap | None:
+    """Tell the overlap of two packed texts, whichever comes first; None where one of them has no facts."""
+    if not one or not other:
+        return None
+    # What a sample was cut behind is not known, so both are asked up to where the first of them ends.
+    end = min((packed[-_HASH_BYTES:] for packed in (one, other) if _is_cut(packed)), default=_GREATEST_HASH)
+    (fewer, hashes), (_, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (one, other))
+    if not hashes:
+        return None
+    return FactOverlap(fewer, fewer * len(set(hashes).intersection(others)) / len(hashes))
+
+
+def _is_cut(packed: bytes) -> bool:
+    return facts_count(packed) > FACTS_KEPT
+
+
+def _hashes(packed: bytes, end: bytes) -> list[bytes]:
+    """Tell the hashes of a sample up to `end`, that one too."""
+    hashes = (packed[place : place + _HASH_BYTES] for place in range(_COUNT_BYTES, len(packed), _HASH_BYTES))
+    return [one for one in hashes if one <= end]
+
+
+def _figures(text: str) -> set[str]:
+    """Tell dates, numbers and codes. One pass finds where a digit is; what belongs to it is read from there."""
+    found: set[str] = set()
+    end = 0
+    for match in _FIGURES.finditer(text):
+        start, stop = match.span()
+        if start < end:
+            continue
+        figure, before = match[0], text[start - 1 : start]
+        if "a" <= before <= "z":
+            letters = text[max(0, start - _CODE_LETTERS_MAX) : start]
+            letters = letters[len(letters.rstrip(ascii_lowercase)) :]
+            tail = _LETTERS_AND_DIGITS.match(text, stop)
+            figure, end = (f"{letters}{figure}{tail[0]}", tail.end()) if tail else (figure, stop)
+        elif stop - start <= _DAY_DIGITS_MAX:
+            figure, end = _date(text, start, stop)
+        elif "," in figure and _THOUSANDS.fullmatch(figure):
+            # A list of numbers keeps its commas.
+            figure = figure.replace(",", "")
+        found.add(figure.replace(" ", ""))
+    return found
+
+
+def _date(text: str, start: int, stop: int) -> tuple[str, int]:
+    """Tell a number of one or two digits together with the month and year beside it, and where that ends."""
+    number, month, end = text[start:stop], "", stop
+    behind = _MONTH_BEHIND.match(text, stop)
+    if behind and behind[1] in _MONTHS:
+        month, end = behind[1], behind.end()
+    elif text[start - 1 : start] == " ":
+        word = text[max(0, start - 1 - _MONTH_CHARS_MAX) : start - 1].rpartition(" ")[2]
+        month = word if word in _MONTHS else ""
+    if not month:
+        return number, stop
+    year = _YEAR_BEHIND.match(text, end)
+    return (f"{number}{month}{year[1]}", year.end()) if year else (f"{number}{month}", end)
+
+
+def _capitalised(text: str) -> set[str]:
+    """Tell the capitalised words; capitals are gone after case folding, so the text as written is asked."""
+    visible = text
+    if not text.isascii():
+        plain = _FULL_WIDTH_LETTERS.sub(lambda row: row[0].translate(_PLAIN_LETTERS), text).replace("\u2019", "'")
+        # What is invisible goes with the rest: whoever sends a text again can put it into any name.
+        visible = plain.encode("ascii", "ignore").decode()
+    return {word.lower() for word in _CAPITALISED.findall(visible)} - _MONTHS

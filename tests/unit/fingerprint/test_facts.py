@@ -1,0 +1,166 @@
+"""The facts of a text, and what two texts' samples of them tell of their overlap."""
+
+import random
+import string
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from consumer.fingerprint import FactOverlap, Fingerprinter, Lexicon, Scheme, fact_overlap, facts_count
+from consumer.fingerprint.facts import FACTS_KEPT, facts_of, pack_facts
+from consumer.fingerprint.normalise import normalise
+
+facts_sets = some.sets(some.text(string.digits, min_size=1, max_size=3), max_size=200)
+
+
+def figures(text: str) -> set[str]:
+    """The facts of a text of whose words nothing is known."""
+    return facts_of(text, normalise(text), (), frozenset())
+
+
+def packed(facts: set[str]) -> bytes:
+    """The sample of one text's facts."""
+    return pack_facts([facts])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("营收１２．５亿元，增长３％", {"12.5", "3"}),
+        ("revenue of 1,234,567.80 rose 5% to -3 or so", {"1234567.80", "5", "3"}),
+        ("winning numbers 3,17,25", {"3,17,25"}),
+        ("于2026年8月12日和8月13号、2027年", {"2026年8月12日", "8月13号", "2027年"}),
+        ("2026 年 8 月 12 日", {"2026年8月12日"}),
+        ("on 2026-11-21 at 12:30, 3-1", {"2026-11-21", "12:30", "3-1"}),
+        ("from 12 March 2026 to may 3rd", {"12march2026", "3may"}),
+        ("by march 12, 2026 and 2 june", {"12march2026", "2june"}),
+        ("航班ＭＵ５１３７与ca981、v1.2.3、a1b2c3", {"mu5137", "ca981", "v1.2.3", "a1b2c3"}),
+        ("第三季度共二十三人，一个也没有", {"三", "二十三"}),
+        ("第２回、二十五日に３，０００人", {"2", "二十五", "3000"}),
+        ("5km, 5 km and 5㎞", {"5"}),
+        ("nothing to tell here", set()),
+        ("", set()),
+    ],
+)
+def test_figures_of_a_text(text: str, facts: set[str]) -> None:
+    """Dates are one fact each; signs, units and separators of thousands are left off; full-width is as half-width."""
+    assert figures(text) == facts
+
+
+@pytest.mark.parametrize("separator", ["\u200b", "\u00ad", "\ufeff"])
+def test_invisible_characters_change_no_fact(separator: str) -> None:
+    """Neither within a number nor within a name."""
+    plain = "Yesterday the chair, Alice Hartley, sold 1,250 shares on 12 March."
+    noisy = plain.replace("12", f"1{separator}2").replace("Hart", f"H{separator}art")
+    assert figures(noisy) == figures(plain) == {"alice", "hartley", "1250", "12march"}
+
+
+def test_full_width_letters_are_the_same_name() -> None:
+    """As everywhere else, by the form that a reader sees."""
+    assert figures("the mayor of Ｈａｒｗｉｃｋ said") == figures("the mayor of Harwick said") == {"harwick"}
+
+
+def test_names_are_capitalised_words_within_a_sentence() -> None:
+    """A capital that begins a sentence tells nothing, unless another one follows; months belong to dates."""
+    told = figures("The mayor of Harwick met him. Critics left in May. Joan Renner, of Aspera, stayed.")
+    assert told == {"harwick", "joan", "renner", "aspera"}
+
+
+def test_names_in_chinese_are_words_that_the_dictionary_does_not_know(lexicon: Lexicon) -> None:
+    """A word with a document frequency is no name; a Latin word in Chinese text is none either."""
+    text = "苍浦市市长梁一鸣宣布，公司将在城西建设新的工厂，新闻发布会照常举行，Tallis公司没有评论这个消息。"
+    facts = Fingerprinter(Scheme(), lexicon).facts(text)
+    assert "梁一鸣" in facts
+    assert facts.isdisjoint({"公司", "建设", "工厂", "宣布", "tallis"})
+
+
+def test_facts_go_along_only_where_the_scheme_asks(lexicon: Lexicon) -> None:
+    """Without being asked for they cost nothing; asked for they are those of each text, whatever its batch."""
+    texts = ["收入12.5亿元，公司的业绩继续增长。", "nothing to tell here", "Fog delayed 17 flights in Harwick."]
+    assert Fingerprinter(Scheme(), lexicon).fingerprint(texts).facts == ()
+    asked = Fingerprinter(Scheme(facts=True), lexicon)
+    made = asked.fingerprint(texts).facts
+    assert made == tuple(asked.fingerprint([text]).facts[0] for text in texts)
+    assert made == tuple(packed(asked.facts(text)) for text in texts)
+    assert [facts_count(one) for one in made] == [1, 0, 2]
+
+
+def test_a_cut_to_the_heaviest_keywords_cuts_no_facts(lexicon: Lexicon) -> None:
+    """Names are told among all words, before keywords are chosen."""
+    text = "苍浦市市长梁一鸣宣布，公司将在城西建设新的工厂，新闻发布会照常举行。"
+    cut = Fingerprinter(Scheme(facts=True, keywords_max=1), lexicon).fingerprint([text])
+    assert cut.facts == Fingerprinter(Scheme(facts=True), lexicon).fingerprint([text]).facts
+    assert len(cut.keywords[0]) == 1
+
+
+def test_facts_are_part_of_the_scheme_where_it_has_them(lexicon: Lexicon) -> None:
+    """Another digest with facts, the same as ever without."""
+    assert Scheme(facts=True).digest(lexicon) != Scheme().digest(lexicon)
+    assert "facts" not in Scheme().describe()
+
+
+def test_the_layout_of_a_sample() -> None:
+    """How many there are, big-endian, then the hashes in rising order; the same in every process."""
+    assert packed(set()) == b""
+    assert packed({"5", "12.5"}).hex() == "00000002" + "81b8480d" + "f181283f"
+    many = packed({f"{number}" for number in range(1_000)})
+    hashes = [many[place : place + 4] for place in range(4, len(many), 4)]
+    assert (facts_count(many), len(hashes), sorted(set(hashes))) == (1_000, FACTS_KEPT, hashes)
+
+
+@given(facts_sets, facts_sets)
+def test_overlap_is_symmetric(one: set[str], other: set[str]) -> None:
+    """Whichever comes first, also where the samples were cut."""
+    assert fact_overlap(packed(one), packed(other)) == fact_overlap(packed(other), packed(one))
+
+
+@given(some.sets(some.integers(0, 99), max_size=FACTS_KEPT), some.sets(some.integers(0, 99), max_size=FACTS_KEPT))
+def test_overlap_of_few_facts_is_exact(one: set[int], other: set[int]) -> None:
+    """Up to as many as a sample holds nothing is estimated."""
+    overlap = fact_overlap(*pack_facts([{f"{fact}" for fact in facts} for facts in (one, other)]))
+    if not one or not other:
+        assert overlap is None
+    else:
+        assert overlap == FactOverlap(min(len(one), len(other)), len(one & other))
+
+
+@given(facts_sets.filter(bool))
+def test_equal_facts_are_all_shared(facts: set[str]) -> None:
+    """However many there are."""
+    overlap = fact_overlap(packed(facts), packed(facts))
+    assert overlap is not None
+    assert (overlap.share, overlap.differing) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("size", "other_size"), [(300, 300), (1_000, 400), (50, 400)])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_overlap_of_many_facts_is_estimated_well(size: int, other_size: int, share: float) -> None:
+    """On average within 0.02 of the true share, and in one estimate within four standard errors."""
+    chance = random.Random(f"{size} {share}")
+    errors = []
+    for _ in range(60):
+        fewer = min(size, other_size)
+        numbers = chance.sample(range(10**6), size + other_size)
+        one = {f"{number}" for number in numbers[:size]}
+        shared = chance.sample(sorted(one), round(share * fewer))
+        other = {*shared, *(f"{number}" for number in numbers[size : size + other_size - len(shared)])}
+        overlap = fact_overlap(packed(one), packed(other))
+        assert overlap is not None
+        errors.append(overlap.share - len(shared) / fewer)
+    known = FACTS_KEPT * min(size, other_size) / max(size, other_size)
+    assert abs(sum(errors) / len(errors)) < 4 * (share * (1 - share) / known / 60) ** 0.5 + 0.005
+    assert max(map(abs, errors)) < 4.5 * (share * (1 - share) / known) ** 0.5 + 0.01
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "A", "A ", "Ab ", "1", "1,", "a1", "一", "mar ", "1年", "A-", "9 ma", "第", " "]
+)
+def test_no_text_takes_more_than_time_in_proportion(piece: str) -> None:
+    """Half a million characters of whatever would make a pattern go over them again and again."""
+    text = piece * (500_000 // len(piece))
+    form = normalise(text)
+    began = time.perf_counter()
+    pack_facts([facts_of(text, form, (), frozenset())])
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,168 @@
+"""The fact guard: near texts that tell other facts are two stories, and light rewrites are not."""
+
+import random
+from dataclasses import replace
+from types import MappingProxyType
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from consumer.comparison import Comparison, compare
+from consumer.detector import Detector
+from consumer.evaluation import NEVER_SIMILAR, measure
+from consumer.fingerprint import Scheme
+from consumer.fingerprint.facts import pack_facts
+from consumer.labelled_pairs import LabelledPair
+from consumer.settings import FACTS_DIFFERING_MIN, JudgeSettings, SourceRule
+from consumer.verdict import decode_verdict
+from storage.memory import MemoryStore
+from storage.records import Record, Stored, Version
+from tests.builders import TIME_MS, make_record
+from tests.chaos.near_articles import SETTINGS, edited, new_text, version_of
+
+GUARDED = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
+BASE = new_text(random.Random("fact guard"))
+NEAR = edited(BASE, random.Random("near"), 0.1)
+
+facts = some.sets(some.integers(0, 12).map(str), max_size=13)
+
+
+def article(name: str, told: set[str], sequence: int = 0, source: str = "wire") -> Version:
+    """An article near the others of these tests, with these facts."""
+    version = version_of(name, BASE if name == "a" else NEAR, sequence, source=source)
+    (packed,) = pack_facts([told])
+    return Version(msgspec.structs.replace(version.record, facts=packed, text_digest=name.encode() * 16), None)
+
+
+def compared(one: set[str], other: set[str], by: JudgeSettings = GUARDED) -> Comparison:
+    """The comparison of two near articles with these facts."""
+    a, b = (Stored(article(*told).record, None, None) for told in (("a", one), ("b", other, 1)))
+    return compare(a, [b], by)[0]
+
+
+def numbers(*ranges: range) -> set[str]:
+    """Facts by number."""
+    return {str(number) for some_numbers in ranges for number in some_numbers}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        (numbers(range(10)), numbers(range(20, 30)), False),
+        (numbers(range(10)), numbers(range(7), range(20, 23)), False),
+        (numbers(range(15)), numbers(range(12), range(20, 23)), True),
+        (numbers(range(10)), numbers(range(8), range(20, 22)), True),
+        (numbers(range(10)), numbers(range(10)), True),
+        (numbers(range(10)), numbers(range(9), range(20, 21)), True),
+        (numbers(range(3)), numbers(range(1), range(20, 22)), True),
+        (numbers(range(2)), numbers(range(20, 22)), True),
+        (numbers(range(3)), numbers(range(20, 23)), False),
+        (numbers(range(5)), numbers(range(30)), True),
+        (numbers(range(5)), numbers(range(2), range(20, 50)), False),
+        (set(), numbers(range(10)), True),
+        (set(), set(), True),
+    ],
+)
+def test_what_is_held_back(one: set[str], other: set[str], *, near: bool) -> None:
+    """Most facts others: held back. Up to two others, or more of them on one side alone, or none at all: not."""
+    assert compared(one, other).near is compared(other, one).near is near
+    assert compared(one, other, SETTINGS).near
+
+
+@settings(max_examples=300, deadline=None)
+@given(facts, facts)
+def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
+    """Of the fewer facts at least three are others, and less than the asked share are common."""
+    comparison, fewer = compared(one, other), min(len(one), len(other))
+    differing = fewer - len(one & other)
+    held_back = differing >= FACTS_DIFFERING_MIN and len(one & other) < 0.8 * fewer
+    assert comparison.facts_agree is not held_back
+    assert comparison.facts_shared == (len(one & other) / fewer if fewer else None)
+
+
+def test_equal_normalised_texts_are_never_held_back() -> None:
+    """Capitals are gone from them, and the names with the capitals: the text itself is what counts."""
+    a, b = article("a", numbers(range(10))).record, article("b", numbers(range(20, 30)), 1).record
+    b = msgspec.structs.replace(b, text_digest=a.text_digest)
+    assert compare(Stored(a, None, None), [Stored(b, None, None)], GUARDED)[0].near
+
+
+@pytest.mark.parametrize("stricter", ["wire", "blog"])
+def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
+    """Whichever of the two asks for it, and also where the judge asks for none."""
+    one, other = article("a", numbers(range(15))), article("b", numbers(range(12), range(20, 23)), 1, "blog")
+    for common, asked, near in ((0.0, None, True), (0.0, 0.85, False), (0.8, None, True), (0.8, 0.85, False)):
+        rules = MappingProxyType({stricter: SourceRule(facts_shared_min=asked)})
+        by = replace(GUARDED, facts_shared_min=common, sources=rules)
+        comparison = compare(Stored(one.record, None, None), [Stored(other.record, None, None)], by)[0]
+        assert comparison.near is near
+        assert comparison.facts_shared_min == max(common, asked or 0.0)
+
+
+def test_a_source_cannot_ask_for_less_than_all_others() -> None:
+    """A rule below the common guard leaves the common one in place."""
+    by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.1)}))
+    assert by.facts_shared_min_for("wire") == 0.8
+
+
+def test_plain_simhash_has_no_guard() -> None:
+    """Without verification near is a distance, whatever the facts are."""
+    plain = replace(GUARDED, verify=False, lane1=False)
+    a = article("a", numbers(range(10)))
+    b = Version(msgspec.structs.replace(a.record, reference=b"b" * 32, facts=b"", text_digest=b"b" * 16), None)
+    other = msgspec.structs.replace(b.record, facts=article("b", numbers(range(20, 30))).record.facts)
+    assert compare(Stored(a.record, None, None), [Stored(other, None, None)], plain)[0].near
+
+
+def test_the_judge_keeps_what_the_guard_holds_back() -> None:
+    """Another story in the same words is kept; a correction of it is flagged, and names it."""
+    batch = [
+        article("a", numbers(range(10))),
+        article("b", numbers(range(20, 30)), 1),
+        article("c", numbers(range(20, 29), range(50, 51)), 2),
+    ]
+    for by, expected in ((GUARDED, [None, None, "b"]), (SETTINGS, [None, "a", "a"])):
+        for batches in ([batch], [[one] for one in batch]):
+            detector = Detector(MemoryStore(), by, lambda: TIME_MS)
+            verdicts = [decode_verdict(event) for part in batches for event in detector.judge(part)]
+            assert [verdict.duplicate_of for verdict in verdicts] == expected
+
+
+def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
+    """At no similarity, so that the curve is that of the judge as it is configured."""
+    articles = {
+        "a": Stored(article("a", numbers(range(10))).record, None, None),
+        "b": Stored(article("b", numbers(range(20, 30)), 1).record, None, None),
+    }
+    pairs = [LabelledPair("a", "b", duplicate=False, line=1)]
+    assert measure(pairs, articles, GUARDED).similarity.tolist() == [NEVER_SIMILAR]
+    assert measure(pairs, articles, SETTINGS).similarity[0] > 0.8
+
+
+def test_a_guard_needs_a_scheme_that_has_facts_made() -> None:
+    """Without facts it would guard nothing, in silence."""
+    rules = MappingProxyType({"wire": SourceRule(facts_shared_min=0.8)})
+    for asked in ({"facts_shared_min": 0.8}, {"sources": rules}):
+        with pytest.raises(ValueError, match="no facts made"):
+            replace(SETTINGS, **asked)
+
+
+def test_settings_without_a_guard_are_described_as_before_there_was_one() -> None:
+    """Stores that were made before agree with them; with a guard all of it is named and comes back."""
+    words = SETTINGS.encode() + replace(SETTINGS, sources=MappingProxyType({"a": SourceRule(flag="never")})).encode()
+    assert b"facts" not in words
+    by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.9)}))
+    assert by.describe().keys() - SETTINGS.describe().keys() == {"facts_shared_min", "facts_differing_min"}
+    assert JudgeSettings.decode(by.encode()) == by
+    with pytest.raises(ValueError, match="facts_differing_min"):
+        JudgeSettings.decode(by.encode().replace(b'"facts_differing_min":3', b'"facts_differing_min":2'))
+
+
+def test_records_from_before_there_were_facts_are_read() -> None:
+    """They have none, and are held back by nothing."""
+    record = make_record("a")
+    before = msgspec.msgpack.encode(msgspec.to_builtins(record, builtin_types=(bytes,))[:-1])
+    assert msgspec.msgpack.decode(before, type=Record) == record
+    assert record.facts == b""
