@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from consumer.app import lexicon_of, opened_store, stored_settings
-from consumer.cli import render
+from consumer.cli import render, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
 from consumer.errors import StoreBroken
@@ -17,6 +17,9 @@ from consumer.inspection import verify as verify_store
 from storage.interface import Stats
 
 app = typer.Typer(no_args_is_help=True, help="Look into a store.")
+app.command("init")(store_init.init)
+app.command("pack")(store_pack.pack)
+app.command("unpack")(store_pack.unpack)
 
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20

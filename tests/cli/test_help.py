@@ -14,6 +14,8 @@ COMMANDS = {
     ("query",): ("FILE|-", "--store", "--config", "--set"),
     ("store", "stats"): ("--store", "--json"),
     ("store", "verify"): ("--store", "--json"),
+    ("store", "pack"): ("--store", "--before", "--bucket-s", "--row-postings-min", "--json"),
+    ("store", "unpack"): ("--store", "--json"),
     ("config", "show"): ("--config", "--set"),
     ("config", "check"): ("--config", "--set"),
     ("store",): ("stats", "verify"),
