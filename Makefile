@@ -1,19 +1,23 @@
-# make run   judge the sample feed, needs Python 3.11+ alone
-# make test  everything that must hold before a change is taken
-# make bench side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
+# make run        judge the sample feed, needs Python 3.11+ alone
+# make test       everything that must hold before a change is taken; needs Java 17 and Maven, for Kafka and HBase
+# make test-core  the same without servers, needs Python alone
+# make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
+# make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint types contracts unit bench format clean
+.PHONY: run test test-core lint types contracts servers unit unit-core stack-up stack-down stack-status bench format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
 
-test: lint types contracts unit
+test: servers lint types contracts unit
+
+test-core: lint types contracts unit-core
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check --quiet .
@@ -25,8 +29,24 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-unit: .venv/test.stamp
+# Java, Maven and the servers' jars. Where something is missing and may not be installed, it says what.
+servers: .venv/run.stamp
+	@$(BIN)/python -m deploy.local.fetch >/dev/null
+
+unit: servers .venv/test.stamp
 	$(BIN)/pytest
+
+unit-core: .venv/test.stamp
+	$(BIN)/pytest -m "not servers"
+
+stack-up: servers
+	@$(BIN)/python -m deploy.local.stack up
+
+stack-down: .venv/run.stamp
+	@$(BIN)/python -m deploy.local.stack down
+
+stack-status: .venv/run.stamp
+	@$(BIN)/python -m deploy.local.stack status
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m benchmarks.speed $(BENCH)

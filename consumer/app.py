@@ -32,12 +32,14 @@ from consumer.stopping import Stopping
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
+from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 
 STREAM = "-"
 _LMDB = "lmdb:"
+_HBASE = "hbase://"
 _FIRST_LINE_BYTES_MAX = 4096
 _MS_PER_S = 1000
 
@@ -144,14 +146,42 @@ def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
             readonly=readonly,
         )
         store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
+    elif section.url.startswith(_HBASE):
+        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly))
     elif readonly:
-        raise ConfigError("a store in memory ends with its run; name the one to look into: --store lmdb:PATH")
+        raise ConfigError(
+            "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
+        )
     else:
         store = MemoryStore(row_postings_max=section.row_postings_max)
     try:
         yield store
     finally:
         store.close()
+
+
+def outlives_run(config: Config) -> bool:
+    """Whether what is judged can be looked into, and gone on with, after the run."""
+    return config.store.url.startswith((_LMDB, _HBASE))
+
+
+def _hbase_options(config: Config, *, readonly: bool) -> HbaseOptions:
+    section = config.store.hbase
+    tls = TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None
+    # Who only looks does not write what could expire too early.
+    ttl_min_s = HbaseOptions().ttl_min_s if readonly else config.judge.window_s + config.store.slack_s
+    return HbaseOptions(
+        keep_bodies=config.store.keep_bodies,
+        row_postings_max=config.store.row_postings_max,
+        deadline_s=section.deadline_s,
+        call_s=section.call_s,
+        connect_s=section.connect_s,
+        connections_max=section.connections_max,
+        retire_s=section.retire_s,
+        tls=tls,
+        ttl_min_s=ttl_min_s,
+        readonly=readonly,
+    )
 
 
 def bind(store: Store, settings: JudgeSettings) -> None:
@@ -230,7 +260,7 @@ def _path(url: str) -> Path | None:
 def _checkpoint_path(config: Config) -> Path | None:
     """Where a run keeps how far it came: only files can be gone on with, and only a store that outlives the run."""
     source, sink = _path(config.source.url), _path(config.sink.url)
-    if source is None or sink is None or not config.store.url.startswith(_LMDB):
+    if source is None or sink is None or not outlives_run(config):
         return None
     return checkpoints.checkpoint_path(sink)
 

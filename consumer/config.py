@@ -5,12 +5,13 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -24,23 +25,33 @@ from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.settings import JudgeSettings
 from consumer.sources.file import ReadLimits
+from storage.hbase import HbaseOptions
+from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
 _ENV_NESTING = "__"
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
+_HBASE = HbaseOptions()
 _READ = ReadLimits()
 _DECODE = DecodeLimits()
 _JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
 
 Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Path_ = Annotated[str, Field(min_length=1)]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+
+def _store_url(url: str) -> str:
+    if not re.fullmatch(rf"memory:|lmdb:.+|{URL_PATTERN}", url, re.DOTALL):
+        raise ValueError("write it as memory:, lmdb:PATH or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE")
+    return url
 
 
 class FieldsSection(_Section):
@@ -77,11 +88,39 @@ class SinkSection(_Section):
     emit: Literal["duplicates", "all"] = "duplicates"
 
 
+class HbaseSection(_Section):
+    """How the gateways of an hbase:// store are used."""
+
+    connections_max: Annotated[int, Field(ge=1, le=64)] = _HBASE.connections_max
+    """Connections of this process to all gateways together."""
+    deadline_s: Seconds = _HBASE.deadline_s
+    """How long one call of the store is tried again before the run gives up."""
+    call_s: Seconds = _HBASE.call_s
+    """How long one answer is waited for."""
+    connect_s: Seconds = _HBASE.connect_s
+    retire_s: Seconds = _HBASE.retire_s
+    """After how long an idle connection is not used again; less than the gateway's own limit, which is 60."""
+    tls: bool = False
+    tls_ca: Path_ | None = None
+    """The authorities to be trusted, as PEM; those of the system when left out."""
+    tls_certificate: Path_ | None = None
+    """What this client shows, as PEM; with its key in tls_key or in the same file."""
+    tls_key: Path_ | None = None
+
+    @model_validator(mode="after")
+    def _tls_files_have_effect(self) -> "HbaseSection":
+        if not self.tls and any((self.tls_ca, self.tls_certificate, self.tls_key)):
+            raise ValueError("tls_ca, tls_certificate and tls_key have no effect without tls = true")
+        if self.tls_key and not self.tls_certificate:
+            raise ValueError("tls_key has no effect without tls_certificate")
+        return self
+
+
 class StoreSection(_Section):
     """Where versions, postings and verdicts are kept."""
 
-    url: Annotated[str, Field(pattern=r"^(memory:|lmdb:.+)$")] = "memory:"
-    """memory: or lmdb:PATH."""
+    url: Annotated[str, AfterValidator(_store_url)] = "memory:"
+    """memory:, lmdb:PATH or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE."""
     durability: Literal["power", "process"] = _LMDB.durability
     """What an acknowledged write survives: a power loss, or only the end of the process."""
     keep_bodies: bool = _LMDB.keep_bodies
@@ -90,6 +129,7 @@ class StoreSection(_Section):
     """How long past the window a version is kept."""
     row_postings_max: Count = _LMDB.row_postings_max
     map_bytes_max: Count = _LMDB.map_bytes_max
+    hbase: HbaseSection = HbaseSection()
 
 
 class FingerprintSection(_Section):

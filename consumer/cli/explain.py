@@ -131,7 +131,7 @@ def _side(name: str, config: Config, store: Store | None, settings: JudgeSetting
         return _Side(Stored(version.record, None, None), article.body)
     if store is None:
         raise ConfigError(
-            f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH"
+            f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
         )
     stored = latest(store.history(id_hash_of(name)))
     if stored is None:

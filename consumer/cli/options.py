@@ -19,7 +19,12 @@ SetOption = Annotated[
     typer.Option("--set", help="One setting, above file and environment: judge.max_distance=2.", metavar="NAME=VALUE"),
 ]
 StoreOption = Annotated[
-    str | None, typer.Option("--store", help="memory: or lmdb:PATH (a directory).", metavar="STORE")
+    str | None,
+    typer.Option(
+        "--store",
+        help="memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways).",
+        metavar="STORE",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from consumer.app import STREAM, Run, Streams, prepared_run
+from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.config import Config
@@ -81,7 +81,7 @@ def run(
 ) -> None:
     """Judge a feed: one verdict for every article, one dead letter for everything that is none.
 
-    A run from a file into a file with an lmdb: store goes on where it was when it is started again.
+    A run from a file into a file with an lmdb: or hbase:// store goes on where it was when it is started again.
     """
     chosen = configured(
         config,
@@ -117,6 +117,6 @@ def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:
             console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
-    if config.store.url.startswith("lmdb:"):
+    if outlives_run(config):
         command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
         console.print(f"Look closer: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from consumer import inspection
 from consumer.app import lexicon_of, opened_store, stored_settings
-from consumer.cli import render, store_export
+from consumer.cli import render, store_export, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
 from consumer.config import Config
@@ -21,6 +21,9 @@ from storage.interface import Stats
 
 app = typer.Typer(no_args_is_help=True, help="Look into a store.")
 app.command("export")(store_export.export)
+app.command("init")(store_init.init)
+app.command("pack")(store_pack.pack)
+app.command("unpack")(store_pack.unpack)
 
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20

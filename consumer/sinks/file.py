@@ -181,7 +181,7 @@ class _LineFile:
             if size_bytes:
                 raise SinkError(
                     f"{self._path} is not empty, and no checkpoint beside it says how it came about (only runs with an "
-                    "lmdb: store keep one); remove it, or name another sink"
+                    "lmdb: or hbase:// store keep one); remove it, or name another sink"
                 )
             return 0
         if size_bytes < keep_bytes:

@@ -1,7 +1,7 @@
 """Processes that judge into one store at the same time, in step: a barrier before each batch."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 from consumer.detector import Detector
 from storage.clock import now_ms
+from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import Row
 from storage.records import Version
 from tests.chaos.near_articles import SETTINGS
+
+Opens = Callable[[], Store]
+"""Opens the store that all processes share, in each of them."""
 
 OPTIONS = LmdbOptions(durability="process")
 STEP_TIMEOUT_S = 60
@@ -33,6 +37,11 @@ class GivingWay(LmdbStore):
         return rows
 
 
+def open_lmdb(path: Path) -> Store:
+    """The store at this path, at which processes meet."""
+    return GivingWay.open(path, OPTIONS)
+
+
 class Judged(NamedTuple):
     """What one process answered, by reference, and how often somebody else's verdict was there first."""
 
@@ -40,14 +49,14 @@ class Judged(NamedTuple):
     lost_compare_and_sets: int
 
 
-def judge_together(path: Path, shares: Sequence[Sequence[Sequence[Version]]]) -> list[Judged]:
+def judge_together(opens: Opens, shares: Sequence[Sequence[Sequence[Version]]]) -> list[Judged]:
     """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch."""
     context = get_context("spawn")
     barrier = context.Barrier(len(shares))
     started = []
     for share in shares:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_judge, args=(theirs, barrier, path, share))
+        process = context.Process(target=_judge, args=(theirs, barrier, opens, share))
         process.start()
         theirs.close()
         started.append((process, ours))
@@ -80,8 +89,8 @@ def dealt(groups: Sequence[Sequence[Version]], processes: int, groups_a_step: in
     return shares
 
 
-def _judge(pipe: Connection, barrier: Barrier, path: Path, batches: Sequence[Sequence[Version]]) -> None:
-    store = GivingWay.open(path, OPTIONS)
+def _judge(pipe: Connection, barrier: Barrier, opens: Opens, batches: Sequence[Sequence[Version]]) -> None:
+    store = opens()
     detector = Detector(store, SETTINGS, now_ms)
     answers: dict[bytes, bytes] = {}
     try:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -9,9 +10,8 @@ from consumer.detector import Detector
 from consumer.inspection import reference_in, verify
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms
-from storage.lmdb import LmdbStore
 from storage.records import Version
-from tests.chaos.judging import OPTIONS, Judged, dealt, in_batches, judge_together
+from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb
 from tests.chaos.near_articles import SETTINGS, are_near, near_chain, near_group, shuffled
 
 PAIRS = 2_000
@@ -21,9 +21,9 @@ GROUPS = 800
 Group = Sequence[Version]
 
 
-def check(path: Path, groups: Sequence[Group], judged: Sequence[Judged]) -> dict[bytes, Verdict]:
+def check(opens: Opens, groups: Sequence[Group], judged: Sequence[Judged]) -> dict[bytes, Verdict]:
     """All that is promised of a store that processes have judged these groups into; the verdicts by reference."""
-    store = LmdbStore.open(path, OPTIONS)
+    store = opens()
     versions = [version for group in groups for version in group]
     references = [version.record.reference for version in versions]
     stored = {one.record.reference: one.verdict for one in store.read(references) if one is not None and one.verdict}
@@ -73,8 +73,8 @@ def test_of_each_pair_that_comes_to_two_processes_at_once_one_is_kept(tmp_path: 
     """Thousands of pairs, one half of each in each process, in step: never both kept and never neither."""
     chance = random.Random("pairs")
     pairs = [near_group(chance, f"pair {number}", 2, 2 * number) for number in range(PAIRS)]
-    judged = judge_together(tmp_path / "store", dealt(pairs, 2, PAIRS_A_STEP))
-    verdicts = check(tmp_path / "store", pairs, judged)
+    judged = judge_together(partial(open_lmdb, tmp_path / "store"), dealt(pairs, 2, PAIRS_A_STEP))
+    verdicts = check(partial(open_lmdb, tmp_path / "store"), pairs, judged)
     assert sum(map(is_kept, verdicts.values())) == PAIRS
     assert lost(judged) > 0
 
@@ -86,9 +86,9 @@ def test_two_processes_with_the_same_articles_answer_the_same(tmp_path: Path) ->
     versions = [version for group in groups for version in group]
     forwards = in_batches(versions, 6)
     backwards = [shuffled(batch, chance) for batch in forwards]
-    judged = judge_together(tmp_path / "store", [forwards, backwards])
+    judged = judge_together(partial(open_lmdb, tmp_path / "store"), [forwards, backwards])
     assert judged[0].answers == judged[1].answers
-    check(tmp_path / "store", groups, judged)
+    check(partial(open_lmdb, tmp_path / "store"), groups, judged)
     assert lost(judged) > 0
 
 
@@ -99,7 +99,8 @@ def test_groups_and_chains_over_three_processes_keep_what_they_must(tmp_path: Pa
     for number in range(GROUPS):
         make = near_group if number % 2 else near_chain
         groups.append(make(chance, f"group {number}", chance.randint(3, 5), 5 * number))
-    judged = judge_together(tmp_path / "store", dealt([shuffled(group, chance) for group in groups], 3, 2))
-    verdicts = check(tmp_path / "store", groups, judged)
+    shares = dealt([shuffled(group, chance) for group in groups], 3, 2)
+    judged = judge_together(partial(open_lmdb, tmp_path / "store"), shares)
+    verdicts = check(partial(open_lmdb, tmp_path / "store"), groups, judged)
     assert sum(map(is_kept, verdicts.values())) > GROUPS
     assert lost(judged) > 0

@@ -15,9 +15,11 @@ COMMANDS = {
     ("store", "stats"): ("--store", "--json"),
     ("store", "verify"): ("--store", "--json", "--dangling", "--pending-s"),
     ("store", "export"): ("--store", "--no-bodies"),
+    ("store", "pack"): ("--store", "--before", "--bucket-s", "--row-postings-min", "--json"),
+    ("store", "unpack"): ("--store", "--json"),
     ("config", "show"): ("--config", "--set"),
     ("config", "check"): ("--config", "--set"),
-    ("store",): ("stats", "verify", "export"),
+    ("store",): ("stats", "verify", "export", "init", "pack", "unpack"),
     ("config",): ("show", "check"),
     (): ("run", "show", "explain", "query", "store", "config", "143"),
 }

@@ -1,4 +1,4 @@
-"""Every store that the contract is held against. A new one joins with one line in ``KINDS``."""
+"""Every store that the contract is held against: those that need no server in ``KINDS``, and HBase."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,12 +10,14 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from storage.clock import Clock
+from storage.hbase import HbaseOptions, HbaseStore, parse_place
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS
 from storage.records import Record
 from tests.builders import TIME_MS, make_record
+from tests.hbase_server import fresh_namespace
 
 ROW_POSTINGS_MAX = 100_000
 
@@ -35,11 +37,13 @@ class SetClock:
 class Kind:
     """One implementation: ``opened`` gives an empty store with this clock and cap for the length of a block.
 
-    ``sweeps`` is false where the store expires what is old by itself.
+    ``sweeps`` is false where the store expires what is old by itself, by a clock that no test can set. ``rounds`` is
+    how often random calls and racing threads are tried: a store behind a server takes milliseconds a call.
     """
 
     opened: Callable[[Clock, int], AbstractContextManager[Store]]
     sweeps: bool = True
+    rounds: int = 60
 
 
 @contextmanager
@@ -60,16 +64,30 @@ def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
             store.close()
 
 
+@contextmanager
+def opened_hbase(address: str, clock: Clock, row_postings_max: int) -> Iterator[Store]:
+    """A store in the tables of a real HBase, which writes its own times."""
+    place = parse_place(f"hbase://{address}/{fresh_namespace(address)}")
+    store = HbaseStore.open(place, HbaseOptions(row_postings_max=row_postings_max))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
 Make = Callable[..., Record]
 """``make_record`` for fingerprints of one width."""
 
 KINDS = {"memory": Kind(opened_memory), "lmdb": Kind(opened_lmdb)}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, pytest.param("hbase", marks=pytest.mark.servers)])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """The implementation under test."""
-    return KINDS[request.param]
+    """The implementation under test. A server is started for the first test that needs it."""
+    if request.param in KINDS:
+        return KINDS[request.param]
+    opened = partial(opened_hbase, request.getfixturevalue("hbase_address"))
+    return Kind(opened, sweeps=False, rounds=4)
 
 
 @pytest.fixture

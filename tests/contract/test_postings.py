@@ -186,11 +186,11 @@ def _busy_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_busy_threads")
-def test_threads_that_add_to_the_same_row_lose_nothing(store: Store, make: Make) -> None:
+def test_threads_that_add_to_the_same_row_lose_nothing(kind: Kind, store: Store, make: Make) -> None:
     """Six threads write into one row, some of it taken out again, and read it meanwhile."""
 
     def write(writer: int) -> bool:
-        for number in range(60):
+        for number in range(kind.rounds):
             stays, goes = (make(f"{writer} {number} {name}", keys=(KEY,)) for name in ("stays", "goes"))
             store.add([stays])
             store.add([goes])
@@ -203,4 +203,4 @@ def test_threads_that_add_to_the_same_row_lose_nothing(store: Store, make: Make)
     with ThreadPoolExecutor(6) as threads:
         assert all(threads.map(write, range(6)))
     (row,) = store.look_up([KEY])
-    assert len(set(raw(row))) == len(row.postings) == 360
+    assert len(set(raw(row))) == len(row.postings) == 6 * kind.rounds

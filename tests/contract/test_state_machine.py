@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from storage.postings import POSTING_LAYOUTS, postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
 from tests.builders import make_key, make_record, make_tombstone
-from tests.contract.conftest import KINDS, Kind, SetClock
+from tests.contract.conftest import Kind, SetClock
 from tests.contract.model import Model
 
 ROW_POSTINGS_MAX = 4
@@ -168,13 +168,12 @@ def reference_of_stored(what: Stored | Tombstone) -> bytes:
 
 
 @pytest.mark.parametrize("code_bytes", POSTING_LAYOUTS)
-@pytest.mark.parametrize("name", KINDS)
-def test_random_calls_give_what_the_model_gives(name: str, code_bytes: int) -> None:
+def test_random_calls_give_what_the_model_gives(kind: Kind, code_bytes: int) -> None:
     """Any sequence of calls has the answers that follow from the contract."""
     run_state_machine_as_test(
-        partial(StoreMachine, KINDS[name], code_bytes),  # type: ignore[arg-type]  # any callable that makes a machine will do
+        partial(StoreMachine, kind, code_bytes),  # type: ignore[arg-type]  # any callable that makes a machine will do
         settings=settings(
-            max_examples=60,
+            max_examples=kind.rounds,
             stateful_step_count=25,
             deadline=None,
             database=None,

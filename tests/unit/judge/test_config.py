@@ -44,7 +44,11 @@ def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.Mo
         ({"judge": {"similarity_min": 1.1}}, "judge.similarity_min"),
         ({"judge": {"max_distance": 5, "reach": 4}}, "reach 4 is less than max_distance 5"),
         ({"judge": {"verify": False}}, "set lane1 = false"),
-        ({"store": {"url": "redis:here"}}, "store.url"),
+        ({"store": {"url": "redis:here"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
+        ({"store": {"url": "hbase://gateway:9090"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
+        ({"store": {"hbase": {"connections_max": 0}}}, "store.hbase.connections_max"),
+        ({"store": {"hbase": {"tls_ca": "ca.pem"}}}, "have no effect without tls = true"),
+        ({"store": {"hbase": {"tls": True, "tls_key": "a.key"}}}, "tls_key has no effect without tls_certificate"),
         ({"source": {"batch_records_max": 0}}, "source.batch_records_max"),
         ({"sink": {"emit": "some"}}, "sink.emit"),
         ({"workers": -1}, "workers"),
@@ -76,6 +80,12 @@ def test_what_is_wrong_is_said_by_name(overrides: Mapping[str, Any], said: str) 
     with pytest.raises(ConfigError) as told:
         load_config(None, overrides)
     assert said in str(told.value)
+
+
+@pytest.mark.parametrize("url", ["memory:", "lmdb:a place\nof two lines", "hbase://a:9090,b.example:9091/feed"])
+def test_a_store_is_named_by_its_kind_and_place(url: str) -> None:
+    """There are three kinds."""
+    assert load_config(None, {"store": {"url": url}}).store.url == url
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:

@@ -1,0 +1,1 @@
+"""Measurements on HBase, at sizes that no feed of a test has."""

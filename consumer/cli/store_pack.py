@@ -1,0 +1,147 @@
+"""``dupwatch store pack`` and ``unpack``: older postings of an HBase store as posting sets, and back."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+import typer
+
+from consumer.app import opened_store, scheme_of
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.results import results
+from consumer.cli.store_init import posting_shares
+from consumer.config import Config
+from consumer.errors import ConfigError
+from consumer.fingerprint import BlockPlan
+from storage.hbase import HbaseStore
+from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
+from storage.hbase.schema import Share
+from storage.hbase.set_plans import PackTally
+
+_MS_PER_S = 1000
+_VALUES = 1 << 16
+_MIB = 1 << 20
+
+
+def pack(
+    store: StoreOption = None,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            help="Pack what was written before this time, in ISO 8601 with its offset from UTC: "
+            "2026-11-21T00:00:00Z. Now when left out. A bucket that is not over for a minute yet stays as it is.",
+            metavar="TIME",
+        ),
+    ] = None,
+    bucket_s: Annotated[
+        int,
+        typer.Option(min=1, help="Postings written within so many seconds are packed together, and expire together."),
+    ] = BUCKET_S,
+    row_postings_min: Annotated[
+        int, typer.Option(min=1, help="With fewer postings of a bucket than this a row keeps them as they are.")
+    ] = ROW_POSTINGS_MIN,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Pack the older postings of an HBase store into compressed sets, which are read several times faster.
+
+    Consumers go on judging meanwhile, and other packers packing. Stopped in any way and started again it goes on where
+    it was. Run it once a bucket, from cron for example.
+    """
+    chosen = configured(config, settings, store__url=store)
+    options = PackOptions(_time_ms(before), bucket_s * _MS_PER_S, row_postings_min)
+    shares = _shares(chosen)
+    tally = PackTally()
+    with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:
+        task = bar.add_task("packing", total=1.0)
+        for done in packer.pack(options):
+            tally = done.tally
+            bar.update(task, completed=share_before(done.row, shares))
+    with results():
+        if json:
+            sys.stdout.buffer.write(msgspec.json.encode(tally._asdict()) + b"\n")
+        else:
+            _print_packed(tally)
+
+
+def unpack(
+    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+) -> None:
+    """Turn all posting sets of an HBase store back into postings of their own, as they are without packing."""
+    chosen = configured(config, settings, store__url=store)
+    shares = _shares(chosen)
+    done = Unpacked(0, 0, None)
+    with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:
+        task = bar.add_task("unpacking", total=1.0)
+        for done in packer.unpack():
+            bar.update(task, completed=share_before(done.row, shares))
+    with results():
+        if json:
+            sys.stdout.buffer.write(msgspec.json.encode({"sets": done.sets, "postings": done.postings}) + b"\n")
+        else:
+            table = render.pairs("Unpacked")
+            table.add_row("sets", f"{done.sets:,}")
+            table.add_row("postings", f"{done.postings:,}")
+            render.console().print(table)
+
+
+def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
+    """Which share of all postings lies before a key, which tells how far a walk is; 1 at the end."""
+    total = sum(share.postings for share in shares)
+    if key is None or not total:
+        return 1.0
+    before = sum(share.postings for share in shares if share.first_byte < key[0]) if key else 0
+    within = sum(share.postings for share in shares if key[:1] == bytes([share.first_byte]))
+    return (before + within * int.from_bytes(key[1:3].ljust(2, b"\0"), "big") / _VALUES) / total
+
+
+@contextmanager
+def _packer(config: Config) -> Iterator[Packer]:
+    if not config.store.url.startswith("hbase://"):
+        raise ConfigError(
+            f"{config.store.url} has no posting sets: they are for HBase, whose reads they make faster; "
+            "name the store with --store hbase://HOST:PORT/NAMESPACE"
+        )
+    with opened_store(config) as opened:
+        if not isinstance(opened, HbaseStore):
+            raise TypeError(f"a store named hbase:// is none of HBase but {type(opened)}")
+        yield opened.packer()
+
+
+def _shares(config: Config) -> list[Share]:
+    """Where postings lie by the configured plan. With another plan only the bar is wrong."""
+    scheme = scheme_of(config)
+    try:
+        plan = BlockPlan.named(config.judge.plan, scheme.bits)
+    except ValueError as error:
+        raise ConfigError(f"judge: {error}") from error
+    return posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
+
+
+def _time_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"--before {text}: write it as 2026-11-21T00:00:00Z") from error
+    if time.tzinfo is None:
+        raise ConfigError(f"--before {text}: say in which time zone, as in {text}Z")
+    return int(time.astimezone(UTC).timestamp() * _MS_PER_S)
+
+
+def _print_packed(tally: PackTally) -> None:
+    table = render.pairs("Packed")
+    table.add_row("rows walked over", f"{tally.rows:,}")
+    table.add_row("postings packed", f"{tally.postings:,}")
+    table.add_row("sets written", f"{tally.written:,}")
+    table.add_row("sets merged into them", f"{tally.merged:,}")
+    table.add_row("sets expired", f"{tally.expired:,}")
+    table.add_row("size before", f"{tally.bytes_before / _MIB:,.1f} MiB")
+    table.add_row("size after", f"{tally.bytes_after / _MIB:,.1f} MiB")
+    render.console().print(table)

@@ -1,0 +1,1 @@
+"""What runs dupwatch and the servers it needs."""

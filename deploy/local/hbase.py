@@ -1,0 +1,176 @@
+"""HBase by itself, and its Thrift gateways."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+from xml.sax.saxutils import escape
+
+from deploy.local.ports import HOST, gateway_answers
+from deploy.local.server import Server, environment
+
+_OPENED: Final = ("java.nio", "sun.nio.ch", "java.lang", "java.lang.reflect", "java.util", "java.util.concurrent")
+_LOG4J: Final = """\
+log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p [%.40t] %c{2}: %.1000m%n
+log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+log4j.logger.org.apache.hadoop.metrics2=ERROR
+log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Hbase(Server):
+    """HBase by itself: master, region server and ZooKeeper in one process, on the local file system."""
+
+    zookeeper_port: int
+    master_port: int
+    region_port: int
+    heap_mb: int = 768
+    settings: Mapping[str, str] = field(default_factory=dict)
+    direct_mb: ClassVar[int] = 256
+    code_mb: ClassVar[int] = 96
+    name: ClassVar[str] = "HBase"
+
+    @property
+    def conf(self) -> Path:
+        """The folder with its configuration, which is also a client's."""
+        return self.folder / "conf"
+
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens."""
+        return (self.zookeeper_port, self.master_port, self.region_port)
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        _write_conf(self.conf, _hbase(self) | dict(self.settings))
+
+    def options(self) -> list[str]:
+        """What Hadoop and HBase need of later Javas than they were written for."""
+        return _hbase_options()
+
+    def command(self) -> list[str]:
+        """Master, region server and ZooKeeper."""
+        return [*_hbase_class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
+
+    def ready(self) -> bool:
+        """Whether the master has said so."""
+        return self.logged("Master has completed initialization")
+
+    def tool(self, main_class: str, *arguments: str) -> str:
+        """Run one of HBase's own tools to its end; what it printed. Raises CalledProcessError."""
+        java = [self.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *self.options()]
+        command = [*java, *_hbase_class_path(self.conf, self.jars), main_class, *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())  # noqa: S603
+        return ran.stdout
+
+
+@dataclass(slots=True, kw_only=True)
+class ThriftGateway(Server):
+    """A gateway to an HBase; there may be several."""
+
+    port: int
+    zookeeper_port: int
+    heap_mb: int = 384
+    idle_ms: int = 60_000
+    """How long a connection may be silent before it is closed."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    name: ClassVar[str] = "the Thrift gateway"
+
+    @property
+    def address(self) -> str:
+        """What a client is given as host and port."""
+        return f"{HOST}:{self.port}"
+
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens."""
+        return (self.port,)
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        idle = {"hbase.thrift.server.socket.read.timeout": str(self.idle_ms)}
+        _write_conf(self.folder / "conf", _hbase_client(self.zookeeper_port) | idle | dict(self.settings))
+
+    def options(self) -> list[str]:
+        """As HBase."""
+        return _hbase_options()
+
+    def command(self) -> list[str]:
+        """The gateway of the first kind, which is happybase's."""
+        main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "start", "-b", HOST, "-p", str(self.port)]
+        return [*_hbase_class_path(self.folder / "conf", self.jars), *main]
+
+    def ready(self) -> bool:
+        """Whether it answers, and HBase behind it."""
+        return gateway_answers(self.port, tls=self.settings.get("hbase.thrift.ssl.enabled") == "true")
+
+
+def _hbase_client(zookeeper_port: int) -> dict[str, str]:
+    return {
+        "hbase.zookeeper.quorum": HOST,
+        "hbase.zookeeper.property.clientPort": str(zookeeper_port),
+        "hbase.client.retries.number": "6",
+        "hbase.thrift.info.port": "-1",
+        "hbase.io.compress.snappy.codec": "org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec",
+    }
+
+
+def _hbase(hbase: Hbase) -> dict[str, str]:
+    data = hbase.folder / "data"
+    return _hbase_client(hbase.zookeeper_port) | {
+        "hbase.cluster.distributed": "false",
+        "hbase.rootdir": f"file://{data}/hbase",
+        "hbase.tmp.dir": str(data / "scratch"),
+        "hadoop.tmp.dir": str(data / "hadoop"),
+        "hbase.zookeeper.property.dataDir": str(data / "zookeeper"),
+        # Of the local file systems only this one flushes what is written to a log.
+        "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "hbase.wal.provider": "filesystem",
+        "hbase.master.ipc.address": HOST,
+        "hbase.regionserver.ipc.address": HOST,
+        "hbase.master.hostname": "localhost",
+        "hbase.unsafe.regionserver.hostname": "localhost",
+        "hbase.master.port": str(hbase.master_port),
+        "hbase.regionserver.port": str(hbase.region_port),
+        "hbase.master.info.port": "-1",
+        "hbase.regionserver.info.port": "-1",
+        # There is one region server, and nobody has to wait for more.
+        "hbase.master.wait.on.regionservers.mintostart": "1",
+        "hbase.master.wait.on.regionservers.maxtostart": "1",
+        "hbase.master.wait.on.regionservers.timeout": "200",
+        "hbase.master.wait.on.regionservers.interval": "100",
+        "hbase.regionserver.msginterval": "300",
+        "hbase.regionserver.handler.count": "10",
+        "hbase.master.handler.count": "5",
+        "zookeeper.session.timeout.localHBaseCluster": "10000",
+    }
+
+
+def _write_conf(folder: Path, settings: Mapping[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    properties = "\n".join(
+        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in settings.items()
+    )
+    (folder / "hbase-site.xml").write_text(
+        f'<?xml version="1.0"?>\n<configuration>\n{properties}\n</configuration>\n', encoding="utf-8"
+    )
+    (folder / "log4j.properties").write_text(_LOG4J, encoding="ascii")
+
+
+def _hbase_options() -> list[str]:
+    return [
+        "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+        "--add-modules=jdk.unsupported",
+        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (*_OPENED, "jdk.internal.ref")),
+        "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+        "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    ]
+
+
+def _hbase_class_path(conf: Path, jars: Path) -> list[str]:
+    return ["-cp", f"{conf}:{jars / 'hbase'}/*"]

@@ -1,0 +1,68 @@
+"""Whether there is a Java and a Maven that will do."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+JAVA_MIN: Final = 17
+JAVA_MAX: Final = 21
+"""Hadoop 3.3 asks for a part of Java that later ones no longer have."""
+PACKAGES: Final = ("openjdk-17-jdk-headless", "maven")
+_LATER_PACKAGES: Final = ("openjdk-21-jdk-headless", "maven")
+"""For releases of Debian that have no Java 17 any more."""
+_MISSING: Final = (
+    "Kafka and HBase need Java 17 and Maven; on Debian: apt-get install {}. Without them: make test-core"
+).format(" ".join(PACKAGES))
+
+
+class MissingTools(Exception):  # noqa: N818  # what is missing is no error of a program's
+    """There is no such Java or no Maven; the message says what to install."""
+
+
+def java() -> str:
+    """The path of Java. Raises ``MissingTools``."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = None if found is None else _version(found)
+    if found is None or version is None:
+        raise MissingTools(_MISSING)
+    if not JAVA_MIN <= version <= JAVA_MAX:
+        raise MissingTools(f"{found} is Java {version}. {_MISSING}; JAVA_HOME names another one")
+    return found
+
+
+def maven() -> str:
+    """The path of Maven. Raises ``MissingTools``."""
+    found = shutil.which("mvn")
+    if found is None:
+        raise MissingTools(_MISSING)
+    return found
+
+
+def install() -> bool:
+    """Install both by apt, where this is Debian or its like and we may; whether that was done."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        return False
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+
+    def works(*arguments: str) -> bool:
+        return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # our words
+
+    install = ("install", "--yes", "--quiet", "--no-install-recommends")
+    # Lists of packages that were never fetched, or long ago, name packages that are no longer there.
+    if works(*install, *PACKAGES) or (works("update", "--quiet") and works(*install, *PACKAGES)):
+        return True
+    return works(*install, *_LATER_PACKAGES)
+
+
+def _version(path: str) -> int | None:
+    try:
+        told = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)  # noqa: S603  # as found
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)
+    return int(found[1]) if found else None

@@ -1,0 +1,100 @@
+"""A Kafka broker that is its own controller."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from deploy.local.ports import HOST
+from deploy.local.server import Server, ServerFailed, environment
+
+_CLUSTER: Final = "ZHVwd2F0Y2gtbG9jYWwwMQ"
+"""A broker's cluster needs an id of 22 characters; there is one broker in each, so any will do."""
+
+
+@dataclass(slots=True, kw_only=True)
+class KafkaBroker(Server):
+    """A broker that is its own controller (KRaft)."""
+
+    port: int
+    controller_port: int
+    heap_mb: int = 384
+    settings: Mapping[str, str] = field(default_factory=dict)
+    name: ClassVar[str] = "Kafka"
+
+    @property
+    def address(self) -> str:
+        """What a client is given as bootstrap server."""
+        return f"{HOST}:{self.port}"
+
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens."""
+        return (self.port, self.controller_port)
+
+    def prepare(self) -> None:
+        """Write the configuration, and the marks of a new cluster where there is none yet."""
+        data = self.folder / "data"
+        lines = (f"{name}={value}" for name, value in (_kafka(self, data) | dict(self.settings)).items())
+        self._properties.write_text("\n".join(lines) + "\n", encoding="ascii")
+        if (data / "meta.properties").exists():
+            return
+        format_data = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)]
+        command = [self.java, "-Xmx128m", "-XX:TieredStopAtLevel=1", *self.options(), *self._class_path(), *format_data]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
+        if done.returncode:
+            raise ServerFailed(f"Kafka's data could not be made in {data}: {done.stdout}{done.stderr}")
+
+    def options(self) -> list[str]:
+        """Quiet, but for the line that says it has started."""
+        return [
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+            "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",
+            f"-Dkafka.logs.dir={self.folder}",
+        ]
+
+    def command(self) -> list[str]:
+        """The broker."""
+        return [*self._class_path(), "kafka.Kafka", str(self._properties)]
+
+    def ready(self) -> bool:
+        """Whether the broker has said so: its port answers earlier."""
+        return self.logged("Kafka Server started")
+
+    @property
+    def _properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    def _class_path(self) -> list[str]:
+        return ["-cp", f"{self.jars / 'kafka'}/*"]
+
+
+def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{broker.controller_port}",
+        "listeners": f"PLAINTEXT://{HOST}:{broker.port},CONTROLLER://{HOST}:{broker.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{broker.port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data),
+        "auto.create.topics.enable": "false",
+        # There is one broker: no second one to copy to.
+        "default.replication.factor": "1",
+        "min.insync.replicas": "1",
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+        "group.initial.rebalance.delay.ms": "0",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "log.cleaner.dedupe.buffer.size": str(16 << 20),
+        # A broker that was killed is let in again when its session is over.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+    }

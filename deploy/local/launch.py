@@ -1,0 +1,61 @@
+"""Runs a program by itself; prints its process id. As a script: ``launch.py OWNER LOG PROGRAM [ARGUMENT ...]``.
+
+The program gets a session of its own, so that neither a closed terminal nor Ctrl-C ends it, and its output goes to the
+log's end. It is no child of whoever asked for it, who may come and go. OWNER is the id of a process, or 0: where a
+process is named the program ends, killed, as soon as that one has ended in whatever way. A kernel's parent death signal
+would not do: it is tied to a thread, and to the parent, while servers of tests are started by one process and belong to
+another. So a second small process waits for both.
+"""
+
+import os
+import select
+import signal
+import sys
+
+
+def _watch(owner: int, program: int) -> None:
+    """Kill the program when the owner ends; return when either has."""
+    try:
+        owner_end = os.pidfd_open(owner)
+    except ProcessLookupError:
+        os.kill(program, signal.SIGKILL)
+        return
+    program_end = os.pidfd_open(program)
+    ended = select.poll()
+    ended.register(owner_end, select.POLLIN)
+    ended.register(program_end, select.POLLIN)
+    if all(descriptor != program_end for descriptor, _ in ended.poll()):
+        signal.pidfd_send_signal(program_end, signal.SIGKILL)
+
+
+def _become(owner: int, log: str, command: list[str], report: int) -> None:
+    """Turn this process into the program, with a watcher as its child where it has an owner."""
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, standard in ((nowhere, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, standard)
+    program = os.getpid()
+    if owner and os.fork() == 0:
+        os.close(report)
+        _watch(owner, program)
+        os._exit(0)
+    os.write(report, str(program).encode())
+    os.execvp(command[0], command)  # noqa: S606  # there is no shell to be wanted
+
+
+def main(arguments: list[str]) -> None:
+    """Start the program and print its process id."""
+    owner, log, *command = arguments
+    heard, report = os.pipe()
+    if os.fork() == 0:
+        os.close(heard)
+        _become(int(owner), log, command, report)
+    os.close(report)
+    # The pipe ends when the program's own code begins, or when it could not begin.
+    told = b"".join(iter(lambda: os.read(heard, 64), b""))
+    sys.stdout.write(told.decode() + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,157 @@
+"""A server as an object that is started, stopped and killed.
+
+It listens on 127.0.0.1, writes into one folder (``data`` and ``log``) and has its memory bounded: the heap, what
+Java takes beside it for buffers, and what it takes for code. With ``owner`` the id of a process it is killed when that
+process ends. A server that was stopped or killed is started again with the data it had.
+"""
+
+import os
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from deploy.local.ports import is_free
+from deploy.local.process import Process, launch, wait_until
+
+START_WAIT_S: Final = 90.0
+_STOP_WAIT_S: Final = 30.0
+_LOG_LINES: Final = 30
+
+
+class ServerFailed(Exception):  # noqa: N818  # it is what the server did
+    """A server could not be started; the message has the end of its log."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Server(ABC):
+    """One server in a process of its own."""
+
+    folder: Path
+    jars: Path
+    java: str
+    heap_mb: int
+    owner: int | None = None
+    process: Process | None = None
+    quick: bool = False
+    """Compile in a hurry: it starts sooner, and is slower under load for ever."""
+    direct_mb: ClassVar[int] = 64
+    code_mb: ClassVar[int] = 64
+    metaspace_mb: ClassVar[int] = 128
+    name: ClassVar[str]
+    _log_begins: int = field(default=0, repr=False)
+
+    @property
+    def log(self) -> Path:
+        """The file with all that it printed since its folder was made."""
+        return self.folder / "log"
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self.process is not None and self.process.alive
+
+    def log_tail(self, lines: int = _LOG_LINES) -> str:
+        """The last lines of the log."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def launch(self) -> None:
+        """Start the process, and do not wait until it can be used."""
+        if self.alive:
+            raise ServerFailed(f"{self.name} runs already, in {self.folder}")
+        taken = [str(port) for port in self.ports() if not is_free(port)]
+        if taken:
+            # Whoever is there might answer in its place, and it would seem to have started.
+            raise ServerFailed(f"{self.name} needs the port {', '.join(taken)}, where another program listens")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.prepare()
+        self._log_begins = self.log.stat().st_size if self.log.exists() else 0
+        command = [self.java, *self._memory(), *self.options(), *self.command()]
+        try:
+            self.process = launch(command, self.log, owner=self.owner, environment=environment())
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise ServerFailed(f"{self.name} did not start: {error}") from error
+
+    def wait(self, wait_s: float = START_WAIT_S) -> None:
+        """Return when it can be used. Raises ``ServerFailed``, and ends it, where that takes too long."""
+        if wait_until(lambda: not self.alive or self.ready(), wait_s) and self.alive:
+            return
+        why = f"did not become ready within {wait_s:.0f} s" if self.alive else "ended"
+        self.kill9()
+        raise ServerFailed(f"{self.name} {why}. The end of {self.log}:\n{self.log_tail()}")
+
+    def start(self, wait_s: float = START_WAIT_S) -> None:
+        """Start it and return when it can be used. Raises ``ServerFailed``."""
+        self.launch()
+        self.wait(wait_s)
+
+    def stop(self) -> None:
+        """End it as an operator would, and wait for that."""
+        if self.process is not None:
+            self.process.terminate(_STOP_WAIT_S)
+
+    def kill9(self) -> None:
+        """End it as a failing machine would."""
+        if self.process is not None:
+            self.process.kill()
+
+    @abstractmethod
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Write its configuration into its folder, which is there."""
+
+    @abstractmethod
+    def options(self) -> list[str]:
+        """What Java is told beside memory: properties, modules."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """Class path, main class and arguments."""
+
+    @abstractmethod
+    def ready(self) -> bool:
+        """Whether it can be used now."""
+
+    def logged(self, words: str) -> bool:
+        """Whether the log has these words since the last start."""
+        with self.log.open("rb") as file:
+            file.seek(self._log_begins)
+            return words.encode() in file.read()
+
+    def _memory(self) -> list[str]:
+        return [
+            "-Xms64m",
+            f"-Xmx{self.heap_mb}m",
+            f"-XX:MaxDirectMemorySize={self.direct_mb}m",
+            f"-XX:MaxMetaspaceSize={self.metaspace_mb}m",
+            f"-XX:ReservedCodeCacheSize={self.code_mb}m",
+            # One collector thread and no room for it: the machine is shared, and heaps are small.
+            "-XX:+UseSerialGC",
+            *(["-XX:TieredStopAtLevel=1"] if self.quick else []),
+            "-Djava.awt.headless=true",
+            "-Djava.net.preferIPv4Stack=true",
+        ]
+
+
+def start_together(servers: Sequence[Server], wait_s: float = START_WAIT_S) -> None:
+    """Start several at once; where one fails all are ended. Raises ``ServerFailed``."""
+    try:
+        for server in servers:
+            server.launch()
+        for server in servers:
+            server.wait(wait_s)
+    except BaseException:
+        for server in servers:
+            server.kill9()
+        raise
+
+
+def environment() -> dict[str, str]:
+    """Our environment for a server, without what would change its Java."""
+    return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}}

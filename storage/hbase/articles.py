@@ -1,0 +1,142 @@
+"""The table ``articles``: versions, their verdicts, tombstones and bodies; a row an id."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from storage.hbase import cells
+from storage.hbase.calls import Calls, Gateways, taken
+from storage.hbase.cell_cache import CellCache
+from storage.hbase.cells import ArticleRow
+from storage.hbase.connection import Change, Selection, Swap
+from storage.hbase.swapping import ROWS_AT_ONCE, Decision, read_cells, swap_all
+from storage.records import ID_HASH_BYTES, Stored, Tombstone, Version
+
+_BODIES_AT_ONCE: Final = 16
+"""Rows asked for with one question. A row of bodies is big, and all of an id's versions come with it."""
+_SCAN_PAGE: Final = 256
+
+
+class Articles:
+    """What the store's calls do in this table; each takes the calls to HBase that it may make."""
+
+    def __init__(self, table: bytes, gateways: Gateways) -> None:
+        self._table = table
+        self._gateways = gateways
+        self._keep_bodies = gateways.options.keep_bodies
+        self._pending = CellCache(gateways.options.pending_cells_max)
+
+    def create(self, calls: Calls, versions: Sequence[Version]) -> list[Stored | None]:
+        """Write what is not there, bodies before records, and read what is there then."""
+        references = [version.record.reference for version in versions]
+        there = self.read(calls, references)
+        absent = [version for version, stored in zip(versions, there, strict=True) if stored is None]
+        if not absent:
+            return there
+        calls.change(self._table, self._bodies_of(absent))
+        new = {version.record.reference: cells.pending_cell(version.record) for version in absent}
+        self._put_absent(calls, [_new_cell(reference, cell) for reference, cell in new.items()])
+        return self.read(calls, references)
+
+    def retract(self, calls: Calls, tombstones: Sequence[Tombstone]) -> list[Tombstone | None]:
+        """Write what is not there, and read what is there then."""
+        swaps = [
+            Swap(one.id_hash, cells.tombstone_column(one.reference), None, cells.tombstone_cell(one))
+            for one in tombstones
+        ]
+        self._put_absent(calls, swaps)
+        rows = self._rows(calls, [one.reference for one in tombstones])
+        return [rows[one.id_hash].tombstones.get(one.reference) for one in tombstones]
+
+    def read(self, calls: Calls, references: Sequence[bytes]) -> list[Stored | None]:
+        """The versions, as far as they are there."""
+        rows = self._rows(calls, references)
+        return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
+
+    def history(self, calls: Calls, id_hash: bytes) -> list[Stored | Tombstone]:
+        """All of one id."""
+        return self._rows(calls, [id_hash])[id_hash].history()
+
+    def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
+        """The texts, as far as they are there."""
+        ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
+        found = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
+        packed = [found.get(one[:ID_HASH_BYTES], {}).get(cells.body_column(one)) for one in references]
+        return [None if cell is None else cells.unpack_body(cell.value) for cell in packed]
+
+    def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        """Replace pending cells by settled ones; those that are not known are read first."""
+        known = {reference: self._pending.take(reference) for reference, _ in verdicts}
+        unknown = [reference for reference, cell in known.items() if cell is None]
+        places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in unknown]
+        known |= zip(unknown, read_cells(calls, self._table, places), strict=True)
+        wanted = dict(verdicts)
+        outcomes = {
+            reference: _settled_already(cell, wanted[reference])
+            for reference, cell in known.items()
+            if cell is None or cells.verdict_in(cell) is not None
+        }
+        swaps = {
+            reference: _verdict_swap(reference, cell, wanted[reference])
+            for reference, cell in known.items()
+            if reference not in outcomes and cell is not None
+        }
+        deciders = [partial(_decide_verdict, reference, wanted[reference]) for reference in swaps]
+        outcomes |= zip(swaps, swap_all(calls, self._table, list(swaps.values()), deciders), strict=True)
+        return [outcomes[reference] for reference, _ in verdicts]
+
+    def scan(self) -> Iterator[tuple[bytes, ArticleRow]]:
+        """Every row, page by page: no scanner is open while the caller has the turn, however long it takes."""
+        start = b""
+        while True:
+            selection = Selection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
+            page = self._gateways.calls().scan(selection, partial(taken, count_max=_SCAN_PAGE))
+            for row, columns in page:
+                yield row, cells.decode_row(row, columns)
+            if len(page) < _SCAN_PAGE:
+                return
+            start = page[-1][0] + b"\0"
+
+    def _bodies_of(self, versions: Sequence[Version]) -> Iterator[Change]:
+        for record, body in versions:
+            if self._keep_bodies and body is not None:
+                yield Change(record.id_hash, cells.body_column(record.reference), cells.pack_body(body))
+
+    def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> None:
+        swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))
+
+    def _rows(self, calls: Calls, references: Sequence[bytes]) -> Mapping[bytes, ArticleRow]:
+        """The rows of these references or id hashes, empty ones for those that hold nothing."""
+        ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
+        found = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
+        for reference in references:
+            cell = found.get(reference[:ID_HASH_BYTES], {}).get(cells.version_column(reference))
+            if cell is not None and cells.verdict_in(cell.value) is None:
+                self._pending.remember(reference, cell.value)
+        return {id_hash: cells.decode_row(id_hash, found.get(id_hash, {})) for id_hash in ids}
+
+
+def _new_cell(reference: bytes, cell: bytes) -> Swap:
+    return Swap(reference[:ID_HASH_BYTES], cells.version_column(reference), None, cell)
+
+
+def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
+    column = cells.version_column(reference)
+    return Swap(reference[:ID_HASH_BYTES], column, pending, cells.settled_cell(pending, verdict))
+
+
+def _decide_absent(swap: Swap, found: bytes | None) -> Decision:
+    """Whoever wrote it, it is there: what it is will be read."""
+    return swap if found is None else found == swap.value
+
+
+def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:
+    """Our own verdict is success, however it came there; a cell that is pending, also one made anew, is tried again."""
+    del swap
+    if found is None or cells.verdict_in(found) is not None:
+        return _settled_already(found, verdict)
+    return _verdict_swap(reference, found, verdict)
+
+
+def _settled_already(cell: bytes | None, verdict: bytes) -> bool:
+    return cell is not None and cells.verdict_in(cell) == verdict

@@ -1,0 +1,156 @@
+"""Every byte of the table ``articles``: its columns and cells, as ``docs/row_keys.md`` draws them.
+
+A version is one cell, so that its verdict cannot exist without its record, both expire together, and a compare-and-set
+of the whole cell decides. The cell is replaced once: pending by settled.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import snappy
+
+from storage.errors import StoreError
+from storage.hbase.connection import Columns
+from storage.records import ID_HASH_BYTES, Arrival, Record, Stored, Tombstone
+
+RECORD_FAMILY: Final = b"a"
+BODY_FAMILY: Final = b"b"
+_VERSION: Final = b"a:v"
+_TOMBSTONE: Final = b"a:t"
+_BODY: Final = b"b:b"
+
+_FORMAT: Final = 1
+"""Raised whenever a byte of a cell changes its meaning; a cell of another format is refused."""
+_PENDING: Final = 0
+_SETTLED: Final = 1
+_HEAD: Final = struct.Struct(">BBI")
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode_record: Final = msgspec.msgpack.Decoder(Record).decode
+_decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
+
+
+def version_column(reference: bytes) -> bytes:
+    """Where a version stands in the row of its id."""
+    return _VERSION + reference[ID_HASH_BYTES:]
+
+
+def tombstone_column(reference: bytes) -> bytes:
+    """Where a tombstone stands in the row of its id."""
+    return _TOMBSTONE + reference[ID_HASH_BYTES:]
+
+
+def body_column(reference: bytes) -> bytes:
+    """Where a version's text stands in the row of its id."""
+    return _BODY + reference[ID_HASH_BYTES:]
+
+
+def pending_cell(record: Record) -> bytes:
+    """A version without a verdict."""
+    encoded = _encode(record)
+    return _HEAD.pack(_FORMAT, _PENDING, len(encoded)) + encoded
+
+
+def settled_cell(pending: bytes, verdict: bytes) -> bytes:
+    """The same version with its verdict, which may be of no bytes at all."""
+    _, _, record_bytes = _HEAD.unpack_from(pending)
+    return _HEAD.pack(_FORMAT, _SETTLED, record_bytes) + pending[_HEAD.size :] + verdict
+
+
+def verdict_in(cell: bytes) -> bytes | None:
+    """The verdict of a version's cell, None while it is pending. Raises ``StoreError`` where it is no such cell."""
+    is_settled, record_bytes = _head(cell)
+    return cell[_HEAD.size + record_bytes :] if is_settled else None
+
+
+def tombstone_cell(tombstone: Tombstone) -> bytes:
+    """A tombstone."""
+    return bytes([_FORMAT]) + _encode(tombstone)
+
+
+def pack_body(body: str) -> bytes:
+    """A text as it is kept: UTF-8, in Snappy's block format."""
+    packed: bytes = snappy.compress(body.encode())
+    return packed
+
+
+def unpack_body(packed: bytes) -> str:
+    """The text that ``pack_body`` packed."""
+    text: Any = snappy.decompress(packed)
+    return bytes(text).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleRow:
+    """All versions and tombstones of an id, each by its reference, and their arrivals in order."""
+
+    versions: Mapping[bytes, tuple[Record, bytes | None]]
+    tombstones: Mapping[bytes, Tombstone]
+    arrivals: list[Arrival]
+
+    def stored(self, reference: bytes) -> Stored | None:
+        """A version with its verdict, and the arrival that ended it; None where it is not there."""
+        found = self.versions.get(reference)
+        if found is None:
+            return None
+        record, verdict = found
+        following = bisect_right(self.arrivals, record.arrival)
+        return Stored(record, verdict, self.arrivals[following] if following < len(self.arrivals) else None)
+
+    def history(self) -> list[Stored | Tombstone]:
+        """Everything, in order of arrival."""
+        found = (self.tombstones.get(one.reference) or self.stored(one.reference) for one in self.arrivals)
+        return [one for one in found if one is not None]
+
+
+def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
+    """Read the row of an id. Raises ``StoreError`` where a cell is not what its column says."""
+    versions: dict[bytes, tuple[Record, bytes | None]] = {}
+    tombstones: dict[bytes, Tombstone] = {}
+    for column, cell in columns.items():
+        kind, reference = column[: len(_VERSION)], id_hash + column[len(_VERSION) :]
+        try:
+            if kind == _VERSION:
+                versions[reference] = _version(cell.value, reference)
+            elif kind == _TOMBSTONE:
+                tombstones[reference] = _tombstone(cell.value, reference)
+        except (StoreError, msgspec.MsgspecError) as error:
+            raise StoreError(f"The row {id_hash.hex()} of articles is damaged at {column!r}: {error}") from error
+    arrivals = [record.arrival for record, _ in versions.values()] + [one.arrival for one in tombstones.values()]
+    return ArticleRow(versions, tombstones, sorted(arrivals))
+
+
+def _version(cell: bytes, reference: bytes) -> tuple[Record, bytes | None]:
+    verdict = verdict_in(cell)
+    _, record_bytes = _head(cell)
+    record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
+    if record.reference != reference:
+        raise StoreError(f"it holds the version {record.reference.hex()}")
+    return record, verdict
+
+
+def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
+    if cell[:1] != bytes([_FORMAT]):
+        raise StoreError(f"the cell has format {cell[:1].hex()}, and this program reads {_FORMAT}")
+    tombstone = _decode_tombstone(memoryview(cell)[1:])
+    if tombstone.reference != reference:
+        raise StoreError(f"it holds the tombstone {tombstone.reference.hex()}")
+    return tombstone
+
+
+def _head(cell: bytes) -> tuple[bool, int]:
+    """Whether a version's cell is settled, and how many bytes its record has."""
+    if len(cell) < _HEAD.size:
+        raise StoreError("the cell is too short")
+    cell_format, state, record_bytes = _HEAD.unpack_from(cell)
+    if cell_format != _FORMAT:
+        raise StoreError(f"the cell has format {cell_format}, and this program reads {_FORMAT}")
+    if state not in (_PENDING, _SETTLED) or len(cell) < _HEAD.size + record_bytes:
+        raise StoreError("the cell is cut off")
+    if state == _PENDING and len(cell) != _HEAD.size + record_bytes:
+        raise StoreError("the cell is pending and has a verdict")
+    return state == _SETTLED, record_bytes

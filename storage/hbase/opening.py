@@ -1,0 +1,53 @@
+"""What is checked before a store is used: that its tables are as they have to be, and its layout one that is known."""
+
+from storage.errors import StoreRefused
+from storage.hbase.calls import Calls
+from storage.hbase.connection import GatewayConnection
+from storage.hbase.meta import LAYOUT, LAYOUT_ROW, Meta
+from storage.hbase.schema import DescribedFamily, Schema, check, schema_of
+
+
+def check_tables(calls: Calls) -> None:
+    """Refuse tables that are missing or not as they have to be, as far as a gateway shows."""
+    gateways = calls.gateways
+    try:
+        schema = schema_of(gateways.place.namespace, gateways.options.ttl_min_s)
+    except ValueError as error:
+        raise StoreRefused(f"{error}.") from error
+    misfits = calls.ask(lambda connection: _misfits(connection, schema))
+    if misfits:
+        raise StoreRefused(" ".join(misfits))
+
+
+def check_layout(calls: Calls, meta: Meta) -> None:
+    """Refuse a store of another layout; one that has none yet gets this program's."""
+    layout = meta.read(calls, LAYOUT_ROW)
+    if layout is None and not calls.gateways.options.readonly:
+        layout = meta.agree(calls, LAYOUT_ROW, LAYOUT)
+    if layout not in (None, LAYOUT):
+        raise StoreRefused(
+            f"The store {calls.gateways.place} has layout {layout.decode(errors='replace')}, and this program reads "
+            f"and writes layout {LAYOUT.decode()} only."
+        )
+
+
+def _misfits(connection: GatewayConnection, schema: Schema) -> list[str]:
+    there = set(connection.table_names())
+    names = [table.name for table in schema.tables if table.name.encode() in there]
+    described = {name: _described(connection, name) for name in names}
+    return check(schema, described, [name for name in names if not connection.is_enabled(name.encode())])
+
+
+def _described(connection: GatewayConnection, table: str) -> list[DescribedFamily]:
+    return [
+        DescribedFamily(
+            name=name.decode(),
+            max_versions=family.maxVersions,
+            compression=family.compression.decode(),
+            in_memory=family.inMemory,
+            bloom_filter=family.bloomFilterType.decode(),
+            block_cache=family.blockCacheEnabled,
+            ttl_s=family.timeToLive,
+        )
+        for name, family in connection.families(table.encode()).items()
+    ]

@@ -1,0 +1,295 @@
+"""Packing: older postings of a row go from a cell each into posting sets, and back.
+
+Safe beside consumers and other packers, and after a kill at any moment (docs/decisions/0017-posting-sets.md):
+
+1. a set is written under a name that nothing had before, and acknowledged;
+2. only then the cells that went into it are deleted, and of those only what had been written when they were read;
+3. sets are never edited: one is written for several, then exactly those are deleted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from storage.hbase import sets
+from storage.hbase.calls import Gateways
+from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.meta import CODE_BYTES_ROW, Meta
+from storage.hbase.pack_state import PackMeta
+from storage.hbase.posting_rows import FRESH_FAMILY
+from storage.hbase.schema import FOREVER_S
+from storage.hbase.set_plans import (
+    PACKED,
+    PackRules,
+    PackTally,
+    RowPlan,
+    fresh_cell,
+    plan_row,
+    set_postings,
+)
+from storage.postings import POSTING_LAYOUTS, PostingLayout
+
+BUCKET_S: Final = 86_400
+"""How long a bucket is when nothing else is said: a week has seven sets a row."""
+ROW_POSTINGS_MIN: Final = 8
+"""Fewer postings than this are read faster as cells than as a set."""
+CLOCKS_DIFFER_MS: Final = 60_000
+"""By how much the clocks of two servers may differ: HBase turns away a server that is half as far off."""
+PAGE_CELLS: Final = 20_000
+PAGE_BYTES: Final = 16 << 20
+"""How much is read before it is packed."""
+UNPACK_BYTES: Final = 2 << 20
+"""How much of sets is read before it is unpacked: some 50,000 postings."""
+ROW_CELLS_MAX: Final = 50_000
+ROW_BYTES_MAX: Final = 32 << 20
+"""A row of more than this is packed part by part."""
+_PIECE_CELLS: Final = 512
+_PIECES_AHEAD: Final = 32
+_SETS_AHEAD: Final = 8
+_MS_PER_S: Final = 1000
+
+Rows = Mapping[bytes, Columns]
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """What to pack: postings written before ``before_ms`` by the servers' clock, None for now; see ``cut_of``."""
+
+    before_ms: int | None = None
+    bucket_ms: int = BUCKET_S * _MS_PER_S
+    row_postings_min: int = ROW_POSTINGS_MIN
+
+
+class Packed(NamedTuple):
+    """How far a run is: all rows before ``row`` are done, where it is None all there are."""
+
+    tally: PackTally
+    row: bytes | None
+
+
+class Unpacked(NamedTuple):
+    """How far unpacking is, with the postings and sets so far; ``row`` as in ``Packed``."""
+
+    sets: int
+    postings: int
+    row: bytes | None
+
+
+class _Page(NamedTuple):
+    """Whole rows; ``wide`` is one that was left out, and ``row`` where to go on, None at the end."""
+
+    rows: Rows
+    wide: bytes | None
+    row: bytes | None
+
+
+class _Part(NamedTuple):
+    """Cells of one row, those behind them still to come unless ``is_last``."""
+
+    columns: Columns
+    is_last: bool
+
+
+def cut_of(before_ms: int, bucket_ms: int) -> int:
+    """Up to when postings are packed: the end of the last bucket that was full a minute before, or a bucket before.
+
+    So servers' clocks may differ by that much before a posting that is written after its row was read could look older
+    than the cut.
+    """
+    settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
+    return settled_ms - settled_ms % bucket_ms
+
+
+class Packer:
+    """Packs and unpacks the postings of one store, a page of rows at a time."""
+
+    def __init__(self, gateways: Gateways) -> None:
+        namespace = gateways.place.namespace.encode()
+        self._gateways = gateways
+        self._table = namespace + b":postings"
+        self._meta = Meta(namespace + b":meta")
+        self._state = PackMeta(namespace + b":meta")
+
+    def pack(self, options: PackOptions) -> Iterator[Packed]:
+        """Pack what is old enough, merge sets of one bucket, delete those of buckets that have expired.
+
+        A run that was killed is gone on with if it had the same cut. Raises ``StoreRefused`` for buckets of another
+        width than the store has, ``StoreError`` with row and qualifier where a cell is damaged.
+        """
+        layout = self._layout()
+        if layout is None:
+            yield Packed(PackTally(), None)
+            return
+        calls = self._gateways.calls()
+        self._state.agree(calls, options.bucket_ms)
+        rules = self._rules(options)
+        row: bytes | None = self._state.resume(calls, rules.cut_ms)
+        tally = PackTally()
+        while row is not None:
+            page = self._page(row)
+            tally = tally.plus(self._carry_out(plan_row(key, cells, layout, rules) for key, cells in page.rows.items()))
+            if page.wide is not None:
+                tally = tally.plus(self._pack_wide(page.wide, layout, rules))
+            tally = tally.plus(PackTally(rows=len(page.rows) + (page.wide is not None)))
+            row = page.row
+            calls = self._gateways.calls()
+            # Somebody may have unpacked everything and begun with another width.
+            self._state.agree(calls, options.bucket_ms)
+            self._state.keep(calls, rules.cut_ms, row or b"")
+            yield Packed(tally, row)
+
+    def unpack(self) -> Iterator[Unpacked]:
+        """Write the postings of every set as cells again, then delete the set; done again it goes on."""
+        layout = self._layout()
+        done = Unpacked(0, 0, b"")
+        while layout is not None and done.row is not None:
+            found, row = self._sets_from(done.row)
+            packed = [(key, column, cell.value) for key, columns in found.items() for column, cell in columns.items()]
+            postings = [(key, set_postings(key, column, value, layout)) for key, column, value in packed]
+            self._change(chain.from_iterable(_fresh_cells(key, some, layout) for key, some in postings))
+            self._change(Change(key, column, None) for key, column, _ in packed)
+            count = sum(len(some) for _, some in postings) // layout.posting_bytes
+            done = Unpacked(done.sets + len(packed), done.postings + count, row)
+            yield done
+        if not self._sets_from(b"")[0]:
+            self._state.release(self._gateways.calls())
+        yield done._replace(row=None)
+
+    def _layout(self) -> PostingLayout | None:
+        width = self._meta.read(self._gateways.calls(), CODE_BYTES_ROW)
+        return None if width is None else POSTING_LAYOUTS[int(width)]
+
+    def _rules(self, options: PackOptions) -> PackRules:
+        calls = self._gateways.calls()
+        now_ms = self._state.server_ms(calls)
+        before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
+        # A posting in a set lives as long as it would have lived as a cell, whatever is configured here.
+        family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]
+        lifetime_ms = family.timeToLive * _MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
+        return PackRules(
+            bucket_ms=options.bucket_ms,
+            cut_ms=cut_of(before_ms, options.bucket_ms),
+            expired_ms=now_ms - lifetime_ms,
+            now_ms=now_ms,
+            row_postings_min=options.row_postings_min,
+        )
+
+    def _carry_out(self, plans: Iterable[RowPlan]) -> PackTally:
+        """Write the sets of all these rows, and after the last of them is acknowledged delete what they stand for."""
+        planned = list(plans)
+        self._change(chain.from_iterable(plan.puts for plan in planned))
+        # Before the cut, and so before anything was read: what was added since is newer, and stays.
+        newest_ms = max((plan.newest_ms for plan in planned), default=0)
+        self._change(chain.from_iterable(plan.fresh for plan in planned), until_ms=newest_ms)
+        self._change(chain.from_iterable(plan.gone for plan in planned))
+        return PackTally(*map(sum, zip(PackTally(), *(plan.tally for plan in planned), strict=True)))
+
+    def _change(self, changes: Iterable[Change], until_ms: int | None = None) -> None:
+        self._gateways.calls().change(self._table, changes, until_ms)
+
+    def _page(self, row: bytes) -> _Page:
+        families = [FRESH_FAMILY, sets.FAMILY]
+        selection = Selection(self._table, families, row, batch=_PIECE_CELLS, ahead=_PIECES_AHEAD)
+        return self._gateways.calls().scan(selection, _whole_rows)
+
+    def _pack_wide(self, key: bytes, layout: PostingLayout, rules: PackRules) -> PackTally:
+        """Pack a row part by part, first its fresh postings, then its sets, those just written among them."""
+        tally = PackTally()
+        for family, take in ((FRESH_FAMILY, _some_cells), (sets.FAMILY, _sets_of_a_bucket)):
+            after: bytes | None = b""
+            while after is not None:
+                part = self._part(key, family, after, take)
+                tally = tally.plus(self._carry_out([plan_row(key, part.columns, layout, rules)]))
+                after = None if part.is_last else max(part.columns).removeprefix(family + b":")
+        return tally
+
+    def _part(
+        self, key: bytes, family: bytes, after: bytes, take: Callable[[Iterator[tuple[bytes, Columns]]], _Part]
+    ) -> _Part:
+        only = _behind(after) if after else b""
+        batch = 1 if family == sets.FAMILY else _PIECE_CELLS
+        selection = Selection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, only)
+        return self._gateways.calls().scan(selection, take)
+
+    def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
+        """Some sets from this row on, and the row to go on with: that of the last where there may be more in it."""
+        selection = Selection(self._table, [sets.FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
+        return self._gateways.calls().scan(selection, _some_sets)
+
+
+def _whole_rows(found: Iterator[tuple[bytes, Columns]]) -> _Page:
+    """Rows until there is enough for a page, or until one comes that is too wide."""
+    rows: dict[bytes, dict[bytes, Any]] = {}
+    page_cells = page_bytes = row_cells = row_bytes = 0
+    for row, piece in found:
+        if row not in rows:
+            if page_cells >= PAGE_CELLS or page_bytes >= PAGE_BYTES:
+                return _Page(rows, None, row)
+            rows[row] = {}
+            row_cells = row_bytes = 0
+        rows[row].update(piece)
+        size_bytes = _value_bytes(piece)
+        row_cells, row_bytes = row_cells + len(piece), row_bytes + size_bytes
+        page_cells, page_bytes = page_cells + len(piece), page_bytes + size_bytes
+        if row_cells > ROW_CELLS_MAX or row_bytes > ROW_BYTES_MAX:
+            del rows[row]
+            return _Page(rows, row, row + b"\0")
+    return _Page(rows, None, None)
+
+
+def _some_cells(found: Iterator[tuple[bytes, Columns]]) -> _Part:
+    columns: dict[bytes, Any] = {}
+    for _, piece in found:
+        columns.update(piece)
+        if len(columns) >= ROW_CELLS_MAX:
+            return _Part(columns, is_last=False)
+    return _Part(columns, is_last=True)
+
+
+def _sets_of_a_bucket(found: Iterator[tuple[bytes, Columns]]) -> _Part:
+    """Sets of one bucket as far as they would make one: they lie side by side."""
+    columns: dict[bytes, Any] = {}
+    buckets = set()
+    postings = 0
+    for _, piece in found:
+        for column, cell in piece.items():
+            buckets.add(column[: len(PACKED) + 8])
+            postings += _count(cell.value)
+            if columns and (len(buckets) > 1 or postings > sets.SET_POSTINGS_MAX):
+                return _Part(columns, is_last=False)
+            columns[column] = cell
+    return _Part(columns, is_last=True)
+
+
+def _some_sets(found: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | None]:
+    rows: dict[bytes, dict[bytes, Any]] = {}
+    size_bytes = 0
+    for row, piece in found:
+        rows.setdefault(row, {}).update(piece)
+        size_bytes += _value_bytes(piece)
+        if size_bytes >= UNPACK_BYTES:
+            return rows, row
+    return rows, None
+
+
+def _fresh_cells(key: bytes, postings: bytes, layout: PostingLayout) -> Iterator[Change]:
+    width = layout.posting_bytes
+    return (fresh_cell(key, postings[place : place + width]) for place in range(0, len(postings), width))
+
+
+def _value_bytes(columns: Columns) -> int:
+    return sum(len(cell.value) for cell in columns.values())
+
+
+def _count(value: bytes) -> int:
+    try:
+        return sets.set_count(value)
+    except sets.DamagedSetError:
+        # Whoever plans with it says so, with its name.
+        return 0
+
+
+def _behind(qualifier: bytes) -> bytes:
+    """Cells whose qualifier sorts behind this one, in HBase's filter language."""
+    return b"ColumnRangeFilter('" + qualifier.replace(b"'", b"''") + b"', false, '', true)"

@@ -1,0 +1,199 @@
+"""A bounded number of connections, spread over the gateways of one HBase."""
+
+import random
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Condition
+from typing import Final
+
+from storage.hbase.connection import GatewayConnection
+from storage.hbase.deadline import Deadline
+from storage.hbase.failures import Denied, Lost
+from storage.hbase.options import Address, HbaseOptions, TlsOptions
+
+_AGE_MAX_S: Final = 300.0
+"""How old a connection gets: so a gateway that comes back has its share again after a while."""
+_SHUNNED_S: Final = 1.0
+_SHUNNED_MAX_S: Final = 30.0
+
+Connect = Callable[[Address, Deadline], GatewayConnection]
+"""Makes an open connection, or raises ``Lost``."""
+
+
+@dataclass(slots=True)
+class _Gateway:
+    """How a gateway fares: how many of its connections are lent, and until when it is passed over."""
+
+    lent: int = 0
+    shunned_until_s: float = 0.0
+    failures: int = 0
+
+    def fail(self, now_s: float) -> None:
+        """Pass it over for a while, longer each time in a row."""
+        wait_s = min(_SHUNNED_S * 2.0**self.failures, _SHUNNED_MAX_S)
+        self.shunned_until_s = now_s + wait_s * random.uniform(0.5, 1.0)  # noqa: S311  # spread, not secrecy
+        self.failures += 1
+
+    def answer(self) -> None:
+        """It answers: there is no reason to pass it over."""
+        self.shunned_until_s = 0.0
+        self.failures = 0
+
+
+class Pool:
+    """Lends connections, for any number of threads.
+
+    A connection goes to the gateway with the fewest lent; one that cannot be reached is passed over while another can.
+    A connection that was lost is thrown away, and the idle ones to its gateway with it, which has most likely gone.
+    """
+
+    def __init__(self, addresses: Sequence[Address], options: HbaseOptions, connect: Connect | None = None) -> None:
+        self._options = options
+        self._connect = connect or _connector(options)
+        self._gateways = {address: _Gateway() for address in addresses}
+        self._idle: list[GatewayConnection] = []
+        self._lent = 0
+        self._changed = Condition()
+        self._is_closed = False
+
+    @contextmanager
+    def connection(self, deadline: Deadline) -> Iterator[GatewayConnection]:
+        """Lend a connection, on which what is asked has to be answered by the deadline.
+
+        Raises ``Lost`` where no gateway can be reached, or no connection is free by then.
+        """
+        self._wait_for_turn(deadline)
+        try:
+            connection = self._take(deadline)
+        except BaseException:
+            with self._changed:
+                self._end_turn()
+            raise
+        connection.deadline = deadline
+        is_sound = False
+        try:
+            yield connection
+            is_sound = not connection.is_lost
+        except Denied:
+            is_sound = not connection.is_lost
+            raise
+        finally:
+            self._give_back(connection, is_sound=is_sound)
+
+    def close(self) -> None:
+        """Close what is idle now, and the rest when it comes back."""
+        with self._changed:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _wait_for_turn(self, deadline: Deadline) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._lent < self._options.connections_max, deadline.left_s):
+                raise Lost(f"all {self._options.connections_max} connections are in use")
+            self._lent += 1
+
+    def _end_turn(self) -> None:
+        self._lent -= 1
+        self._changed.notify()
+
+    def _take(self, deadline: Deadline) -> GatewayConnection:
+        last: Lost | None = None
+        for address in self._in_order():
+            connection = self._take_idle(address)
+            if connection is not None:
+                return connection
+            try:
+                connection = self._connect(address, deadline.at_most(self._options.connect_s))
+            except Lost as lost:
+                last = lost
+                with self._changed:
+                    self._gateways[address].fail(time.monotonic())
+                    self._gateways[address].lent -= 1
+                continue
+            with self._changed:
+                self._gateways[address].answer()
+            return connection
+        raise last or Lost("there are no gateways")
+
+    def _in_order(self) -> Iterator[Address]:
+        """Every gateway once: those that can be reached first, the least busy of them before the others.
+
+        The one that is handed out counts as lent from then on.
+        """
+        untried = set(self._gateways)
+        while untried:
+            with self._changed:
+                now_s = time.monotonic()
+                # Sets have no order of their own to rely on: where all is equal, chance decides.
+                address = min(
+                    untried,
+                    key=lambda one: (
+                        max(self._gateways[one].shunned_until_s - now_s, 0.0),
+                        self._gateways[one].lent,
+                        random.random(),  # noqa: S311  # spread, not secrecy
+                    ),
+                )
+                self._gateways[address].lent += 1
+            untried.remove(address)
+            yield address
+
+    def _take_idle(self, address: Address) -> GatewayConnection | None:
+        """The connection to this gateway that was used last, if there is one that the gateway keeps open still.
+
+        Where there is none, a new one will be made: an idle one to another gateway makes room for it.
+        """
+        with self._changed:
+            now_s = time.monotonic()
+            stale = [one for one in self._idle if self._is_stale(one, now_s)]
+            self._idle = [one for one in self._idle if not self._is_stale(one, now_s)]
+            mine = [one for one in self._idle if one.address == address]
+            if mine:
+                self._idle.remove(mine[-1])
+            excess = max(len(self._idle) + self._lent - self._options.connections_max, 0)
+            gone, self._idle = stale + self._idle[:excess], self._idle[excess:]
+        for one in gone:
+            one.close()
+        return mine[-1] if mine else None
+
+    def _is_stale(self, connection: GatewayConnection, now_s: float) -> bool:
+        return now_s - connection.used_s > self._options.retire_s or now_s - connection.opened_s > _AGE_MAX_S
+
+    def _give_back(self, connection: GatewayConnection, *, is_sound: bool) -> None:
+        connection.used_s = time.monotonic()
+        gone: list[GatewayConnection] = []
+        with self._changed:
+            self._gateways[connection.address].lent -= 1
+            self._end_turn()
+            if is_sound and not self._is_closed:
+                self._idle.append(connection)
+            else:
+                gone.append(connection)
+            if not is_sound:
+                gone += [one for one in self._idle if one.address == connection.address]
+                self._idle = [one for one in self._idle if one.address != connection.address]
+        for one in gone:
+            one.close()
+
+
+def _connector(options: HbaseOptions) -> Connect:
+    tls = None if options.tls is None else tls_context(options.tls)
+
+    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+        connection = GatewayConnection(address, tls, options.call_s)
+        connection.connect(deadline)
+        return connection
+
+    return connect
+
+
+def tls_context(options: TlsOptions) -> ssl.SSLContext:
+    """What TLS to the gateways is made with: their certificates and names are checked. Raises OSError, ValueError."""
+    context = ssl.create_default_context(cafile=options.ca)
+    if options.certificate is not None:
+        context.load_cert_chain(options.certificate, options.key)
+    return context

@@ -1,0 +1,52 @@
+"""Compare-and-sets until each one's outcome is known.
+
+A compare-and-set that was refused, or whose answer was lost, is resolved by reading the cell again: what is stored is
+the truth. One that was lost may still be carried out later; it then finds another cell than it expects, and changes
+nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from storage.hbase.calls import Calls
+from storage.hbase.connection import Swap
+from storage.hbase.failures import Lost
+
+Decision = bool | Swap
+"""Whether what was wanted holds; or what to try next."""
+Decide = Callable[[Swap, bytes | None], Decision]
+"""What a cell that was read after a failure means for the swap that failed; None where there is no cell."""
+
+ROWS_AT_ONCE: Final = 128
+"""Rows of a few cells asked for with one question."""
+
+
+def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequence[Decide]) -> list[bool]:
+    """Carry out each swap, and let its decider say what its failure means. The cells of one call differ."""
+    outcomes = [False] * len(swaps)
+    under_way = dict(enumerate(swaps))
+    while under_way:
+        answers = calls.swap(table, list(under_way.values()))
+        failed = {index: under_way[index] for index, answer in zip(under_way, answers, strict=True) if not answer}
+        for index in under_way.keys() - failed.keys():
+            outcomes[index] = True
+        under_way = {}
+        places = [(swap.row, swap.column) for swap in failed.values()]
+        for index, found in zip(failed, read_cells(calls, table, places), strict=True):
+            decision = decides[index](failed[index], found)
+            if isinstance(decision, bool):
+                outcomes[index] = decision
+            else:
+                under_way[index] = decision
+        if under_way:
+            calls.pause(Lost(f"{len(under_way)} compare-and-sets had no answer, or met a cell that changed meanwhile"))
+    return outcomes
+
+
+def read_cells(calls: Calls, table: bytes, places: Sequence[tuple[bytes, bytes]]) -> list[bytes | None]:
+    """What stands at each (row, column), None where there is no cell."""
+    rows = list(dict.fromkeys(row for row, _ in places))
+    families = sorted({column.partition(b":")[0] for _, column in places})
+    found = calls.rows(table, rows, families, ROWS_AT_ONCE)
+    cells = [found.get(row, {}).get(column) for row, column in places]
+    return [None if cell is None else cell.value for cell in cells]

@@ -1,0 +1,3 @@
+"""What all tests can ask for."""
+
+pytest_plugins = ["tests.hbase_server"]

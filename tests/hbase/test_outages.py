@@ -1,0 +1,199 @@
+"""Gateways and connections that come and go: calls go on by themselves, or end at their deadline with a sentence."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+
+import pytest
+
+from deploy.local.hbase import ThriftGateway
+from deploy.local.ports import free_ports
+from storage.errors import StoreUnavailable
+from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase.calls import Calls, Gateways
+from storage.hbase.connection import Change
+from storage.records import Stored, Version
+from tests.builders import make_version
+from tests.hbase.proxy import Answer, Proxy, pass_on, proxied
+
+pytestmark = pytest.mark.servers
+
+BATCH = 50
+
+
+@pytest.fixture
+def proxy(hbase_address: str) -> Iterator[Proxy]:
+    """A proxy before the gateway."""
+    with proxied(hbase_address) as one:
+        yield one
+
+
+def opened(addresses: Sequence[str], namespace: str, options: HbaseOptions | None = None) -> HbaseStore:
+    """A store behind these gateways."""
+    return HbaseStore.open(parse_place(f"hbase://{','.join(addresses)}/{namespace}"), options)
+
+
+def batch_of(number: int, size: int = BATCH) -> list[Version]:
+    """Versions that no other batch has."""
+    return [make_version(f"{number} {n}", b"%d %d" % (number, n)) for n in range(size)]
+
+
+def judged(store: HbaseStore, versions: Sequence[Version]) -> list[bytes]:
+    """Create, post and settle versions, each of which has to take its own verdict; return their references."""
+    references = [version.record.reference for version in versions]
+    store.create(versions)
+    store.add([version.record for version in versions])
+    assert store.settle([(reference, reference) for reference in references]) == [True] * len(references)
+    return references
+
+
+def test_a_gateway_that_is_killed_and_restarted_loses_nothing(
+    hbase_address: str, hbase_namespace: str, new_gateway: Callable[..., ThriftGateway]
+) -> None:
+    """Calls in the middle of a batch wait and go on; all that was acknowledged before, meanwhile and after is there."""
+    gateway = new_gateway()
+    store = opened([gateway.address], hbase_namespace)
+    acknowledged: list[bytes] = []
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for number in count():
+                acknowledged.extend(judged(store, batch_of(number)))
+                if stop.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the test has to hear of it
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(2):
+        before = len(acknowledged)
+        while len(acknowledged) < before + 3 * BATCH and not failures:
+            time.sleep(0.01)
+        gateway.kill9()
+        time.sleep(0.5)
+        gateway.start()
+    stop.set()
+    writer.join()
+    assert failures == []
+    store.close()
+    with_shared = opened([hbase_address], hbase_namespace)
+    found = with_shared.read(acknowledged)
+    assert [stored and stored.verdict for stored in found] == acknowledged
+    records = [stored.record for stored in found if stored]
+    rows = with_shared.look_up(sorted({key for record in records for key in record.keys}))
+    posted = {posting["reference"].tobytes() for row in rows for posting in row.postings}
+    assert posted == set(acknowledged)
+    with_shared.close()
+
+
+def test_of_two_gateways_one_may_be_dead(hbase_address: str, hbase_namespace: str) -> None:
+    """The other one serves, and the dead one is not asked each time."""
+    dead = f"127.0.0.1:{free_ports(1)[0]}"
+    for addresses in ([dead, hbase_address], [hbase_address, dead]):
+        store = opened(addresses, hbase_namespace, HbaseOptions(deadline_s=10))
+        judged(store, batch_of(1))
+        store.close()
+
+
+def test_connections_are_spread_over_the_gateways(hbase_address: str, hbase_namespace: str) -> None:
+    """With several questions at once both have some."""
+    with proxied(hbase_address) as one, proxied(hbase_address) as other:
+        store = opened([one.address, other.address], hbase_namespace)
+        judged(store, batch_of(1, 500))
+        assert min(len(one.links), len(other.links)) > 0
+        assert len(one.links) + len(other.links) <= 2 * HbaseOptions().connections_max
+        store.close()
+
+
+@pytest.mark.parametrize("retire_s", [0.5, 60.0])
+def test_a_connection_that_the_gateway_dropped_is_no_error(
+    hbase_namespace: str,
+    new_gateway: Callable[..., ThriftGateway],
+    monkeypatch: pytest.MonkeyPatch,
+    retire_s: float,
+) -> None:
+    """It is not used again when it was retired before; else the call is made again, and the caller sees neither."""
+    pauses: list[Exception] = []
+    pause = Calls.pause
+
+    def noted(self: Calls, why: Exception) -> None:
+        pauses.append(why)
+        pause(self, why)
+
+    monkeypatch.setattr(Calls, "pause", noted)
+    gateway = new_gateway(idle_ms=1_000)
+    store = opened([gateway.address], hbase_namespace, HbaseOptions(retire_s=retire_s))
+    references = judged(store, batch_of(1, 3))
+    pauses.clear()
+    time.sleep(2.5)
+    assert [stored and stored.verdict for stored in store.read(references)] == references
+    assert bool(pauses) == (retire_s == 60.0)
+    store.close()
+
+
+@pytest.mark.parametrize("call", ["checkAndPut", "mutateRows"])
+def test_a_write_whose_answer_was_lost_is_recognised_as_our_own(proxy: Proxy, hbase_namespace: str, call: str) -> None:
+    """The proxy ends the connection when HBase has done it: the verdicts are ours, and another's still lose."""
+    store = opened([proxy.address], hbase_namespace)
+    lost: list[str] = []
+    numbers = count(1)
+
+    def cut_some(answer: Answer) -> None:
+        if answer.call == call and next(numbers) % 7 == 0:
+            lost.append(answer.call)
+            answer.link.cut()
+        else:
+            pass_on(answer)
+
+    proxy.rule = cut_some
+    references = []
+    for number in range(10):
+        references += judged(store, batch_of(number, 5))
+    assert store.settle([(reference, b"another") for reference in references]) == [False] * len(references)
+    assert len(lost) > (1 if call == "mutateRows" else 10)
+    proxy.rule = pass_on
+    assert [stored and stored.verdict for stored in store.read(references)] == references
+    store.close()
+
+
+def test_a_version_that_expired_and_came_anew_is_settled_as_it_is_now(hbase_address: str, hbase_namespace: str) -> None:
+    """What this process remembers of a pending cell may be out of date: the cell is read, and settled as it stands."""
+    ours, others = (opened([hbase_address], hbase_namespace) for _ in range(2))
+    old, new = make_version("a", sequence=1), make_version("a", sequence=2)
+    reference = old.record.reference
+    ours.create([old])
+    column = b"a:v" + reference[16:]
+    gateways = Gateways(parse_place(f"hbase://{hbase_address}/{hbase_namespace}"), HbaseOptions())
+    gateways.calls().change(f"{hbase_namespace}:articles".encode(), [Change(reference[:16], column, None)])
+    gateways.close()
+    others.create([new])
+    assert ours.settle([(reference, b"kept")]) == [True]
+    assert others.read([reference]) == [Stored(new.record, b"kept", None)]
+    ours.close()
+    others.close()
+
+
+def test_a_gateway_that_never_answers_is_given_up_at_the_deadline() -> None:
+    """The sentence names the store and how long was waited; nothing of the client library is in the way."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        began_s = time.monotonic()
+        with pytest.raises(
+            StoreUnavailable, match=rf"hbase://{address}/feed did not answer within 1 seconds: .*timed out"
+        ):
+            opened([address], "feed", HbaseOptions(deadline_s=1, call_s=0.3))
+        assert 0.5 < time.monotonic() - began_s < 1.5
+
+
+def test_a_gateway_that_is_not_there_is_given_up_at_the_deadline() -> None:
+    """So is one that refuses connections, with what the system says."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    began_s = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="Connection refused"):
+        opened([address], "feed", HbaseOptions(deadline_s=0.5))
+    assert time.monotonic() - began_s < 1

@@ -1,0 +1,139 @@
+"""Rows of any width: whole up to the cap, in pieces where they are wide, posting sets beside fresh postings."""
+
+import pytest
+
+from storage.errors import StoreError
+from storage.hbase import HbaseOptions, HbaseStore, parse_place, posting_rows, sets
+from storage.hbase.calls import Gateways
+from storage.hbase.connection import Change, GatewayConnection, Selection
+from storage.hbase.failures import Denied
+from storage.postings import POSTING_LAYOUTS, postings_of
+from tests.builders import make_key, make_record
+
+pytestmark = pytest.mark.servers
+
+KEY, OTHER = make_key(7), make_key(8)
+LAYOUT = POSTING_LAYOUTS[8]
+RECORDS = [make_record(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(300)]
+POSTINGS = sorted(postings_of(record)[0][1] for record in RECORDS)
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of more than 100 cells is wide, and read 64 at a time."""
+    monkeypatch.setattr(posting_rows, "WIDE_CELLS", 100)
+    monkeypatch.setattr(posting_rows, "_CELLS_AT_ONCE", 64)
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The rows that were read in pieces."""
+    begun: list[bytes] = []
+    scan = GatewayConnection.scan
+
+    def noted(self: GatewayConnection, selection: Selection) -> object:
+        begun.append(selection.start)
+        return scan(self, selection)
+
+    monkeypatch.setattr(GatewayConnection, "scan", noted)
+    return begun
+
+
+def opened(address: str, namespace: str, row_postings_max: int = 100_000) -> HbaseStore:
+    """The store under test."""
+    return HbaseStore.open(
+        parse_place(f"hbase://{address}/{namespace}"), HbaseOptions(row_postings_max=row_postings_max)
+    )
+
+
+def put_set(address: str, namespace: str, key: bytes, value: bytes, number: int = 0) -> None:
+    """Store a posting set as a packer does."""
+    gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
+    column = b"s:" + sets.SetName(0, number, bytes(8)).qualifier()
+    gateways.calls().change(f"{namespace}:postings".encode(), [Change(key, column, value)])
+    gateways.close()
+
+
+def test_a_row_seen_wide_is_read_in_pieces_from_then_on(
+    hbase_address: str, hbase_namespace: str, scans: list[bytes]
+) -> None:
+    """Both ways give the same row; one that is narrow is read with all others."""
+    store = opened(hbase_address, hbase_namespace)
+    store.add([*RECORDS, make_record("other", keys=(OTHER,))])
+    seen = []
+    for _ in range(3):
+        row, other = store.look_up([KEY, OTHER])
+        seen.append(len(scans))
+        assert sorted(posting.tobytes() for posting in row.postings) == POSTINGS
+        assert (row.truncated, len(other.postings)) == (False, 1)
+    assert seen == [0, 1, 2]
+    assert set(scans) == {KEY}
+    store.close()
+
+
+@pytest.mark.parametrize("row_postings_max", [99, 128, 299, 300])
+def test_at_the_cap_a_row_is_cut_at_the_same_place_either_way(
+    hbase_address: str, hbase_namespace: str, row_postings_max: int
+) -> None:
+    """The lowest codes are what is read, as in every store."""
+    store = opened(hbase_address, hbase_namespace, row_postings_max)
+    store.add(RECORDS)
+    for _ in range(2):
+        (row,) = store.look_up([KEY])
+        assert sorted(posting.tobytes() for posting in row.postings) == POSTINGS[:row_postings_max]
+        assert row.truncated == (row_postings_max < 300)
+    store.close()
+
+
+def test_a_row_that_hbase_refuses_for_its_size_is_read_in_pieces(
+    hbase_address: str, hbase_namespace: str, scans: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was never seen before."""
+    store = opened(hbase_address, hbase_namespace)
+    store.add(RECORDS)
+    rows = GatewayConnection.rows
+
+    def refuse(self: GatewayConnection, table: bytes, keys: list[bytes], columns: list[bytes]) -> object:
+        if KEY in keys:
+            raise Denied("org.apache.hadoop.hbase.regionserver.RowTooBigException: Max row size allowed: 1048576")
+        return rows(self, table, keys, columns)
+
+    monkeypatch.setattr(GatewayConnection, "rows", refuse)
+    for _ in range(2):
+        row, other = store.look_up([KEY, OTHER])
+        assert sorted(posting.tobytes() for posting in row.postings) == POSTINGS
+        assert len(other.postings) == 0
+    assert scans == [KEY, OTHER, KEY]
+    store.close()
+
+
+@pytest.mark.parametrize("count", [50, 300])
+def test_sets_and_fresh_postings_are_one_row(hbase_address: str, hbase_namespace: str, count: int) -> None:
+    """A posting that stands in several places is returned once, narrow or wide; counting counts what is stored."""
+    store = opened(hbase_address, hbase_namespace)
+    store.add(RECORDS[:count])
+    some, more = b"".join(POSTINGS[:150]), b"".join(POSTINGS[100:])
+    for number, postings in enumerate((some, more)):
+        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(postings, LAYOUT), number)
+    for _ in range(2):
+        (row,) = store.look_up([KEY])
+        assert [posting.tobytes() for posting in row.postings] == POSTINGS
+    assert store.stats()[3:5] == (count + 150 + 200, 1)
+    # What was packed stays when it is removed: without a kept record it counts for nothing.
+    store.remove(RECORDS)
+    (row,) = store.look_up([KEY])
+    assert [posting.tobytes() for posting in row.postings] == POSTINGS
+    store.close()
+
+
+def test_a_damaged_set_is_named(hbase_address: str, hbase_namespace: str) -> None:
+    """It is never passed over in silence: the sentence says which row and which set."""
+    store = opened(hbase_address, hbase_namespace)
+    store.add(RECORDS[:1])
+    value = bytearray(sets.encode_set(POSTINGS[0], LAYOUT))
+    value[-1] ^= 1
+    put_set(hbase_address, hbase_namespace, KEY, bytes(value), 3)
+    name = sets.SetName(0, 3, bytes(8)).qualifier().hex()
+    with pytest.raises(StoreError, match=f"posting set {name} in the row {KEY.hex()} of postings is damaged"):
+        store.look_up([KEY])
+    store.close()

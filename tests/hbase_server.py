@@ -1,0 +1,250 @@
+"""Real servers for tests: started once in a run by whoever needs them first, and gone with the run whatever happens.
+
+A plugin of pytest's. The process that was called (under xdist the controller) makes a folder and names it in its
+environment, which its workers inherit. A worker that needs a server takes the folder's lock, and starts it where the
+folder does not say where it is. The servers belong to the controller: they outlive a worker, and are killed when the
+controller ends, even by kill -9 (deploy/local/launch.py).
+
+Tests that use one of these fixtures have the mark ``servers``. Without Java they are skipped, in CI they fail.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
+
+import happybase
+import pytest
+
+from deploy.local import fetch, java, shell
+from deploy.local.hbase import Hbase, ThriftGateway
+from deploy.local.kafka import KafkaBroker
+from deploy.local.ports import free_ports
+from deploy.local.process import Process
+from deploy.local.server import Server, ServerFailed, start_together
+from storage.hbase.schema import render_script, schema_of
+
+# Not DUPWATCH_...: those are settings, and an unknown one is an error.
+_FOLDER: Final = "TEST_SERVERS_FOLDER"
+_OWNER: Final = "TEST_SERVERS_OWNER"
+_WORKER: Final = "PYTEST_XDIST_WORKER"
+_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
+_TTL_S: Final = 365 * 86_400
+_ROWS: Final = 1000
+_CLOCK_STEP_S: Final = 0.002
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder in which the servers of this run are."""
+    if not hasattr(config, "workerinput"):
+        os.environ[_FOLDER] = mkdtemp(prefix="dupwatch-servers-")
+        os.environ[_OWNER] = str(os.getpid())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers that were started, and remove what they wrote."""
+    if not hasattr(config, "workerinput"):
+        for state in _folder().glob("*.json"):
+            for process in json.loads(state.read_text())["processes"]:
+                Process(*process).kill()
+        shutil.rmtree(_folder(), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def hbase_servers() -> tuple[Hbase, ThriftGateway]:
+    """HBase and its gateway, which all tests of the run share: a test that harms them takes ``own_hbase``."""
+    with _locked():
+        state = _state("hbase")
+        hbase, gateway = _hbase(_folder() / "hbase", state["ports"] if state else None)
+        if state:
+            hbase.process, gateway.process = (Process(*one) for one in state["processes"])
+        else:
+            start_together([hbase, gateway])
+            ports = [hbase.zookeeper_port, hbase.master_port, hbase.region_port, gateway.port]
+            _write_state("hbase", ports, [hbase, gateway])
+            names = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))]
+            shell.run(
+                hbase.conf, "".join(render_script(schema_of(_namespace(name), _TTL_S)) for name in names or ["main"])
+            )
+    return hbase, gateway
+
+
+@pytest.fixture(scope="session")
+def hbase_address(hbase_servers: tuple[Hbase, ThriftGateway]) -> str:
+    """Where the shared gateway listens: "127.0.0.1:PORT"."""
+    return hbase_servers[1].address
+
+
+@pytest.fixture
+def hbase_namespace(hbase_address: str) -> str:
+    """A namespace whose tables are there and empty; the same for all tests of a worker."""
+    return fresh_namespace(hbase_address)
+
+
+@pytest.fixture
+def new_gateway(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path) -> Iterator[Callable[..., ThriftGateway]]:
+    """Start a further gateway to the shared HBase, which is the test's to kill; it takes fields as keywords."""
+    hbase, _ = hbase_servers
+    started: list[Server] = []
+
+    def start(**fields: Any) -> ThriftGateway:  # noqa: ANN401  # whichever of the gateway's
+        folder = tmp_path / f"gateway-{len(started)}"
+        given: dict[str, Any] = {"port": free_ports(1)[0], "zookeeper_port": hbase.zookeeper_port} | fields
+        gateway = ThriftGateway(folder=folder, **given, **_common())
+        started.append(gateway)
+        gateway.start()
+        return gateway
+
+    with _ended(started):
+        yield start
+
+
+@pytest.fixture
+def own_hbase(tmp_path: Path) -> Iterator[Callable[[str], tuple[Hbase, ThriftGateway]]]:
+    """Start an HBase and a gateway with tables in this namespace, which are the test's to kill."""
+    started: list[Server] = []
+
+    def start(namespace: str) -> tuple[Hbase, ThriftGateway]:
+        with _tools():
+            hbase, gateway = _hbase(tmp_path / f"hbase-{len(started)}", None)
+            started.extend((hbase, gateway))
+            start_together([hbase, gateway])
+            shell.run(hbase.conf, render_script(schema_of(namespace, _TTL_S)))
+        return hbase, gateway
+
+    with _ended(started):
+        yield start
+
+
+@pytest.fixture(scope="session")
+def kafka_address() -> str:
+    """Where the shared broker listens: "127.0.0.1:PORT"."""
+    with _locked():
+        state = _state("kafka")
+        port, controller_port = state["ports"] if state else free_ports(2)
+        broker = KafkaBroker(folder=_folder() / "kafka", port=port, controller_port=controller_port, **_common())
+        if not state:
+            broker.start()
+            _write_state("kafka", [port, controller_port], [broker])
+    return broker.address
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[Callable[[], KafkaBroker]]:
+    """Start a broker, which is the test's to kill."""
+    started: list[Server] = []
+
+    def start() -> KafkaBroker:
+        with _tools():
+            port, controller_port = free_ports(2)
+            folder = tmp_path / f"kafka-{len(started)}"
+            broker = KafkaBroker(folder=folder, port=port, controller_port=controller_port, **_common())
+            started.append(broker)
+            broker.start()
+        return broker
+
+    with _ended(started):
+        yield start
+
+
+def fresh_namespace(address: str) -> str:
+    """A namespace of the HBase behind this gateway, this worker's own, with all tables there and empty.
+
+    Tables are emptied row by row: to make them anew takes seconds, and a test leaves few rows.
+    """
+    name = _namespace(os.environ.get(_WORKER, "main"))
+    host, port = address.split(":")
+    connection = happybase.Connection(host, int(port))
+    try:
+        if f"{name}:meta".encode() not in connection.tables():
+            # A worker that came for one that had died.
+            shell.run(_folder() / "hbase" / "conf", render_script(schema_of(name, _TTL_S)))
+        for table in schema_of(name, _TTL_S).tables:
+            _empty(connection.table(table.name), [family.name.encode() for family in table.families])
+    finally:
+        connection.close()
+    # A put in the millisecond of a delete would not be seen, but where a family has NEW_VERSION_BEHAVIOR.
+    time.sleep(_CLOCK_STEP_S)
+    return name
+
+
+def _empty(table: happybase.Table, families: list[bytes]) -> None:
+    # A family named with its colon would be the column of that family whose qualifier is empty.
+    keys = [key for key, _ in table.scan(filter=b"FirstKeyOnlyFilter() AND KeyOnlyFilter()", batch_size=_ROWS)]
+    with table.batch(batch_size=_ROWS) as batch:
+        for key in keys:
+            batch.delete(key, families)
+
+
+def _namespace(worker: str) -> str:
+    return f"test_{worker}"
+
+
+def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]:
+    zookeeper_port, master_port, region_port, port = ports or free_ports(4)
+    common = _common()
+    return (
+        Hbase(
+            folder=folder,
+            zookeeper_port=zookeeper_port,
+            master_port=master_port,
+            region_port=region_port,
+            **common,
+        ),
+        ThriftGateway(folder=folder / "gateway", port=port, zookeeper_port=zookeeper_port, **common),
+    )
+
+
+def _common() -> dict[str, Any]:
+    return {"java": java.java(), "jars": fetch.jars(), "owner": int(os.environ[_OWNER]), "quick": True}
+
+
+def _folder() -> Path:
+    return Path(os.environ[_FOLDER])
+
+
+@contextmanager
+def _tools() -> Iterator[None]:
+    """Skip the test where what servers need is missing; fail it in CI."""
+    try:
+        yield
+    except java.MissingTools as error:
+        if os.environ.get("CI", "").lower() in {"", "0", "false"}:
+            pytest.skip(str(error))
+        pytest.fail(str(error), pytrace=False)
+    except ServerFailed as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    with _tools(), (_folder() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _ended(servers: list[Server]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.kill9()
+
+
+def _state(name: str) -> dict[str, Any] | None:
+    with suppress(FileNotFoundError):
+        state: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
+        return state
+    return None
+
+
+def _write_state(name: str, ports: list[int], servers: list[Server]) -> None:
+    state = {"ports": ports, "processes": [server.process for server in servers]}
+    (_folder() / f"{name}.json").write_text(json.dumps(state))

@@ -1,0 +1,217 @@
+"""The tables that the script makes, on a real HBase: what lies on the disk, what expires, what is mended."""
+
+import os
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import happybase
+import pytest
+
+from deploy.local import shell
+from deploy.local.hbase import Hbase, ThriftGateway
+from storage.hbase.schema import DescribedFamily, Schema, Share, check, render_script, schema_of
+
+pytestmark = pytest.mark.servers
+
+_PRINTER: Final = "org.apache.hadoop.hbase.io.hfile.HFilePrettyPrinter"
+_TTL_S: Final = 86_400
+_SHORT_TTL_S: Final = 2
+_SHARES: Final = [Share(0, 1), Share(1, 1), Share(16, 1)]
+_REGIONS: Final = 4
+_WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "main")
+_LARGE: Final = random.Random(5).randbytes(60_000)
+_SMALL: Final = b"inline"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was seen while tables were made, written to, broken and mended."""
+
+    hbase: Hbase
+    connection: happybase.Connection
+    schema: Schema
+    short: Schema
+    broken: Schema
+    made: dict[str, Any]
+    misfits: list[str]
+    said_again: str
+    described: str
+
+
+@pytest.fixture(scope="module")
+def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
+    """Tables in three namespaces: as they are made; with a short life; one of them made anew by happybase."""
+    hbase, gateway = hbase_servers
+    schema = schema_of(f"made_{_WORKER}", _TTL_S, _SHARES, _REGIONS)
+    short = schema_of(f"short_{_WORKER}", _SHORT_TTL_S, regions=1)
+    broken = schema_of(f"broken_{_WORKER}", _TTL_S, regions=1)
+    shell.run(hbase.conf, "".join(map(render_script, (schema, short, broken))))
+    connection = happybase.Connection("127.0.0.1", gateway.port)
+    before = shown(connection, schema) | {"regions": regions(connection, schema)}
+    connection.delete_table(broken.articles.name, disable=True)
+    connection.create_table(broken.articles.name, {"a": {}})
+    misfits = check(broken, shown(connection, broken))
+    for table, family in (
+        (schema.postings, "p"),
+        (schema.postings, "s"),
+        (schema.articles, "a"),
+        (schema.articles, "b"),
+    ):
+        cells = {f"{family}:small".encode(): _SMALL, f"{family}:large".encode(): _LARGE}
+        connection.table(table.name).put(b"\x00\x00\x01", cells)
+    again = "".join(map(render_script, (schema, broken)))
+    looks = [f"describe '{table.name}'\n" for table in (*schema.tables, *broken.tables)]
+    flushes = [f"flush '{table.name}'\n" for table in schema.tables]
+    said = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}")
+    said_again, _, described = said.rpartition("LOOKING\n")
+    yield Made(hbase, connection, schema, short, broken, before, misfits, said_again, described)
+    connection.close()
+
+
+def shown(connection: happybase.Connection, schema: Schema) -> dict[str, Any]:
+    """What Thrift shows of the families of each table that is there."""
+    names = {name.decode() for name in connection.tables()}
+    return {table.name: families(connection, table.name) for table in schema.tables if table.name in names}
+
+
+def families(connection: happybase.Connection, table: str) -> list[DescribedFamily]:
+    """What Thrift shows of a table's families."""
+    return [
+        DescribedFamily(
+            name=family.name.decode(),
+            max_versions=family.maxVersions,
+            compression=family.compression.decode(),
+            in_memory=family.inMemory,
+            bloom_filter=family.bloomFilterType.decode(),
+            block_cache=family.blockCacheEnabled,
+            ttl_s=family.timeToLive,
+        )
+        for family in connection.client.getColumnDescriptors(table.encode()).values()
+    ]
+
+
+def regions(connection: happybase.Connection, schema: Schema) -> dict[str, list[tuple[bytes, bytes]]]:
+    """Each table's regions: where they begin, and their names, which a region has for its life."""
+    return {
+        table.name: [(one.startKey, one.name) for one in connection.client.getTableRegions(table.name.encode())]
+        for table in schema.tables
+    }
+
+
+def description(made: Made, table: str, family: str) -> str:
+    """The line in which the shell describes a family."""
+    of_table = made.described.partition(f"\n{table}, {{TABLE_ATTRIBUTES")[2]
+    found = re.search(rf"^{{NAME => '{family}', .*}}$", of_table, re.MULTILINE)
+    assert found, made.described
+    return found[0]
+
+
+def files(made: Made, area: str, table: str, family: str) -> list[Path]:
+    """The files of a family on the disk, of all regions; ``area`` is where cells are, or large ones."""
+    folder = made.hbase.folder / "data" / "hbase" / area / table.replace(":", "/")
+    return sorted(path for path in folder.glob(f"*/{family}/*") if path.is_file())
+
+
+def printed(made: Made, path: Path) -> str:
+    """What HBase's own printer says of a file: its properties and its cells."""
+    return made.hbase.tool(_PRINTER, "-m", "-p", "-f", f"file://{path}")
+
+
+def test_what_is_made_fits(made: Made) -> None:
+    """What Thrift shows of new tables passes the check, and regions are cut where the schema cuts them."""
+    assert check(made.schema, {name: value for name, value in made.made.items() if name != "regions"}) == []
+    for table in made.schema.tables:
+        assert [start for start, _ in made.made["regions"][table.name]] == [b"", *table.splits]
+    assert len(made.schema.postings.splits) == _REGIONS - 1
+
+
+def test_applying_it_again_changes_nothing(made: Made) -> None:
+    """A second run of the script alters no table that fits, and no region is made anew."""
+    lines = made.said_again.splitlines()
+    altered = [line for line in lines if line.startswith(("creating ", "altering "))]
+    assert altered
+    assert all(made.broken.namespace in line for line in altered)
+    assert lines.count("The tables are as they have to be.") == 2
+    assert regions(made.connection, made.schema) == made.made["regions"]
+
+
+def test_a_table_made_by_another_is_named_and_mended(made: Made) -> None:
+    """Every attribute in which a table of happybase's differs is named with what is wanted, and the script mends it."""
+    of_a = [misfit for misfit in made.misfits if f"{made.broken.articles.name} has in family a " in misfit]
+    assert {found[0] for misfit in of_a if (found := re.search(r"[A-Z]+ = \S+ where \S+", misfit))} == {
+        "VERSIONS = 3 where 1",
+        "COMPRESSION = NONE where SNAPPY",
+        "BLOOMFILTER = NONE where ROW",
+        "BLOCKCACHE = false where true",
+    }
+    (of_b,) = set(made.misfits) - set(of_a)
+    assert f"{made.broken.articles.name} has no family b" in of_b
+    assert all(
+        f"dupwatch store init --apply --store hbase://HOST:PORT/{made.broken.namespace}" in m for m in made.misfits
+    )
+    assert check(made.broken, shown(made.connection, made.broken)) == []
+    assert "NEW_VERSION_BEHAVIOR' => 'true'" in description(made, made.broken.articles.name, "a")
+
+
+@pytest.mark.parametrize(
+    ("table", "family"), [("postings", "p"), ("postings", "s"), ("articles", "a"), ("articles", "b")]
+)
+def test_files_are_compressed_and_encoded(made: Made, table: str, family: str) -> None:
+    """Every file on the disk says that its blocks are compressed by Snappy and encoded by FAST_DIFF."""
+    found = files(made, "data", f"{made.schema.namespace}:{table}", family)
+    assert found
+    for path in found:
+        says = printed(made, path)
+        assert "compression=snappy" in says.lower()
+        assert re.search(r"DATA_BLOCK_ENCODING\W+FAST_DIFF", says)
+
+
+@pytest.mark.parametrize(("table", "family"), [("postings", "s"), ("articles", "b")])
+def test_large_cells_lie_apart(made: Made, table: str, family: str) -> None:
+    """A cell above the threshold lies under HBase's folder for large cells, one below does not, and both are read."""
+    name = f"{made.schema.namespace}:{table}"
+    (path,) = files(made, "mobdir/data", name, family)
+    assert f"{family}:large" in printed(made, path)
+    assert f"{family}:small" not in printed(made, path)
+    assert path.stat().st_size > len(_LARGE)
+    row = made.connection.table(name).row(b"\x00\x00\x01", [family.encode()])
+    assert row == {f"{family}:large".encode(): _LARGE, f"{family}:small".encode(): _SMALL}
+
+
+@pytest.mark.parametrize(("table", "family"), [("postings", "p"), ("articles", "a")])
+def test_cells_that_are_compared_lie_together(made: Made, table: str, family: str) -> None:
+    """Families of small cells have nothing in the folder for large ones."""
+    assert files(made, "mobdir/data", f"{made.schema.namespace}:{table}", family) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "family", "new"), [("postings", "p", True), ("articles", "a", True), ("postings", "s", False)]
+)
+def test_a_put_counts_after_a_delete_of_its_millisecond(made: Made, table: str, family: str, new: bool) -> None:  # noqa: FBT001  # a parameter
+    """With NEW_VERSION_BEHAVIOR a put is seen after a delete with the same timestamp; without it is not."""
+    name = f"{made.schema.namespace}:{table}"
+    assert f"'NEW_VERSION_BEHAVIOR' => '{str(new).lower()}'" in description(made, name, family)
+    cells = made.connection.table(name)
+    column, now_ms = f"{family}:again".encode(), int(time.time() * 1000)
+    cells.put(b"row", {column: b"1"}, timestamp=now_ms)
+    cells.delete(b"row", [column], timestamp=now_ms)
+    cells.put(b"row", {column: b"2"}, timestamp=now_ms)
+    assert cells.row(b"row", [column]) == ({column: b"2"} if new else {})
+
+
+def test_cells_expire(made: Made) -> None:
+    """Postings, versions and bodies are gone when their time is over; what the store is bound to stays."""
+    tables = {table.name: made.connection.table(table.name) for table in made.short.tables}
+    for table in made.short.tables:
+        tables[table.name].put(b"row", {f"{family.name}:c".encode(): b"1" for family in table.families})
+    assert all(len(tables[table.name].row(b"row")) == len(table.families) for table in made.short.tables)
+    until = time.monotonic() + 10 * _SHORT_TTL_S
+    while any(tables[table.name].row(b"row") for table in (made.short.postings, made.short.articles)):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert tables[made.short.meta.name].row(b"row") == {b"m:c": b"1"}

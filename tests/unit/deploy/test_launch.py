@@ -1,0 +1,102 @@
+"""Programs that run by themselves, with and without an owner; the programs here are small ones."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.local.process import Process, launch, wait_until
+
+_SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+_DEAF = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where a program's output goes."""
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def owner() -> Iterator[subprocess.Popen[bytes]]:
+    """A process to which programs may belong."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def launched(command: list[str], log: Path, owner: int) -> Process:
+    """A program that has begun."""
+    process = launch(command, log, owner=owner, environment=dict(os.environ))
+    assert wait_until(lambda: log.exists() and "up" in log.read_text(), 10)
+    return process
+
+
+def test_a_program_ends_with_its_owner(log: Path, owner: subprocess.Popen[bytes]) -> None:
+    """Killing the owner with -9 ends the program, though its owner is not its parent."""
+    program = launched(_SLEEP, log, owner.pid)
+    assert program.alive
+    # Ctrl-C in our terminal goes to our session, and is not meant for it.
+    assert os.getsid(program.pid) == program.pid
+    owner.kill()
+    assert wait_until(lambda: not program.alive, 5)
+
+
+def test_a_program_of_an_owner_that_is_gone_ends(log: Path, owner: subprocess.Popen[bytes]) -> None:
+    """A program whose owner ended before it began ends at once."""
+    owner.kill()
+    owner.wait()
+    program = launch(_SLEEP, log, owner=owner.pid, environment=dict(os.environ))
+    assert wait_until(lambda: not program.alive, 5)
+
+
+def test_a_program_without_owner_outlives_who_asked(log: Path) -> None:
+    """A program without an owner goes on when the process that launched it has ended."""
+    ask = (
+        "import os, pathlib, sys; from deploy.local.process import launch; "
+        "print(*launch(sys.argv[2:], pathlib.Path(sys.argv[1]), owner=None, environment=dict(os.environ)))"
+    )
+    told = subprocess.run([sys.executable, "-c", ask, log, *_SLEEP], check=True, capture_output=True, text=True)
+    program = Process(*map(int, told.stdout.split()))
+    try:
+        assert wait_until(lambda: log.exists() and "up" in log.read_text(), 10)
+        assert program.alive
+        assert program.resident_bytes > 1 << 20
+        assert 0 <= program.age_s < 60
+    finally:
+        program.kill()
+    assert not program.alive
+
+
+def test_a_program_that_does_not_listen_is_killed(log: Path) -> None:
+    """A program that ignores being asked to end is killed after the time it was given."""
+    program = launched(_DEAF, log, os.getpid())
+    program.terminate(0.2)
+    assert not program.alive
+
+
+def test_another_process_of_the_same_id_is_left_alone(owner: subprocess.Popen[bytes]) -> None:
+    """An id that was given out again names another process, which is not killed."""
+    mistaken = Process(owner.pid, started=1)
+    assert not mistaken.alive
+    mistaken.kill()
+    mistaken.terminate(1)
+    assert owner.poll() is None
+
+
+def test_a_program_that_cannot_be_run_is_told(log: Path) -> None:
+    """A program that is not there ends at once, and its log says what was asked for."""
+    try:
+        program = launch(["/nowhere/java"], log, owner=None, environment=dict(os.environ))
+        assert wait_until(lambda: not program.alive, 5)
+    except OSError as error:
+        assert "/nowhere/java" in str(error)  # noqa: PT017  # it may have ended before or after it was looked at
+    assert "No such file" in log.read_text()

@@ -1,0 +1,94 @@
+"""Cells of articles: what goes in comes out, and what is damaged is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from storage.errors import StoreError
+from storage.hbase import cells
+from storage.hbase.cell_cache import CellCache
+from storage.records import ID_HASH_BYTES, Stored
+from tests.builders import make_record, make_tombstone
+
+
+class Cell:
+    """As Thrift gives it."""
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+
+
+RECORD = make_record()
+PENDING = cells.pending_cell(RECORD)
+ID_HASH = RECORD.reference[:ID_HASH_BYTES]
+
+
+@given(verdict=some.binary(max_size=50))
+def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict: bytes) -> None:
+    """A cell that is pending has no verdict, one that is settled has just the bytes it was settled with."""
+    assert cells.verdict_in(PENDING) is None
+    settled = cells.settled_cell(PENDING, verdict)
+    assert cells.verdict_in(settled) == verdict
+    row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(settled)})
+    assert row.stored(RECORD.reference) == Stored(RECORD, verdict, None)
+
+
+def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
+    """Each version ends where the next of either begins."""
+    later, tombstone = make_record("a", b"later", sequence=2), make_tombstone("a", sequence=1)
+    row = cells.decode_row(
+        ID_HASH,
+        {
+            cells.version_column(later.reference): Cell(cells.pending_cell(later)),
+            cells.tombstone_column(tombstone.reference): Cell(cells.tombstone_cell(tombstone)),
+            cells.version_column(RECORD.reference): Cell(PENDING),
+        },
+    )
+    assert row.history() == [Stored(RECORD, None, tombstone.arrival), tombstone, Stored(later, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (b"", "too short"),
+        (PENDING[:-1], "cut off"),
+        (PENDING + b"x", "pending and has a verdict"),
+        (b"\x02" + PENDING[1:], "format 2"),
+        (PENDING[:1] + b"\x07" + PENDING[2:], "cut off"),
+        (cells.pending_cell(make_record("another")), "it holds the version"),
+        (PENDING[:6] + bytes(len(PENDING) - 6), "Expected `array`"),
+    ],
+)
+def test_a_damaged_cell_is_named_with_its_row_and_column(value: bytes, says: str) -> None:
+    """Nothing is guessed from it."""
+    with pytest.raises(StoreError, match=rf"The row {ID_HASH.hex()} of articles is damaged at b'a:v.*{says}"):
+        cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(value)})
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (b"", "format"),
+        (b"\x02", "format 02"),
+        (cells.tombstone_cell(make_tombstone("another")), "it holds the tombstone"),
+    ],
+)
+def test_a_damaged_tombstone_is_named(value: bytes, says: str) -> None:
+    """As a version is."""
+    tombstone = make_tombstone()
+    with pytest.raises(StoreError, match=rf"damaged at b'a:t.*{says}"):
+        cells.decode_row(ID_HASH, {cells.tombstone_column(tombstone.reference): Cell(value)})
+
+
+@given(text=some.text())
+def test_a_body_comes_back(text: str) -> None:
+    """Every character of it."""
+    assert cells.unpack_body(cells.pack_body(text)) == text
+
+
+def test_the_cache_forgets_what_was_used_longest_ago() -> None:
+    """It holds so many cells and no more, and what was taken is gone."""
+    cache = CellCache(2)
+    for reference in (b"a", b"b", b"a", b"c"):
+        cache.remember(reference, reference)
+    assert [cache.take(reference) for reference in (b"a", b"b", b"c", b"c")] == [b"a", None, b"c", None]

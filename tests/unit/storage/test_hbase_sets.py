@@ -1,0 +1,70 @@
+"""Posting sets: packed and unpacked, each posting once and in order, no damage unnoticed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from storage.hbase import sets
+from storage.hbase.sets import DamagedSetError, SetName
+from storage.postings import POSTING_LAYOUTS, PostingLayout
+
+LAYOUTS = some.sampled_from(sorted(POSTING_LAYOUTS.values(), key=lambda layout: layout.code_bytes))
+POSTINGS = LAYOUTS.flatmap(
+    lambda layout: some.tuples(
+        some.just(layout),
+        some.lists(some.binary(min_size=layout.posting_bytes, max_size=layout.posting_bytes), max_size=20),
+    )
+)
+LAYOUT = POSTING_LAYOUTS[8]
+VALUE = sets.encode_set(b"".join(bytes([n % 7]) * LAYOUT.posting_bytes for n in range(40)), LAYOUT)
+
+
+@given(POSTINGS)
+def test_what_was_packed_comes_back_once_and_in_order(case: tuple[object, list[bytes]]) -> None:
+    """Whatever bytes the postings have, zeros at their ends too."""
+    layout, postings = case
+    assert layout in POSTING_LAYOUTS.values()
+    value = sets.encode_set(b"".join([*postings, *postings[:3]]), layout)  # type: ignore[arg-type]  # as asserted
+    expected = sorted(set(postings))
+    assert sets.decode_set(value) == (b"".join(expected), layout)
+    assert sets.set_count(value) == len(expected)
+
+
+@given(POSTINGS, some.lists(some.integers(0, 20), max_size=3))
+def test_joined_once(case: tuple[PostingLayout, list[bytes]], cuts: list[int]) -> None:
+    """What stands in several sets comes once, whatever else there is; nothing goes."""
+    layout, postings = case
+    parts = [sorted(set(postings[: cut + 1])) for cut in [*cuts, len(postings)]]
+    joined = sets.joined([b"".join(part) for part in parts], layout)
+    width = layout.posting_bytes
+    assert sorted(joined[place : place + width] for place in range(0, len(joined), width)) == sorted(set(postings))
+
+
+@pytest.mark.parametrize("place", range(0, len(VALUE), 3))
+def test_a_changed_byte_is_noticed_wherever_it_is(place: int) -> None:
+    """In the head as in what was packed."""
+    damaged = VALUE[:place] + bytes([VALUE[place] ^ 0x10]) + VALUE[place + 1 :]
+    with pytest.raises(DamagedSetError):
+        sets.decode_set(damaged)
+
+
+@pytest.mark.parametrize("length", [0, 5, 13, 14, len(VALUE) - 1])
+def test_a_set_that_was_cut_off_is_noticed(length: int) -> None:
+    """Wherever it ends."""
+    with pytest.raises(DamagedSetError):
+        sets.decode_set(VALUE[:length])
+
+
+def test_a_set_has_a_limit() -> None:
+    """More postings than that are for several sets."""
+    with pytest.raises(ValueError, match="100000 postings at most, not 100001"):
+        sets.encode_set(b"".join(n.to_bytes(56) for n in range(100_001)), LAYOUT)
+
+
+def test_names_sort_by_bucket_and_then_by_time() -> None:
+    """A name is told back from its qualifier; another width is refused."""
+    names = [SetName(2, 1, b"00000000"), SetName(1, 300, b"zzzzzzzz"), SetName(1, 2**40, bytes(8))]
+    assert sorted(names, key=SetName.qualifier) == sorted(names)
+    assert [sets.set_name(name.qualifier()) for name in names] == names
+    with pytest.raises(DamagedSetError, match="24 bytes, not 3"):
+        sets.set_name(b"abc")
