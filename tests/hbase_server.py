@@ -35,6 +35,9 @@ _FOLDER: Final = "TEST_SERVERS_FOLDER"
 _OWNER: Final = "TEST_SERVERS_OWNER"
 _WORKER: Final = "PYTEST_XDIST_WORKER"
 _WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
+COMMON: Final = "common"
+SCANNED: Final = "scanned"
+"""Namespaces of a worker. Deleted rows slow every scan: tests that scan all the time have tables of their own."""
 _TTL_S: Final = 365 * 86_400
 _ROWS: Final = 1000
 _CLOCK_STEP_S: Final = 0.002
@@ -68,10 +71,9 @@ def hbase_servers() -> tuple[Hbase, ThriftGateway]:
             start_together([hbase, gateway])
             ports = [hbase.zookeeper_port, hbase.master_port, hbase.region_port, gateway.port]
             _write_state("hbase", ports, [hbase, gateway])
-            names = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))]
-            shell.run(
-                hbase.conf, "".join(render_script(schema_of(_namespace(name), _TTL_S)) for name in names or ["main"])
-            )
+            workers = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))] or ["main"]
+            names = [_namespace(worker, purpose) for worker in workers for purpose in (COMMON, SCANNED)]
+            shell.run(hbase.conf, "".join(render_script(schema_of(name, _TTL_S)) for name in names))
     return hbase, gateway
 
 
@@ -153,12 +155,12 @@ def own_kafka(tmp_path: Path) -> Iterator[Callable[[], KafkaBroker]]:
         yield start
 
 
-def fresh_namespace(address: str) -> str:
+def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     """A namespace of the HBase behind this gateway, this worker's own, with all tables there and empty.
 
     Tables are emptied row by row: to make them anew takes seconds, and a test leaves few rows.
     """
-    name = _namespace(os.environ.get(_WORKER, "main"))
+    name = _namespace(os.environ.get(_WORKER, "main"), purpose)
     host, port = address.split(":")
     connection = happybase.Connection(host, int(port))
     try:
@@ -182,8 +184,8 @@ def _empty(table: happybase.Table, families: list[bytes]) -> None:
             batch.delete(key, families)
 
 
-def _namespace(worker: str) -> str:
-    return f"test_{worker}"
+def _namespace(worker: str, purpose: str) -> str:
+    return f"test_{worker}_{purpose}"
 
 
 def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]:

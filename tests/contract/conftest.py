@@ -17,7 +17,7 @@ from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS
 from storage.records import Record
 from tests.builders import TIME_MS, make_record
-from tests.hbase_server import fresh_namespace
+from tests.hbase_server import COMMON, fresh_namespace
 
 ROW_POSTINGS_MAX = 100_000
 
@@ -37,13 +37,18 @@ class SetClock:
 class Kind:
     """One implementation: ``opened`` gives an empty store with this clock and cap for the length of a block.
 
-    ``sweeps`` is false where the store expires what is old by itself, by a clock that no test can set. ``rounds`` is
-    how often random calls and racing threads are tried: a store behind a server takes milliseconds a call.
+    ``sweeps`` is false where the store expires what is old by itself, by a clock that no test can set. ``remote`` says
+    that it is behind a server, which takes milliseconds a call.
     """
 
     opened: Callable[[Clock, int], AbstractContextManager[Store]]
     sweeps: bool = True
-    rounds: int = 60
+    remote: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """How often random calls and racing threads are tried."""
+        return 4 if self.remote else 60
 
 
 @contextmanager
@@ -65,9 +70,9 @@ def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
 
 
 @contextmanager
-def opened_hbase(address: str, clock: Clock, row_postings_max: int) -> Iterator[Store]:
+def opened_hbase(address: str, namespace: str, clock: Clock, row_postings_max: int) -> Iterator[Store]:
     """A store in the tables of a real HBase, which writes its own times."""
-    place = parse_place(f"hbase://{address}/{fresh_namespace(address)}")
+    place = parse_place(f"hbase://{address}/{fresh_namespace(address, namespace)}")
     store = HbaseStore.open(place, HbaseOptions(row_postings_max=row_postings_max))
     try:
         yield store
@@ -86,8 +91,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     """The implementation under test. A server is started for the first test that needs it."""
     if request.param in KINDS:
         return KINDS[request.param]
-    opened = partial(opened_hbase, request.getfixturevalue("hbase_address"))
-    return Kind(opened, sweeps=False, rounds=4)
+    namespace = getattr(request.module, "HBASE_NAMESPACE", COMMON)
+    opened = partial(opened_hbase, request.getfixturevalue("hbase_address"), namespace)
+    return Kind(opened, sweeps=False, remote=True)
 
 
 @pytest.fixture

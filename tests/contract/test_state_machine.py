@@ -13,8 +13,10 @@ from storage.records import Record, Stored, Tombstone, Version, id_hash
 from tests.builders import make_key, make_record, make_tombstone
 from tests.contract.conftest import Kind, SetClock
 from tests.contract.model import Model
+from tests.hbase_server import SCANNED
 
 ROW_POSTINGS_MAX = 4
+HBASE_NAMESPACE = SCANNED
 TIMES_MS = st.integers(0, 9)
 KEYS = [make_key(value, lane=lane) for lane in (0, 1) for value in (0, 1)]
 IDS = st.sampled_from("abc")

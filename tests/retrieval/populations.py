@@ -20,6 +20,8 @@ from tests.chaos.near_articles import SETTINGS
 
 DISTANCES = {"4x16": range(8), "16x28": range(5)}
 """What each plan is promised to be exact for."""
+ENDS = {"4x16": (3, 7), "16x28": (3, 4)}
+"""The last of these at each radius. Which rows are read depends on the radius alone."""
 BEYOND = 9
 """Populations have pairs at every distance below, which is more than any plan finds."""
 BLOCKS, BLOCK_BITS = 4, 16

@@ -34,11 +34,11 @@ def test_a_worker_that_replaces_a_dead_one_has_tables_too(hbase_address: str, mo
     """A worker that was not there when HBase was started gets its own tables made."""
     monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw99")
     namespace = fresh_namespace(hbase_address)
-    assert namespace == "test_gw99"
+    assert namespace == "test_gw99_common"
     connection = connected(hbase_address)
-    assert [name for name in connection.tables() if name.startswith(b"test_gw99:")] == [
-        b"test_gw99:articles",
-        b"test_gw99:meta",
-        b"test_gw99:postings",
+    assert [name for name in connection.tables() if name.startswith(b"test_gw99_common:")] == [
+        b"test_gw99_common:articles",
+        b"test_gw99_common:meta",
+        b"test_gw99_common:postings",
     ]
     connection.close()
