@@ -43,9 +43,10 @@ def chain(store: Store, start: Stored) -> list[Link]:
     while here is not None and len(links) < CHAIN_MAX:
         verdict = None if here.verdict is None else decode_verdict(here.verdict)
         links.append(Link(here, verdict))
-        if verdict is None or verdict.duplicate_of is None:
+        named = _named(verdict)
+        if named is None:
             break
-        here = store.read([reference_in(verdict.duplicate_of, verdict.duplicate_of_version)])[0]
+        here = store.read([named])[0]
     return links
 
 

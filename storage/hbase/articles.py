@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from storage.bodies import pack_body, unpack_body
 from storage.hbase import cells
 from storage.hbase.calls import Calls, Gateways, taken
 from storage.hbase.cell_cache import CellCache
@@ -62,7 +63,7 @@ class Articles:
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         found = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
         packed = [found.get(one[:ID_HASH_BYTES], {}).get(cells.body_column(one)) for one in references]
-        return [None if cell is None else cells.unpack_body(cell.value) for cell in packed]
+        return [None if cell is None else unpack_body(cell.value) for cell in packed]
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """Replace pending cells by settled ones; those that are not known are read first."""
@@ -100,7 +101,7 @@ class Articles:
     def _bodies_of(self, versions: Sequence[Version]) -> Iterator[Change]:
         for record, body in versions:
             if self._keep_bodies and body is not None:
-                yield Change(record.id_hash, cells.body_column(record.reference), cells.pack_body(body))
+                yield Change(record.id_hash, cells.body_column(record.reference), pack_body(body))
 
     def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> None:
         swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))

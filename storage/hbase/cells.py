@@ -8,10 +8,9 @@ import struct
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import snappy
 
 from storage.errors import StoreError
 from storage.hbase.connection import Columns
@@ -70,18 +69,6 @@ def verdict_in(cell: bytes) -> bytes | None:
 def tombstone_cell(tombstone: Tombstone) -> bytes:
     """A tombstone."""
     return bytes([_FORMAT]) + _encode(tombstone)
-
-
-def pack_body(body: str) -> bytes:
-    """A text as it is kept: UTF-8, in Snappy's block format."""
-    packed: bytes = snappy.compress(body.encode())
-    return packed
-
-
-def unpack_body(packed: bytes) -> str:
-    """The text that ``pack_body`` packed."""
-    text: Any = snappy.decompress(packed)
-    return bytes(text).decode()
 
 
 @dataclass(frozen=True, slots=True)

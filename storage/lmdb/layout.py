@@ -4,10 +4,9 @@ All numbers are unsigned and big-endian, so that LMDB's order of bytes is their 
 """
 
 import struct
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
-import snappy
 
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Tombstone
 
@@ -65,15 +64,3 @@ def expiry_at(key: bytes) -> tuple[int, bytes]:
     """The time in milliseconds and the reference that an expiry key was made of."""
     at_ms, reference = _EXPIRY.unpack(key)
     return at_ms, reference
-
-
-def pack_body(body: str) -> bytes:
-    """A text as it is kept: UTF-8, in Snappy's block format."""
-    packed: bytes = snappy.compress(body.encode())
-    return packed
-
-
-def unpack_body(packed: bytes) -> str:
-    """The text that ``pack_body`` packed."""
-    text: Any = snappy.decompress(packed)
-    return bytes(text).decode()

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from storage.bodies import pack_body, unpack_body
 from storage.errors import StoreRefused
 from storage.interface import Stats
 from storage.lmdb import layout
@@ -115,7 +116,7 @@ class LmdbStore:
         def work(transaction: Transaction) -> list[bytes | None]:
             return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
-        return [None if packed is None else layout.unpack_body(packed) for packed in self._environment.read(work)]
+        return [None if packed is None else unpack_body(packed) for packed in self._environment.read(work)]
 
     def add(self, records: Sequence[Record]) -> None:
         """See ``Postings.add``."""
@@ -234,7 +235,7 @@ class LmdbStore:
         self._environment.close()
 
     def _pack(self, body: str | None) -> bytes | None:
-        return layout.pack_body(body) if self._options.keep_bodies and body is not None else None
+        return pack_body(body) if self._options.keep_bodies and body is not None else None
 
     def _place(self, transaction: Transaction, what: Record | Tombstone, kind: bytes, now_ms: int) -> None:
         """Note when something came, and when it may be swept."""

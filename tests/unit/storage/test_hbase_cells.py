@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from storage.bodies import pack_body, unpack_body
 from storage.errors import StoreError
 from storage.hbase import cells
 from storage.hbase.cell_cache import CellCache
@@ -83,7 +84,7 @@ def test_a_damaged_tombstone_is_named(value: bytes, says: str) -> None:
 @given(text=some.text())
 def test_a_body_comes_back(text: str) -> None:
     """Every character of it."""
-    assert cells.unpack_body(cells.pack_body(text)) == text
+    assert unpack_body(pack_body(text)) == text
 
 
 def test_the_cache_forgets_what_was_used_longest_ago() -> None:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 import snappy
 
+from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
 from storage.records import Arrival, Record
@@ -33,7 +34,7 @@ def test_an_expiry_key_is_time_and_reference() -> None:
 
 def test_a_body_is_utf8_in_snappy_blocks() -> None:
     """Any Snappy reads it."""
-    packed = layout.pack_body("渡轮" * 1_000)
+    packed = pack_body("渡轮" * 1_000)
     assert len(packed) < 500
     assert bytes(snappy.decompress(packed)) == ("渡轮" * 1_000).encode()
 
@@ -71,7 +72,7 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
             ]
         ),
         "expiry": [(bytes(7) + b"\5" + record.reference, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
-        "bodies": [(record.reference, layout.pack_body("The ferry came in at dawn."))],
+        "bodies": [(record.reference, pack_body("The ferry came in at dawn."))],
         "meta": [(b"code_bytes", b"8"), (b"layout", b"1"), (b"settings", b"settings")],
     }
 
