@@ -1,6 +1,7 @@
 # make run        judge the sample feed, needs Python 3.11+ alone
 # make test       everything that must hold before a change is taken; needs Java 17 and Maven, for Kafka and HBase
 # make test-core  the same without servers, needs Python alone
+# make test-load  the long forms of some tests, one after the other; about 8 minutes on two cores of its own
 # make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
 # make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
@@ -9,7 +10,8 @@ BIN := .venv/bin
 OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-core lint types contracts servers unit unit-core stack-up stack-down stack-status bench format clean
+.PHONY: run test test-core test-load lint types contracts servers unit unit-core stack-up stack-down stack-status bench
+.PHONY: format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -37,7 +39,10 @@ unit: servers .venv/test.stamp
 	$(BIN)/pytest
 
 unit-core: .venv/test.stamp
-	$(BIN)/pytest -m "not servers"
+	$(BIN)/pytest -m "not servers and not load"
+
+test-load: servers .venv/test.stamp
+	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
 
 stack-up: servers
 	@$(BIN)/python -m deploy.local.stack up

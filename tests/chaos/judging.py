@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,8 @@ Opens = Callable[[], Store]
 """Opens the store that all processes share, in each of them."""
 
 OPTIONS = LmdbOptions(durability="process")
-STEP_TIMEOUT_S = 60
+STEP_TIMEOUT_S = 150
+"""Longer than a store that is killed and started again in the middle of a batch keeps it waiting."""
 
 
 OVERLAP_S = 0.002
@@ -49,14 +51,22 @@ class Judged(NamedTuple):
     lost_compare_and_sets: int
 
 
-def judge_together(opens: Opens, shares: Sequence[Sequence[Sequence[Version]]]) -> list[Judged]:
+def count_of_answered() -> "Synchronized[int]":
+    """How many batches have been answered by all processes: for ``judge_together`` to count, for others to watch."""
+    return get_context("spawn").Value("i", 0)
+
+
+def judge_together(
+    opens: Opens, shares: Sequence[Sequence[Sequence[Version]]], answered: "Synchronized[int] | None" = None
+) -> list[Judged]:
     """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch."""
     context = get_context("spawn")
+    answered = answered or count_of_answered()
     barrier = context.Barrier(len(shares))
     started = []
     for share in shares:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_judge, args=(theirs, barrier, opens, share))
+        process = context.Process(target=_judge, args=(theirs, barrier, opens, share, answered))
         process.start()
         theirs.close()
         started.append((process, ours))
@@ -89,7 +99,13 @@ def dealt(groups: Sequence[Sequence[Version]], processes: int, groups_a_step: in
     return shares
 
 
-def _judge(pipe: Connection, barrier: Barrier, opens: Opens, batches: Sequence[Sequence[Version]]) -> None:
+def _judge(
+    pipe: Connection,
+    barrier: Barrier,
+    opens: Opens,
+    batches: Sequence[Sequence[Version]],
+    answered: "Synchronized[int]",
+) -> None:
     store = opens()
     detector = Detector(store, SETTINGS, now_ms)
     answers: dict[bytes, bytes] = {}
@@ -98,6 +114,8 @@ def _judge(pipe: Connection, barrier: Barrier, opens: Opens, batches: Sequence[S
             barrier.wait(STEP_TIMEOUT_S)
             events = detector.judge(batch)
             answers |= {version.record.reference: event for version, event in zip(batch, events, strict=True)}
+            with answered:
+                answered.value += 1
     except BaseException:
         # Nobody is to wait for one who comes no more.
         barrier.abort()
