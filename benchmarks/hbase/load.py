@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.hbase.load --store hbase://HOST:PORT/NAMESPACE --articles 1000000 --plan 4x16 --packed``. The
 tables have to be there and empty (``dupwatch store init --apply``). Fingerprints come from the model in
-``benchmarks.speed.codes``; there are postings only, since a look-up reads nothing else. *Hot* is a cell a posting.
+``benchmarks.speed.codes``; there are postings only, since a look-up reads nothing else. References look like digests
+and arrivals are spread over the last days, for what repeats itself would be packed and sent for less than it costs in
+a store that has lived. *Hot* is a cell a posting.
 *Packed* is what ``dupwatch store pack`` would have left: postings spread evenly over the last days, a set a day, and
 cells where a day has too few for one.
 """
@@ -31,12 +33,14 @@ from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
 from storage.hbase.set_plans import PACKED, fresh_cell, split_evenly
 from storage.hbase.sets import SetName
 from storage.postings import POSTING, POSTING_LAYOUTS
+from storage.records import REFERENCE_BYTES
 
 DAYS: Final = 7
 SEED: Final = 1
 _AT_ONCE: Final = 40_000
 _BUCKET_MS: Final = BUCKET_S * 1000
 _LAYOUT: Final = POSTING_LAYOUTS[8]
+_WORDS: Final = REFERENCE_BYTES // 8
 
 
 def entries_of(model: CodeModel, articles: int, seed: int = SEED, density_bits: int = 0) -> Entries:
@@ -67,8 +71,10 @@ def fill(url: str, plan: BlockPlan, entries: Entries, days: int) -> Iterator[tup
             PackMeta(namespace + b":meta").agree(gateways.calls(), _BUCKET_MS)
         done = 0
         total = len(entries.codes) * (len(plan.keys(entries.codes[:1, np.newaxis])[0]) + entries.bands.shape[1])
+        today_ms = now_ms() // _BUCKET_MS * _BUCKET_MS
         for column in key_columns(plan, entries):
-            for count, changes in _chunks(column, days):
+            lived = column._replace(postings=as_lived(column.postings, days or DAYS, today_ms))
+            for count, changes in _chunks(lived, days, today_ms):
                 gateways.calls().change(namespace + b":postings", changes)
                 done += count
                 yield done, total
@@ -76,10 +82,28 @@ def fill(url: str, plan: BlockPlan, entries: Entries, days: int) -> Iterator[tup
         gateways.close()
 
 
-def _chunks(column: KeyColumn, days: int) -> Iterator[tuple[int, list[Change]]]:
+def as_lived(postings: npt.NDArray[Any], days: int, today_ms: int) -> npt.NDArray[Any]:
+    """The same postings with references as digests are, and arrivals on one of the days before ``today_ms``."""
+    lived = postings.copy()
+    numbers = postings["sequence"].astype(np.uint64)
+    words = np.stack([_mixed(numbers * np.uint64(_WORDS) + np.uint64(word)) for word in range(_WORDS)], axis=1)
+    lived["reference"] = words.view(f"V{REFERENCE_BYTES}")[:, 0]
+    at_ms = _mixed(~numbers) % np.uint64(_BUCKET_MS)
+    lived["time_ms"] = np.uint64(today_ms) - (numbers % np.uint64(days) + np.uint64(1)) * np.uint64(_BUCKET_MS) + at_ms
+    return lived
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Spread numbers over 64 bits: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ mixed >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ mixed >> np.uint64(31)
+
+
+def _chunks(column: KeyColumn, days: int, today_ms: int) -> Iterator[tuple[int, list[Change]]]:
     """The changes that write a column, some rows at a time, each with its number of postings."""
     rows = _rows(column)
-    today_ms = now_ms() // _BUCKET_MS * _BUCKET_MS
     while True:
         changes: list[Change] = []
         count = 0

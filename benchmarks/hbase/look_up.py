@@ -1,11 +1,12 @@
-"""Look-ups alone, in batches, hot against packed: ``python -m benchmarks.hbase.look_up --hot URL --packed URL``.
+"""Look-ups alone, in batches, hot against packed: ``python -m benchmarks.hbase.look_up --articles 1000000``.
 
-Both stores were filled by ``benchmarks.hbase.load`` with the same number of articles. The rows of a batch of
-articles are read in one call, as the judge does, and compared with their codes; the stores take turns. Both must find
-the same.
+Starts an HBase and a gateway of its own, and fills two stores with the same articles (``benchmarks.hbase.load``). The
+rows of a batch of articles are read in one call and compared with their codes; the stores take turns. Both must
+find the same.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -15,16 +16,18 @@ import numpy.typing as npt
 import typer
 
 from benchmarks.hbase.load import entries_of
+from benchmarks.hbase.servers import Wanted, filled, servers
 from benchmarks.speed.harness import Contender, ratios, take_turns
 from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.preload import Entries
-from benchmarks.speed.report import OUT, Row, publish, tell
+from benchmarks.speed.report import Row, publish, tell
 from consumer.fingerprint import BlockPlan
 from storage.hbase import HbaseStore, parse_place
 
 PART: Final = "hbase_look_up"
 _SEED: Final = 2
-_ROUNDS: Final = 5
+_ROUNDS: Final = 7
+_WARM_UP: Final = 3
 _BATCHES: Final = 4
 _DISTANCE_MAX: Final = 10
 
@@ -64,41 +67,57 @@ def _wire(codes: npt.NDArray[Any]) -> list[bytes]:
     return [packed[place : place + 8] for place in range(0, len(packed), 8)]
 
 
-def main(
-    hot: Annotated[str, typer.Option(help="A store filled with --hot.")],
-    packed: Annotated[str, typer.Option(help="A store filled with --packed.")],
-    *,
-    plan: Annotated[str, typer.Option(help="The plan they were filled by.")] = "4x16",
-    density_bits: Annotated[int, typer.Option(min=0, max=12, help="As they were filled.")] = 0,
-    batch: Annotated[int, typer.Option(min=1, help="Articles looked up at once.")] = 128,
-    out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
-) -> None:
-    """Measure look-ups in batches."""
-    entries = entries_of(model_of_texts(), batch * _BATCHES, _SEED, density_bits)
-    queries = queries_of(BlockPlan.named(plan), entries)
-    stores = {name: HbaseStore.open(parse_place(url)) for name, url in (("hot", hot), ("packed", packed))}
+def measure(stores: Mapping[str, HbaseStore], queries: Queries, batch: int) -> tuple[list[Row], float, float]:
+    """Time both stores in turn; beside the rows of the table, postings met and postings near an article."""
     found = {name: look_up(store, queries, batch) for name, store in stores.items()}
     if len(set(found.values())) > 1:
         raise SystemExit(f"the stores do not hold the same: {found}")
     count = len(queries.keys)
+    python_s = dict.fromkeys(stores, 0.0)
 
-    def work(store: HbaseStore, _: int) -> int:
-        look_up(store, queries, batch)
+    def work(name: str, _: int) -> int:
+        began_s = time.process_time()
+        look_up(stores[name], queries, batch)
+        python_s[name] += time.process_time() - began_s
         return count
 
-    timings = take_turns([Contender(name, partial(work, store)) for name, store in stores.items()], _ROUNDS)
+    timings = take_turns([Contender(name, partial(work, name)) for name in stores], _ROUNDS, warm_up_rounds=_WARM_UP)
     rows: list[Row] = [
-        {"what": one.name, "µs an article": one.microseconds, "times hot": ratios(one, timings[0])} for one in timings
+        {
+            "what": one.name,
+            "µs an article": one.microseconds,
+            "times hot": ratios(one, timings[0]),
+            "of that Python, µs": 1e6 * python_s[one.name] / (_ROUNDS + _WARM_UP) / count,
+        }
+        for one in timings
     ]
-    postings = found["hot"][0] / count
-    title = (
-        f"Look-up in batches of {batch}, {len(queries.keys[0])} rows an article, {postings:,.0f} postings an article"
-    )
-    arguments = {"plan": plan, "density_bits": density_bits, "batch": batch, "rounds": _ROUNDS, "postings": postings}
-    publish(PART, title, rows, out=out, **arguments)
-    for store in stores.values():
-        store.close()
-    tell(f"{found['hot'][1] / count:,.2f} postings near an article")
+    read, near = found[timings[0].name]
+    return rows, read / count, near / count
+
+
+def main(
+    articles: Annotated[int, typer.Option(min=1, help="Articles in each store.")] = 1_000_000,
+    plan: Annotated[str, typer.Option(help="4x16 or 16x28.")] = "4x16",
+    batch: Annotated[list[int] | None, typer.Option(help="Articles looked up at once; may be given again.")] = None,
+    density_bits: Annotated[int, typer.Option(min=0, max=12, help="Rows as full as at 2**N times the articles.")] = 0,
+    folder: Annotated[Path | None, typer.Option(help="Where filled stores stay for the next time.")] = None,
+) -> None:
+    """Measure look-ups in batches."""
+    with servers(folder) as running:
+        wanted = {name: Wanted(plan, articles, name == "packed", density_bits) for name in ("hot", "packed")}
+        stores = {name: HbaseStore.open(parse_place(filled(running, one))) for name, one in wanted.items()}
+        for size in batch or [128]:
+            entries = entries_of(model_of_texts(), size * _BATCHES, _SEED, density_bits)
+            rows, met, near = measure(stores, queries_of(BlockPlan.named(plan), entries), size)
+            title = (
+                f"Look-up on HBase, {articles:,} articles, {plan}, in batches of {size}; {met:,.0f} postings an article"
+            )
+            publish(
+                PART, title, rows, articles=articles, plan=plan, density_bits=density_bits, batch=size, postings=met
+            )
+            tell(f"{near:,.2f} postings near an article")
+        for store in stores.values():
+            store.close()
 
 
 if __name__ == "__main__":

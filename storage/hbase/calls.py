@@ -25,6 +25,8 @@ CHANGE_BYTES_AT_ONCE: Final = 4 << 20
 """How much is changed with one question; a gateway reads 100 MB at most, and holds what it reads in memory."""
 SWAPS_APART_MIN: Final = 16
 """Fewer compare-and-sets than this are not worth a connection of their own."""
+ROWS_APART_MIN: Final = 16
+"""Nor fewer rows than this."""
 _PAUSE_S: Final = 0.025
 _PAUSE_MAX_S: Final = 2.0
 _PAUSE_DOUBLINGS_MAX: Final = 10
@@ -71,8 +73,12 @@ class Calls:
     _pauses: "count[int]" = field(default_factory=count)
 
     def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int) -> dict[bytes, Columns]:
-        """What these rows hold of these columns or families, ``at_once`` of them asked for with one question."""
-        works = [partial(self._rows, table, some, columns) for some in pieces(rows, at_once)]
+        """What these rows hold of these columns or families, ``at_once`` of them at most asked for with one question.
+
+        Few are spread over the connections too: gateways and servers work on one part while another is read here.
+        """
+        each = max(-(-len(rows) // self.gateways.options.connections_max), ROWS_APART_MIN)
+        works = [partial(self._rows, table, some, columns) for some in pieces(rows, min(each, at_once))]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
 
     def change(self, table: bytes, changes: Iterable[Change], until_ms: int | None = None) -> None:

@@ -1,11 +1,13 @@
 """The table ``postings``: under each key fresh postings, a cell each, and posting sets, which are read together."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
+
+import numpy as np
 
 from storage.errors import StoreError
 from storage.hbase import sets
@@ -15,8 +17,6 @@ from storage.hbase.failures import RowTooBig
 from storage.hbase.sets import DamagedSetError
 from storage.postings import PostingLayout, Row, postings_of
 from storage.records import Record
-
-_T = TypeVar("_T")
 
 FRESH_FAMILY: Final = b"p"
 _FAMILIES: Final = (FRESH_FAMILY, sets.FAMILY)
@@ -83,10 +83,10 @@ class PostingRows:
             found, narrow = {}, []
         asked = set(narrow)
         in_pieces = [key for key in keys if key not in asked]
-        works = [partial(self._in_pieces, calls, key, layout) for key in in_pieces]
-        rows = dict(zip(in_pieces, self._gateways.spread(works), strict=True))
+        works = [partial(self._in_pieces, calls, key) for key in in_pieces]
+        found |= zip(in_pieces, self._gateways.spread(works), strict=True)
         self._wide.remember(key for key, columns in found.items() if len(columns) > WIDE_CELLS)
-        return [rows[key] if key in rows else self._row(key, found.get(key, {}), layout) for key in keys]
+        return self._rows([(key, found.get(key, {})) for key in keys], layout)
 
     def count(self) -> tuple[int, int]:
         """How many postings there are, each as often as it is stored, and in how many rows."""
@@ -99,25 +99,25 @@ class PostingRows:
             rows += some
         return postings, rows
 
-    def _row(self, key: bytes, columns: Columns, layout: PostingLayout) -> Row:
-        """Join a row's fresh postings and its sets. Those up to the cap are the ones of the lowest codes."""
-        postings = sets.joined([_fresh(key, columns, layout), *_sets(key, columns, layout)], layout)
+    def _rows(self, found: Sequence[tuple[bytes, Columns]], layout: PostingLayout) -> list[Row]:
+        """Join each row's fresh postings and its sets. Those up to the cap are the ones of the lowest codes."""
+        joined = sets.joined([_parts(key, columns, layout) for key, columns in found], layout)
         bytes_max = self._postings_max * layout.posting_bytes
-        if len(postings) <= bytes_max:
-            return Row(postings, truncated=False, layout=layout)
-        return Row(sets.distinct(postings, layout)[:bytes_max], truncated=True, layout=layout)
+        return [
+            Row(postings, truncated=False, layout=layout)
+            if len(postings) <= bytes_max
+            else Row(sets.distinct(postings, layout)[:bytes_max], truncated=True, layout=layout)
+            for postings in joined
+        ]
 
-    def _in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> Row:
+    def _in_pieces(self, calls: Calls, key: bytes) -> Columns:
         """A row of any width: no more of it is read than the cap and one piece.
 
         One scanner reads both families, and sees the row as it was at one moment: a posting that is being packed or
         unpacked meanwhile is in one of them. Fresh ones come first; where they are over the cap, the sets are left out.
         """
         selection = Selection(self._table, _FAMILIES, key, key + b"\0", batch=_CELLS_AT_ONCE)
-        columns = calls.scan(selection, self._up_to_cap)
-        if len(columns) > WIDE_CELLS:
-            self._wide.remember([key])
-        return self._row(key, columns, layout)
+        return calls.scan(selection, self._up_to_cap)
 
     def _up_to_cap(self, found: Iterator[tuple[bytes, Columns]]) -> Columns:
         columns: dict[bytes, object] = {}
@@ -140,7 +140,7 @@ class PostingRows:
             cells += len(columns)
             packed = [column for column in columns if column.startswith(_SET)]
             postings += len(columns) - len(packed)
-            postings += sum(_of_set(row, column, columns, sets.set_count) for column in packed)
+            postings += sum(_set_count(row, column, columns[column].value) for column in packed)
         return postings, rows, None
 
 
@@ -150,29 +150,48 @@ def _puts(record: Record) -> Iterator[Change]:
         yield Change(key, _FRESH + posting, b"")
 
 
-def _fresh(key: bytes, columns: Columns, layout: PostingLayout) -> bytes:
-    cells = [column[len(_FRESH) :] for column in columns if column.startswith(_FRESH)]
-    widths = set(map(len, cells))
-    if widths - {layout.posting_bytes}:
+def _parts(key: bytes, columns: Columns, layout: PostingLayout) -> list[bytes]:
+    """A row's fresh postings, and those of each of its sets."""
+    fresh: list[bytes] = []
+    parts: list[bytes] = []
+    for column, cell in columns.items():
+        if column.startswith(_FRESH):
+            fresh.append(column)
+        elif column.startswith(_SET):
+            parts.append(_set(key, column, cell.value, layout))
+    if fresh:
+        parts.append(_fresh(key, fresh, layout))
+    return parts
+
+
+def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:
+    widths = set(map(len, columns))
+    column_bytes = len(_FRESH) + layout.posting_bytes
+    if widths - {column_bytes}:
         raise StoreError(
             f"The row {key.hex()} of postings is damaged: a posting has {layout.posting_bytes} bytes, and there are "
-            f"some of {', '.join(map(str, sorted(widths)))}."
+            f"some of {', '.join(str(width - len(_FRESH)) for width in sorted(widths))}."
         )
-    return b"".join(cells)
+    return np.frombuffer(b"".join(columns), np.uint8).reshape(-1, column_bytes)[:, len(_FRESH) :].tobytes()
 
 
-def _sets(key: bytes, columns: Columns, layout: PostingLayout) -> Iterator[bytes]:
-    for column in columns:
-        if column.startswith(_SET):
-            postings, theirs = _of_set(key, column, columns, sets.decode_set)
-            if theirs != layout:
-                raise StoreError(f"The posting set {key.hex()} {column!r} has codes of {theirs.code_bytes} bytes.")
-            yield postings
-
-
-def _of_set(key: bytes, column: bytes, columns: Columns, read: Callable[[bytes], _T]) -> _T:
+def _set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
     try:
-        return read(columns[column].value)
+        postings, theirs = sets.decode_set(value)
     except DamagedSetError as error:
-        name = f"{column[len(_SET) :].hex()} in the row {key.hex()}"
-        raise StoreError(f"The posting set {name} of postings is damaged: {error}.") from error
+        raise _damaged(key, column, error) from error
+    if theirs != layout:
+        raise StoreError(f"The posting set {key.hex()} {column!r} has codes of {theirs.code_bytes} bytes.")
+    return postings
+
+
+def _set_count(key: bytes, column: bytes, value: bytes) -> int:
+    try:
+        return sets.set_count(value)
+    except DamagedSetError as error:
+        raise _damaged(key, column, error) from error
+
+
+def _damaged(key: bytes, column: bytes, error: DamagedSetError) -> StoreError:
+    name = f"{column[len(_SET) :].hex()} in the row {key.hex()}"
+    return StoreError(f"The posting set {name} of postings is damaged: {error}.")

@@ -30,14 +30,27 @@ def test_what_was_packed_comes_back_once_and_in_order(case: tuple[object, list[b
     assert sets.set_count(value) == len(expected)
 
 
-@given(POSTINGS, some.lists(some.integers(0, 20), max_size=3))
-def test_joined_once(case: tuple[PostingLayout, list[bytes]], cuts: list[int]) -> None:
-    """What stands in several sets comes once, whatever else there is; nothing goes."""
+@given(POSTINGS, some.lists(some.lists(some.integers(0, 20), max_size=3), max_size=3))
+def test_joined_once(case: tuple[PostingLayout, list[bytes]], rows: list[list[int]]) -> None:
+    """What stands in several sets of a row comes once, whatever else there is there and in other rows; nothing goes."""
     layout, postings = case
-    parts = [sorted(set(postings[: cut + 1])) for cut in [*cuts, len(postings)]]
-    joined = sets.joined([b"".join(part) for part in parts], layout)
+    cut = [[sorted(set(postings[: place + 1])) for place in [*cuts, len(postings)]] for cuts in rows]
+    joined = sets.joined([[b"".join(part) for part in parts] for parts in cut], layout)
     width = layout.posting_bytes
-    assert sorted(joined[place : place + width] for place in range(0, len(joined), width)) == sorted(set(postings))
+    found = [sorted(row[place : place + width] for place in range(0, len(row), width)) for row in joined]
+    assert found == [sorted(set(postings))] * len(rows)
+
+
+@pytest.mark.parametrize("layout", POSTING_LAYOUTS.values())
+def test_only_what_stands_in_one_row_twice_is_looked_at_again(layout: PostingLayout) -> None:
+    """Not what stands in several rows, nor versions of an id, nor one text under many ids."""
+    code, arrival = bytes(layout.code_bytes), bytes(16)
+    ids, digests = ([bytes([kind * n]) * 16 for n in range(1, 5)] for kind in (1, 16))
+    postings = [code + ids[0] + digest + arrival for digest in digests]
+    postings += [code + one + digests[0] + arrival for one in ids]
+    row = b"".join(dict.fromkeys(postings))
+    assert not sets._may_repeat([row, row, row], layout)
+    assert sets._may_repeat([row, row + postings[2]], layout)
 
 
 @pytest.mark.parametrize("place", range(0, len(VALUE), 3))

@@ -1,0 +1,96 @@
+"""Articles with ready fingerprints, one in ten a near copy of an earlier one: what the judge gets to see."""
+
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.speed.codes import CodeModel, near_copies
+from benchmarks.speed.preload import Entries, draw_entries
+from benchmarks.speed.texts import make_feed
+from consumer.article import Article
+from consumer.fingerprint import KEYWORDS_KEPT, Fingerprints, TextKind
+from consumer.versions import Came, VersionBuilder
+from storage.clock import now_ms
+from storage.records import Version
+
+COPIED_EVERY: Final = 10
+BODY_CHARS: Final = 2_000
+_BODIES: Final = 64
+_FLIPS: Final = 3
+_SHARED_BANDS: Final = 3
+_SKETCH_BYTES: Final = 256
+_SKETCH_CHANGED_SHARE: Final = 0.05
+_TEXT_DIGEST_BYTES: Final = 16
+_KEYWORDS: Final = tuple((f"关键词{number}", 12.5 - number / 4) for number in range(KEYWORDS_KEPT))
+
+
+class _Drawn(NamedTuple):
+    """Articles as numbers: entries, and sketches uint8[n, 256]."""
+
+    entries: Entries
+    sketches: npt.NDArray[np.uint8]
+
+    def some(self, places: npt.NDArray[np.int64]) -> "_Drawn":
+        """Those at these places."""
+        return _Drawn(Entries(*(part[places] for part in self.entries)), self.sketches[places])
+
+
+class MadeFeed:
+    """Articles of a feed that nobody has read before, in any number.
+
+    A copy differs from its original in 3 bits of the fingerprint and in one band; each article is copied once at most.
+    Originals are those of the time before.
+    """
+
+    def __init__(self, model: CodeModel, builder: VersionBuilder) -> None:
+        self._model = model
+        self._builder = builder
+        self._rng = np.random.default_rng()
+        self._name = uuid4().hex
+        self._bodies = [made.body for made in make_feed(_BODIES, BODY_CHARS)]
+        self._line = 0
+        self._last: _Drawn | None = None
+
+    def take(self, count: int) -> list[Version]:
+        """The next articles, ready to be judged."""
+        rng = self._rng
+        drawn = _Drawn(draw_entries(self._model, count, rng), _random_bytes(count, _SKETCH_BYTES, rng))
+        copies = np.arange(0, count, COPIED_EVERY)
+        if self._last is not None:
+            # Never more than there were originals: every time has as many articles of its own.
+            originals = rng.permutation(len(self._last.sketches))[: len(copies)]
+            _overwrite(drawn, copies[: len(originals)], self._last.some(originals), rng)
+        self._last = drawn.some(np.setdiff1d(np.arange(count), copies))
+        return self._versions(drawn)
+
+    def _versions(self, drawn: _Drawn) -> list[Version]:
+        count = len(drawn.sketches)
+        fingerprints = Fingerprints(
+            codes=drawn.entries.codes[:, np.newaxis],
+            sketches=drawn.sketches,
+            one_bits=drawn.entries.one_bits,
+            bands=drawn.entries.bands,
+            keywords=(_KEYWORDS,) * count,
+            kinds=np.full(count, TextKind.LONG, np.uint8),
+            text_digests=_random_bytes(count, _TEXT_DIGEST_BYTES, self._rng),
+        )
+        lines = range(self._line, self._line + count)
+        self._line += count
+        articles = [Article(f"{self._name}-{line}", self._bodies[line % _BODIES]) for line in lines]
+        time_ms = now_ms()
+        return self._builder.versions(articles, [Came(time_ms, line) for line in lines], fingerprints)
+
+
+def _overwrite(drawn: _Drawn, places: npt.NDArray[np.int64], of: _Drawn, rng: np.random.Generator) -> None:
+    """Put near copies of these articles at these places."""
+    drawn.entries.codes[places] = near_copies(of.entries.codes, _FLIPS, rng)
+    drawn.entries.one_bits[places] = near_copies(of.entries.one_bits, _FLIPS, rng)
+    drawn.entries.bands[places, :_SHARED_BANDS] = of.entries.bands[:, :_SHARED_BANDS]
+    kept = rng.random(of.sketches.shape) >= _SKETCH_CHANGED_SHARE
+    drawn.sketches[places] = np.where(kept, of.sketches, drawn.sketches[places])
+
+
+def _random_bytes(rows: int, width: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+    return rng.integers(0, 256, (rows, width), dtype=np.uint8)

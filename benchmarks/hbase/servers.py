@@ -1,0 +1,134 @@
+"""An HBase and gateways of a measurement's own, and stores in it that were filled once.
+
+With a folder the data stay there for the next measurement, which fills only what is not there yet; without one
+everything goes when the measurement ends. The servers end in any case.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from os import getpid, sysconf
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks.hbase.load import DAYS, entries_of, fill
+from benchmarks.speed.look_up import model_of_texts
+from benchmarks.speed.preload import BANDS
+from benchmarks.speed.report import tell
+from consumer.cli.store_init import posting_shares
+from consumer.fingerprint import BlockPlan
+from deploy.local import fetch, java, shell
+from deploy.local.hbase import Hbase, ThriftGateway
+from deploy.local.ports import free_ports
+from deploy.local.server import start_together
+from storage.hbase.schema import render_script, schema_of
+
+HEAP_MB: Final = 6144
+_GATEWAY_HEAP_MB: Final = 512
+_REGIONS: Final = 4
+_TTL_S: Final = 30 * 86_400
+_TICKS_PER_S: Final = sysconf("SC_CLK_TCK")
+_USER, _SYSTEM = 11, 12
+_COMPACT: Final = """\
+connection = Java::OrgApacheHadoopHbaseClient::ConnectionFactory.createConnection(@hbase.configuration)
+admin = connection.getAdmin
+table = Java::OrgApacheHadoopHbase::TableName.valueOf('{table}')
+admin.flush(table)
+admin.majorCompact(table)
+sleep 3
+sleep 0.5 until admin.getCompactionState(table).to_s == 'NONE'
+connection.close
+"""
+
+
+class Wanted(NamedTuple):
+    """A store to be measured: its plan, how many articles, hot or packed, and how dense (see ``load``)."""
+
+    plan: str
+    articles: int
+    packed: bool
+    density_bits: int = 0
+
+    @property
+    def namespace(self) -> str:
+        """Where it lies in the HBase."""
+        dense = f"_dense{self.density_bits}" if self.density_bits else ""
+        return f"m{self.plan}_{self.articles}_{'packed' if self.packed else 'hot'}{dense}"
+
+
+class Servers(NamedTuple):
+    """What runs."""
+
+    hbase: Hbase
+    gateways: tuple[ThriftGateway, ...]
+
+    def url(self, wanted: Wanted) -> str:
+        """What ``--store`` would be given."""
+        return f"hbase://{','.join(gateway.address for gateway in self.gateways)}/{wanted.namespace}"
+
+    def processor_s(self) -> tuple[float, float]:
+        """Processor time so far: of all gateways, and of HBase."""
+        gateways = [processor_s(one.process.pid) for one in self.gateways if one.process]
+        return sum(gateways), processor_s(self.hbase.process.pid) if self.hbase.process else 0.0
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has used, in its own code and in the kernel's."""
+    # The program's name stands first, in parentheses, and may have anything in it.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS_PER_S
+
+
+@contextmanager
+def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> Iterator[Servers]:
+    """Run an HBase, and so many gateways, while this is entered."""
+    with ExitStack() as held:
+        place = folder or Path(held.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
+        place.mkdir(parents=True, exist_ok=True)
+        zookeeper, master, regions, *ports = free_ports(3 + gateways)
+        program, jars, owner = java.java(), fetch.jars(), getpid()
+        hbase = Hbase(
+            folder=place / "hbase",
+            zookeeper_port=zookeeper,
+            master_port=master,
+            region_port=regions,
+            heap_mb=heap_mb,
+            jars=jars,
+            java=program,
+            owner=owner,
+        )
+        ways = tuple(
+            ThriftGateway(
+                folder=place / f"gateway-{number}",
+                port=port,
+                zookeeper_port=zookeeper,
+                heap_mb=_GATEWAY_HEAP_MB,
+                jars=jars,
+                java=program,
+                owner=owner,
+            )
+            for number, port in enumerate(ports)
+        )
+        for one in (hbase, *ways):
+            held.callback(one.stop)
+        start_together([hbase, *ways])
+        yield Servers(hbase, ways)
+
+
+def filled(running: Servers, wanted: Wanted) -> str:
+    """The URL of this store, which is filled and compacted first where it is not there yet."""
+    url = running.url(wanted)
+    done = running.hbase.folder / f"filled-{wanted.namespace}"
+    if done.exists():
+        return url
+    tell(f"filling {wanted.namespace} …")
+    plan = BlockPlan.named(wanted.plan)
+    schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, BANDS), _REGIONS)
+    shell.run(running.hbase.conf, render_script(schema))
+    entries = entries_of(model_of_texts(), wanted.articles, density_bits=wanted.density_bits)
+    for _ in fill(url, plan, entries, DAYS if wanted.packed else 0):
+        pass
+    tell("compacting …")
+    shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:postings"))
+    done.touch()
+    return url

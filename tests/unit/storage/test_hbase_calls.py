@@ -1,0 +1,67 @@
+"""How a question about many rows is cut."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from storage.hbase.calls import Gateways
+from storage.hbase.connection import Columns, GatewayConnection
+from storage.hbase.deadline import Deadline
+from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.pool import Pool
+
+
+class _Answers(GatewayConnection):
+    """A connection that knows every row, and notes how many it was asked for."""
+
+    def __init__(self, address: Address, asked: list[int]) -> None:
+        super().__init__(address, None, 1.0)
+        self._asked = asked
+
+    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
+        self._asked.append(len(rows))
+        return {row: {} for row in rows}
+
+
+@pytest.fixture
+def asked() -> list[int]:
+    """How many rows each question was about."""
+    return []
+
+
+@pytest.fixture
+def ask(asked: list[int]) -> Callable[[int, int], None]:
+    """Ask for so many rows, with so many connections at most, 128 at once."""
+
+    def ask(count: int, connections_max: int) -> None:
+        place = Place((Address("localhost", 1),), "x")
+        gateways = Gateways(place, HbaseOptions(connections_max=connections_max))
+
+        def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+            return _Answers(address, asked)
+
+        gateways.pool = Pool(place.addresses, gateways.options, connect)
+        rows = [b"%d" % number for number in range(count)]
+        assert gateways.calls().rows(b"t", rows, [b"p"], 128) == {row: {} for row in rows}
+        gateways.close()
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("count", "connections_max", "pieces"),
+    [
+        (0, 4, []),
+        (10, 4, [10]),
+        (40, 4, [16, 16, 8]),
+        (128, 4, [32] * 4),
+        (128, 1, [128]),
+        (1_000, 4, [128] * 7 + [104]),
+    ],
+)
+def test_rows_are_spread_over_the_connections(
+    ask: Callable[[int, int], None], asked: list[int], count: int, connections_max: int, pieces: list[int]
+) -> None:
+    """Each gets its share, but for few rows there is one question, and no question is about more than was said."""
+    ask(count, connections_max)
+    assert sorted(asked) == sorted(pieces)

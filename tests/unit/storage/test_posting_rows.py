@@ -1,0 +1,49 @@
+"""From the cells of a row to its postings."""
+
+from typing import NamedTuple
+
+import pytest
+
+from storage.errors import StoreError
+from storage.hbase import posting_rows, sets
+from storage.postings import POSTING_LAYOUTS, PostingLayout
+
+KEY = b"\0ab"
+SET = b"s:" + bytes(24)
+LAYOUTS = list(POSTING_LAYOUTS.values())
+
+
+class _Cell(NamedTuple):
+    value: bytes = b""
+
+
+def _posting(layout: PostingLayout, number: int) -> bytes:
+    return bytes([number]) * layout.posting_bytes
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_cells_and_sets_are_told_apart(layout: PostingLayout) -> None:
+    """Postings that are cells come together, those of each set by themselves, whatever bytes they begin with."""
+    fresh = [_posting(layout, number) for number in (ord("s"), 1, ord("p"))]
+    packed = b"".join(_posting(layout, number) for number in (2, 3))
+    columns = {SET: _Cell(sets.encode_set(packed, layout))} | {b"p:" + one: _Cell() for one in fresh}
+    assert posting_rows._parts(KEY, columns, layout) == [packed, b"".join(fresh)]
+    assert posting_rows._parts(KEY, {}, layout) == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_cell_of_another_width_is_damage(layout: PostingLayout) -> None:
+    """It is named with the widths that there are: one too long and one too short would be postings together."""
+    whole = _posting(layout, 1)
+    columns = {b"p:" + one: _Cell() for one in (whole + b"x", whole[1:], whole)}
+    widths = ", ".join(str(len(whole) + more) for more in (-1, 0, 1))
+    with pytest.raises(StoreError, match=rf"{KEY.hex()} .* has {len(whole)} bytes, and there are some of {widths}\."):
+        posting_rows._parts(KEY, columns, layout)
+
+
+def test_a_set_of_another_layout_is_refused() -> None:
+    """Its postings would be read at wrong places."""
+    narrow, wide = LAYOUTS
+    columns = {SET: _Cell(sets.encode_set(_posting(wide, 1), wide))}
+    with pytest.raises(StoreError, match="has codes of 16 bytes"):
+        posting_rows._parts(KEY, columns, narrow)
