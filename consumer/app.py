@@ -235,7 +235,7 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
         detector = Detector(store, settings, now_ms)
         pipeline = Pipeline(
             source=source,
-            decode=decoder(config),
+            decode=record_decoder(config),
             bury=_burier(config.source.url),
             fingerprinting=fingerprinting,
             builder=version_builder(settings),
@@ -245,7 +245,6 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
             journal=journal,
             observer=observer,
             stopping=stopping,
-            emit_all=config.sink.emit == "all",
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
         )
@@ -272,9 +271,11 @@ def _checkpoint(config: Config) -> checkpoints.Checkpoint | None:
 
 def _sink(config: Config, before: checkpoints.Checkpoint | None, streams: Streams) -> Sink:
     path = _path(config.sink.url)
+    emit_all = config.sink.emit == "all"
     if path is None:
-        return StreamSink(streams.out, streams.err)
-    return FileSink(path, None if before is None else before.marks, durable=config.store.durability == "power")
+        return StreamSink(streams.out, streams.err, emit_all=emit_all)
+    marks = None if before is None else before.marks
+    return FileSink(path, marks, durable=config.store.durability == "power", emit_all=emit_all)
 
 
 def _feed_and_journal(
@@ -333,6 +334,12 @@ def _fingerprinting(config: Config, settings: JudgeSettings, lexicon: Lexicon) -
     if config.workers:
         return OnWorkers(settings.scheme, word_files(config), config.workers, sketched=settings.sketched)
     return InProcess(fingerprinter(settings, lexicon))
+
+
+def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
+    """What decodes records as they were read; it raises BadRecord, also what was found wrong while reading."""
+    decode_bytes = decoder(config)
+    return lambda record: decode_bytes(record.whole())
 
 
 def decoder(config: Config) -> Callable[[bytes], Article]:

@@ -7,18 +7,20 @@ began, in the order of the lines. A stream is read once, and its records come wh
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from consumer.ports import RawRecord
+from consumer.versions import Came
 from storage.clock import Clock
 
 
 class Feed(Protocol):
     """The arrivals of one source."""
 
-    def time_ms(self) -> int:
-        """The record time of the batch at hand; it never falls."""
+    def came(self, record: RawRecord) -> Came:
+        """When a record came, and its sequence."""
         ...
 
-    def place(self, line: int) -> bytes:
-        """What names a line of this feed and of no other, the same in every run that reads it."""
+    def place(self, record: RawRecord) -> bytes:
+        """What names a record of this feed and no other, the same in every run that reads it."""
         ...
 
 
@@ -29,13 +31,13 @@ class FileFeed:
     began_ms: int
     identity: bytes
 
-    def time_ms(self) -> int:
-        """When the run began."""
-        return self.began_ms
+    def came(self, record: RawRecord) -> Came:
+        """When the run began, and the line."""
+        return Came(self.began_ms, record.line)
 
-    def place(self, line: int) -> bytes:
+    def place(self, record: RawRecord) -> bytes:
         """The file and the line."""
-        return b"%s:%d" % (self.identity, line)
+        return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(slots=True)
@@ -50,11 +52,11 @@ class StreamFeed:
         """Note when the run began."""
         self._began_ms = self._latest_ms = self.clock()
 
-    def time_ms(self) -> int:
-        """The time of day, or the latest one where the clock was set back."""
+    def came(self, record: RawRecord) -> Came:
+        """The time of day, or the latest one where the clock was set back, and the line."""
         self._latest_ms = max(self._latest_ms, self.clock())
-        return self._latest_ms
+        return Came(self._latest_ms, record.line)
 
-    def place(self, line: int) -> bytes:
+    def place(self, record: RawRecord) -> bytes:
         """The run and the line."""
-        return b"stream:%d:%d" % (self._began_ms, line)
+        return b"stream:%d:%d" % (self._began_ms, record.line)

@@ -9,15 +9,23 @@ import msgspec
 
 from consumer.checkpoint import Beginning, Checkpoint, Counts, head_of, save
 from consumer.dead_letter import DeadLetter
-from consumer.ports import Position, Sink
+from consumer.ports import End, Position, Sink
 from consumer.verdict import Verdict
 
 
 class Journal(Protocol):
-    """Is told of every batch once its verdicts and dead letters are flushed."""
+    """Is told of every batch before it is judged, and once its verdicts and dead letters are flushed."""
 
-    def commit(self, end: Position, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """A later run begins behind this batch."""
+    def begin(self, end: End) -> None:
+        """The batch that ends there is about to be judged; raises ``Abandoned`` where it is not this run's any more."""
+        ...
+
+    def abandon(self) -> None:
+        """The batch that was begun is given up: what the sink was given of it is void, and the source gives it again."""
+        ...
+
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """A later run begins behind this batch. Raises ``Abandoned`` where it is not this run's any more."""
         ...
 
     def finish(self) -> None:
@@ -25,17 +33,28 @@ class Journal(Protocol):
         ...
 
 
-class NoJournal:
+class _NothingTaken:
+    """A file and a stream belong to their run alone: no batch is ever taken from it."""
+
+    def begin(self, end: End) -> None:
+        """There is nobody to ask."""
+
+    def abandon(self) -> None:
+        """Nothing of a file is read twice within a run."""
+        raise AssertionError("a batch of a file was abandoned")
+
+
+class NoJournal(_NothingTaken):
     """For a stream, or a store that ends with the process: there is nothing to go on from."""
 
-    def commit(self, end: Position, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Keep nothing."""
 
     def finish(self) -> None:
         """Keep nothing."""
 
 
-class FileJournal:
+class FileJournal(_NothingTaken):
     """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time."""
 
     def __init__(self, path: Path, checkpoint: Checkpoint, beginning: Beginning, sink: Sink, *, durable: bool) -> None:
@@ -46,7 +65,7 @@ class FileJournal:
         self._durable = durable
         self._save(checkpoint)
 
-    def commit(self, end: Position, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Save where the batch ended, and how long the sink's files are now."""
         before = self._checkpoint.counts
         outcomes = Counter(verdict.outcome for verdict in verdicts)
@@ -57,8 +76,8 @@ class FileJournal:
             dead_letters=before.dead_letters + len(letters),
         )
         marks = self._sink.marks()
-        if marks is None:
-            raise TypeError("a journal needs a sink that can be cut back")
+        if marks is None or not isinstance(end, Position):
+            raise TypeError("a checkpoint needs a source that is a file, and a sink that can be cut back")
         self._save(
             msgspec.structs.replace(
                 self._checkpoint,

@@ -11,24 +11,28 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from consumer.article import Article
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Detector
-from consumer.errors import BadRecord
+from consumer.errors import Abandoned, BadRecord
 from consumer.feed import Feed
 from consumer.fingerprint import Fingerprints
 from consumer.fingerprinting import Fingerprinting
 from consumer.journal import Journal
-from consumer.ports import RawBatch, RawRecord, Sink, Source
+from consumer.ports import Answer, RawBatch, RawRecord, Rejection, Sink, Source
 from consumer.reading_ahead import read_ahead
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict, decode_verdict
-from consumer.versions import Came, VersionBuilder, tombstone
+from consumer.versions import VersionBuilder, tombstone
+from storage.errors import StoreUnavailable
 from storage.records import Tombstone, Version
 
 log = logging.getLogger("dupwatch")
+
+Result = TypeVar("Result")
 
 LARGER_PLANS = {"4x16": "16x28", "8x16": "4x32"}
 """The plan to move to when a window outgrows its own: rows under a wider key are shorter."""
@@ -42,8 +46,24 @@ class Prepared:
 
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
-    letters: Sequence[DeadLetter]
+    rejections: Sequence[Rejection]
     fingerprints: "Future[Fingerprints]"
+
+
+class Patience(Protocol):
+    """What a run does when its store is out of reach."""
+
+    def wait(self, error: StoreUnavailable) -> None:
+        """Return when the call is to be made again; raises the error, or ``Abandoned``, where this run does not wait."""
+        ...
+
+
+class NoPatience:
+    """For a run that somebody watches: the store has tried for as long as it was told to, and the run ends."""
+
+    def wait(self, error: StoreUnavailable) -> None:
+        """Raise it again."""
+        raise error
 
 
 class Observer(Protocol):
@@ -62,7 +82,7 @@ class Pipeline:
     """
 
     source: Source
-    decode: Callable[[bytes], Article]
+    decode: Callable[[RawRecord], Article]
     bury: Callable[[RawRecord, BadRecord], DeadLetter]
     fingerprinting: Fingerprinting
     builder: VersionBuilder
@@ -72,15 +92,19 @@ class Pipeline:
     journal: Journal
     observer: Observer
     stopping: Stopping
-    emit_all: bool
     keep_ms: int
     postings_watch: int
+    patience: Patience = field(default_factory=NoPatience)
     _warned: bool = field(default=False, init=False)
 
     def run(self) -> None:
         """Judge until the source ends or somebody asks to stop; what was begun is finished and committed."""
         for prepared in self.stopping.between(self._prepared()):
-            self._finish(prepared)
+            try:
+                self._finish(prepared)
+            except Abandoned as why:
+                log.info("A batch of %d records was given up: %s", len(prepared.batch.records), why)
+                self.journal.abandon()
         if self.stopping.asked_by is None:
             self.journal.finish()
 
@@ -91,53 +115,64 @@ class Pipeline:
 
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []
-        letters: list[DeadLetter] = []
+        rejections: list[Rejection] = []
         for record in batch.records:
             try:
-                articles.append((record, self.decode(record.whole())))
+                articles.append((record, self.decode(record)))
             except BadRecord as error:
-                letters.append(self.bury(record, error))
+                rejections.append(Rejection(record, self.bury(record, error)))
         bodied = [article for _, article in articles if article.body is not None]
         fingerprints = self.fingerprinting.submit(
             [article.body or "" for article in bodied], [article.lang for article in bodied]
         )
-        return Prepared(batch, articles, letters, fingerprints)
+        return Prepared(batch, articles, rejections, fingerprints)
 
     def _finish(self, prepared: Prepared) -> None:
+        self.journal.begin(prepared.batch.end)
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
         arrived = self._arrive(prepared)
-        events = [event for part in distinct_ids(arrived) for event in self.detector.judge(part)]
-        verdicts = [decode_verdict(event) for event in events]
-        wanted = [
-            event
-            for event, verdict in zip(events, verdicts, strict=True)
-            if self.emit_all or verdict.outcome == "duplicate"
+        events = [
+            event for part in distinct_ids(arrived) for event in self._patiently(partial(self.detector.judge, part))
         ]
-        self.sink.emit(wanted)
-        self.sink.reject(prepared.letters)
+        answers = [
+            Answer(record, event, decode_verdict(event))
+            for (record, _), event in zip(prepared.articles, events, strict=True)
+        ]
+        self.sink.emit(answers)
+        self.sink.reject(prepared.rejections)
         self.sink.flush()
-        self.journal.commit(prepared.batch.end, verdicts, prepared.letters)
-        self.observer.judged(verdicts, prepared.letters)
+        verdicts = [one.verdict for one in answers]
+        letters = [one.letter for one in prepared.rejections]
+        self.journal.commit(prepared.batch.end, verdicts, letters)
+        self.observer.judged(verdicts, letters)
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)
 
+    def _patiently(self, call: Callable[[], Result]) -> Result:
+        """Make a call of the store, again and again where this run waits for one that is out of reach."""
+        while True:
+            try:
+                return call()
+            except StoreUnavailable as error:
+                self.patience.wait(error)
+
     def _arrive(self, prepared: Prepared) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
-        time_ms = self.feed.time_ms()
-        bodied = [(record, article) for record, article in prepared.articles if article.body is not None]
+        came = [self.feed.came(record) for record, _ in prepared.articles]
+        bodied = [at for at, (_, article) in enumerate(prepared.articles) if article.body is not None]
         versions = iter(
             self.builder.versions(
-                [article for _, article in bodied],
-                [Came(time_ms, record.line) for record, _ in bodied],
+                [prepared.articles[at][1] for at in bodied],
+                [came[at] for at in bodied],
                 prepared.fingerprints.result(),
             )
         )
         return [
             next(versions)
             if article.body is not None
-            else tombstone(article.id, Came(time_ms, record.line), self.feed.place(record.line), self.detector.clock())
-            for record, article in prepared.articles
+            else tombstone(article.id, at, self.feed.place(record), self.detector.clock())
+            for at, (record, article) in zip(came, prepared.articles, strict=True)
         ]
 
     def _watch(self, versions: int, postings: int) -> None:
@@ -155,7 +190,8 @@ class Pipeline:
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:
         if arrived:
             newest_ms = max(one.time_ms if isinstance(one, Tombstone) else one.record.time_ms for one in arrived)
-            self.detector.store.sweep(newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
+            sweep = partial(self.detector.store.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
+            self._patiently(sweep)
 
 
 def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:

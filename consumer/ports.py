@@ -3,14 +3,15 @@
 The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise is of ``consumer.errors`` only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from consumer.dead_letter import DeadLetter
 from consumer.errors import BadRecord
+from consumer.verdict import Verdict
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,13 +29,32 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What a record that came from a topic has beside its value, untouched.
+
+    ``timestamp_ms`` is negative where the message has none. ``null_value`` tells a tombstone from an empty value.
+    ``leader_epoch`` goes into the commit, so that a broker can tell that a log was cut back.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp_ms: int
+    null_value: bool = False
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RawRecord:
     """One record as it was read, without its line end.
 
     ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, or only
     its first bytes; then ``sha256`` is the digest of all of it, and None otherwise. ``size_bytes`` is always the size
     of the whole. ``fault`` is what was found wrong while reading; such a record is not decoded but rejected.
-    ``end`` is the position at which a later run goes on once this record is answered.
+    ``end`` is the position at which a later run goes on once this record is answered. A record of a topic has its
+    ``message``; then ``line`` is 0 and ``start`` the offset in its partition.
     """
 
     line: int
@@ -44,6 +64,7 @@ class RawRecord:
     sha256: bytes | None
     fault: BadRecord | None
     end: Position
+    message: Message | None = None
 
     def whole(self) -> bytes:
         """The bytes to be decoded; raises the fault where one was found while reading."""
@@ -52,12 +73,39 @@ class RawRecord:
         return self.data
 
 
+class Offsets(NamedTuple):
+    """Where in each partition of a topic the next batch begins, and which assignment of partitions that belongs to."""
+
+    next: Mapping[tuple[str, int], int]
+    assignment: int
+
+
+End = Position | Offsets
+
+
 @dataclass(frozen=True, slots=True)
 class RawBatch:
     """Records in the order of the source, none when only blank lines came; ``end`` is where the next batch begins."""
 
     records: tuple[RawRecord, ...]
-    end: Position
+    end: End
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said about a record: ``event`` is the verdict as it is stored, and ``verdict`` what it says."""
+
+    record: RawRecord
+    event: bytes
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A record that cannot be judged, and its dead letter."""
+
+    record: RawRecord
+    letter: DeadLetter
 
 
 class Source(Protocol):
@@ -86,11 +134,11 @@ class Sink(Protocol):
     events and letters; the caller closes the sink, commits nothing, and a later run cuts back to the last marks.
     """
 
-    def emit(self, events: Sequence[bytes]) -> None:
-        """Hand over verdict events, each one the bytes of ``verdict.encode`` and free of line ends."""
+    def emit(self, answers: Sequence[Answer]) -> None:
+        """Hand over what was said, of which the sink sends what it carries; an event has no line ends."""
         ...
 
-    def reject(self, letters: Sequence[DeadLetter]) -> None:
+    def reject(self, rejections: Sequence[Rejection]) -> None:
         """Hand over dead letters."""
         ...
 

@@ -3,6 +3,9 @@
 import hashlib
 from typing import Any
 
+from consumer.events import retracted_event
+from consumer.ports import Answer, Position, RawRecord
+from consumer.verdict import decode_verdict
 from storage.records import Record, Tombstone, Version, reference_of
 
 TIME_MS = 1_700_000_000_000
@@ -76,3 +79,14 @@ def make_tombstone(
     """A tombstone; ``place`` is where the retraction stood in the feed, by default its time and sequence."""
     where = f"retraction {time_ms} {sequence}".encode() if place is None else place
     return Tombstone(reference_of(article_id, where), article_id, time_ms, sequence, event)
+
+
+def raw_line(number: int, data: bytes = b"{}") -> RawRecord:
+    """A line of a file."""
+    return RawRecord(number, 0, data, len(data), None, None, Position(number, 0))
+
+
+def answers(*events: bytes) -> list[Answer]:
+    """Answers to the lines of a file, whose events are these bytes whatever they say."""
+    verdict = decode_verdict(retracted_event("a", time_ms=TIME_MS, decided_ms=TIME_MS))
+    return [Answer(raw_line(number), event, verdict) for number, event in enumerate(events, 1)]

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from consumer.app import STREAM, decoder, judge_settings, lexicon_of, version_builder
+from consumer.app import STREAM, judge_settings, lexicon_of, record_decoder, version_builder
 from consumer.article import Article
 from consumer.cli import render
 from consumer.cli.evaluation_plot import check_plot, plot
@@ -165,14 +165,14 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
 
 def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
     """The feed's articles by batches, with a bar on a terminal; bad records are counted by reason."""
-    decode = decoder(config)
+    decode = record_decoder(config)
     with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("fingerprinting", total=None)
         for batch in source.batches():
             articles = []
             for record in batch.records:
                 try:
-                    articles.append(decode(record.whole()))
+                    articles.append(decode(record))
                 except BadRecord as fault:
                     bad_records[str(fault.reason)] += 1
             yield articles

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from consumer.app import STREAM, decoder, lexicon_of, scheme_of
+from consumer.app import STREAM, lexicon_of, record_decoder, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, SetOption, configured
@@ -80,7 +80,7 @@ def build(
 
 def _counted(feed: str, config: Config, console: Console) -> _Counts:
     counts = _Counts()
-    decode = decoder(config)
+    decode = record_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
     try:
@@ -90,7 +90,7 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
             for batch in source.batches():
                 for record in batch.records:
                     try:
-                        body = decode(record.whole()).body
+                        body = decode(record).body
                     except BadRecord:
                         counts.bad_records += 1
                         continue

@@ -7,7 +7,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.app import STREAM, decoder, fingerprinter, lexicon_of, opened_store, stored_settings, version_builder
+from consumer.app import (
+    STREAM,
+    fingerprinter,
+    lexicon_of,
+    opened_store,
+    record_decoder,
+    stored_settings,
+    version_builder,
+)
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
 from consumer.detector import Detector
@@ -30,7 +38,7 @@ def query(
     lexicon = lexicon_of(chosen)
     path = None if source == STREAM else Path(source)
     limits = ReadLimits(record_bytes_max=chosen.source.record_bytes_max)
-    decode = decoder(chosen)
+    decode = record_decoder(chosen)
     with opened_store(chosen, readonly=True) as opened:
         judged_by = stored_settings(opened, lexicon)
         detector = Detector(opened, judged_by, now_ms)
@@ -39,7 +47,7 @@ def query(
         for batch in FileSource(path, limits, Position()).batches():
             for record in batch.records:
                 try:
-                    article = decode(record.whole())
+                    article = decode(record)
                     if article.body is None:
                         _write({"line": record.line, "error": "retraction", "detail": "a retraction repeats nothing"})
                         continue

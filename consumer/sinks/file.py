@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from consumer import dead_letter
-from consumer.dead_letter import DeadLetter
 from consumer.durable import sync_folder
 from consumer.errors import SinkError
-from consumer.ports import Marks
+from consumer.ports import Answer, Marks, Rejection
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 
@@ -27,11 +26,12 @@ class FileSink:
 
     ``start`` is what an earlier run's checkpoint has: what lies beyond it belongs to a batch that was not committed and
     is cut off, since that batch is judged again. Without one (None) there must be nothing yet. ``durable`` makes
-    ``flush`` wait for the disk. Raises ``SinkError``.
+    ``flush`` wait for the disk. Without ``emit_all`` only duplicates are written. Raises ``SinkError``.
     """
 
-    def __init__(self, path: Path, start: Marks | None, *, durable: bool) -> None:
+    def __init__(self, path: Path, start: Marks | None, *, durable: bool, emit_all: bool = True) -> None:
         self._durable = durable
+        self._emit_all = emit_all
         self._letters: _LineFile | None = None
         self._letters_path = dead_letters_path(path)
         verdicts_bytes, letters_bytes = (
@@ -45,16 +45,16 @@ class FileSink:
                 self._verdicts.close()
                 raise
 
-    def emit(self, events: Sequence[bytes]) -> None:
+    def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says."""
-        self._verdicts.write(events)
+        self._verdicts.write(_events(answers, emit_all=self._emit_all))
 
-    def reject(self, letters: Sequence[DeadLetter]) -> None:
+    def reject(self, rejections: Sequence[Rejection]) -> None:
         """As the port says. The file is made when the first letter comes."""
-        if letters:
+        if rejections:
             if self._letters is None:
                 self._letters = _LineFile(self._letters_path, None, durable=self._durable)
-            self._letters.write(dead_letter.encode(letter) for letter in letters)
+            self._letters.write(dead_letter.encode(one.letter) for one in rejections)
 
     def flush(self) -> None:
         """As the port says."""
@@ -78,20 +78,22 @@ class FileSink:
 class StreamSink:
     """Verdicts to one stream, dead letters to another, each flushed with its batch. Raises ``SinkError``.
 
-    A stream that broke is pointed at nothing: what else is printed to it would fail once more.
+    Without ``emit_all`` only duplicates are written. A stream that broke is pointed at nothing: what else is printed to
+    it would fail once more.
     """
 
-    def __init__(self, out: BinaryIO, err: BinaryIO) -> None:
+    def __init__(self, out: BinaryIO, err: BinaryIO, *, emit_all: bool = True) -> None:
         self._out = out
         self._err = err
+        self._emit_all = emit_all
 
-    def emit(self, events: Sequence[bytes]) -> None:
+    def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says."""
-        self._write(self._out, "verdicts", events)
+        self._write(self._out, "verdicts", _events(answers, emit_all=self._emit_all))
 
-    def reject(self, letters: Sequence[DeadLetter]) -> None:
+    def reject(self, rejections: Sequence[Rejection]) -> None:
         """As the port says."""
-        self._write(self._err, "dead letters", [dead_letter.encode(letter) for letter in letters])
+        self._write(self._err, "dead letters", [dead_letter.encode(one.letter) for one in rejections])
 
     def flush(self) -> None:
         """As the port says; the streams are flushed with every call."""
@@ -112,6 +114,10 @@ class StreamSink:
         except OSError as error:
             _silence(stream)
             raise SinkError(f"the {what} cannot be written: {error.strerror}") from error
+
+
+def _events(answers: Sequence[Answer], *, emit_all: bool) -> list[bytes]:
+    return [one.event for one in answers if emit_all or one.verdict.outcome == "duplicate"]
 
 
 def _silence(stream: BinaryIO) -> None:

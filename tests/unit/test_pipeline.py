@@ -10,17 +10,18 @@ import pytest
 from consumer.article import Article, DecodeLimits, FieldMap, decode
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import LOOK_UP_PROBES_MAX, Detector
-from consumer.errors import BadRecord, SinkError
+from consumer.errors import Abandoned, BadRecord, SinkError
 from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.fingerprinting import InProcess
 from consumer.lexicon import load_lexicon
 from consumer.pipeline import Pipeline
-from consumer.ports import Marks, Position, RawBatch, RawRecord
+from consumer.ports import Answer, End, Marks, Position, RawBatch, RawRecord, Rejection
 from consumer.settings import JudgeSettings
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict
 from consumer.versions import VersionBuilder
+from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.postings import Row
 
@@ -40,7 +41,9 @@ class Ends:
     calls: list[str] = field(default_factory=list)
     events: list[bytes] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
-    committed: list[Position] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    committed: list[End] = field(default_factory=list)
+    taken_away: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[RawBatch]:
         """Give the batches, lines counted from 1."""
@@ -52,15 +55,25 @@ class Ends:
                 records.append(RawRecord(line, 0, data, len(data), None, None, Position(line, 0)))
             yield RawBatch(tuple(records), Position(line, 0))
 
-    def emit(self, events: Sequence[bytes]) -> None:
+    def begin(self, end: End) -> None:
+        """Nobody takes anything away, unless told."""
+        if self.taken_away and self.taken_away.pop() == "begin":
+            raise Abandoned("somebody else has it")
+
+    def abandon(self) -> None:
+        """Forget what was not committed."""
+        self.calls.append("abandon")
+
+    def emit(self, answers: Sequence[Answer]) -> None:
         """Take events."""
         self.calls.append("emit")
-        self.events += events
+        self.answers += answers
+        self.events += [one.event for one in answers]
 
-    def reject(self, letters: Sequence[DeadLetter]) -> None:
+    def reject(self, rejections: Sequence[Rejection]) -> None:
         """Take letters."""
         self.calls.append("reject")
-        self.letters += letters
+        self.letters += [one.letter for one in rejections]
 
     def flush(self) -> None:
         """Write, or fail as told."""
@@ -75,7 +88,7 @@ class Ends:
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def commit(self, end: Position, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Take the position."""
         self.calls.append("commit")
         self.committed.append(end)
@@ -102,11 +115,11 @@ class WatchedStore(MemoryStore):
         return super().sweep(before_ms, versions_max)
 
 
-def pipeline(ends: Ends, store: MemoryStore, *, emit_all: bool = True, postings_watch: int = 1_000) -> Pipeline:
+def pipeline(ends: Ends, store: MemoryStore, *, postings_watch: int = 1_000) -> Pipeline:
     """Build a pipeline over one store."""
 
-    def decode_all(data: bytes) -> Article:
-        return decode(data, FieldMap(), DecodeLimits(), "text")
+    def decode_all(record: RawRecord) -> Article:
+        return decode(record.whole(), FieldMap(), DecodeLimits(), "text")
 
     def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
         return dead_letter(fault, LetterPosition("feed", record.line, record.start), record.data)
@@ -123,7 +136,6 @@ def pipeline(ends: Ends, store: MemoryStore, *, emit_all: bool = True, postings_
         journal=ends,
         observer=ends,
         stopping=Stopping(),
-        emit_all=emit_all,
         keep_ms=KEEP_MS,
         postings_watch=postings_watch,
     )
@@ -159,11 +171,15 @@ def test_nothing_is_committed_when_the_sink_fails() -> None:
     assert "finish" not in ends.calls
 
 
-def test_only_duplicates_are_emitted_when_asked() -> None:
-    """With emit = duplicates the unique and the retracted are judged and not sent."""
-    ends = Ends([[line("a"), line("b"), line("c", None)]])
-    pipeline(ends, MemoryStore(), emit_all=False).run()
-    assert outcomes(ends) == [("b", "duplicate")]
+def test_every_answer_names_the_record_it_is_of() -> None:
+    """A sink sees which record each verdict is about, also behind one that was rejected."""
+    ends = Ends([[line("a"), b"{", line("b"), line("c", None)]])
+    pipeline(ends, MemoryStore()).run()
+    assert [(one.record.line, one.verdict.outcome) for one in ends.answers] == [
+        (1, "unique"),
+        (3, "duplicate"),
+        (4, "retracted"),
+    ]
 
 
 def test_an_id_that_comes_again_in_a_batch_sees_what_was_decided_before() -> None:
@@ -247,3 +263,55 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
     pipeline(ends, store).run()
     assert 0 < store.keys_max <= 8 * LOOK_UP_PROBES_MAX
     assert [outcome for _, outcome in outcomes(ends)].count("unique") == 1
+
+
+def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> None:
+    """Nothing of it is committed; what was judged of it stays as it is in the store."""
+    ends = Ends([[line("a")], [line("b")]], taken_away=["", "begin"])
+    pipeline(ends, MemoryStore()).run()
+    assert ends.calls == ["abandon", "emit", "reject", "flush", "commit", "judged", "finish"]
+    assert ends.committed == [Position(2, 0)]
+
+
+class Patient:
+    """Waits so many times, and then no more."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def wait(self, error: StoreUnavailable) -> None:
+        """Count."""
+        if self.times == 0:
+            raise error
+        self.times -= 1
+
+
+class Flickering(MemoryStore):
+    """Out of reach some times, in the middle of a batch."""
+
+    outages = 3
+
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        """Fail, or settle."""
+        if self.outages:
+            self.outages -= 1
+            raise StoreUnavailable("the gateway is down")
+        return super().settle(verdicts)
+
+
+def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
+    """The batch is judged again when the store is back, and nothing becomes a dead letter meanwhile."""
+    ends = Ends([[line("a"), line("b")]])
+    running = pipeline(ends, Flickering())
+    running.patience = Patient(3)
+    running.run()
+    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
+    assert ends.letters == []
+
+
+def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
+    """By default the run is over when the store has given up; nothing is committed."""
+    ends = Ends([[line("a")]])
+    with pytest.raises(StoreUnavailable, match="the gateway is down"):
+        pipeline(ends, Flickering()).run()
+    assert ends.committed == []

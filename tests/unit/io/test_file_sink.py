@@ -6,16 +6,19 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from consumer.checkpoint import Checkpoint, checkpoint_path, load, save
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.errors import BadRecord, SinkError
-from consumer.ports import Marks, Position, Sink, Source
+from consumer.ports import Marks, Position, Rejection, Sink, Source
 from consumer.sinks.file import FileSink, StreamSink, dead_letters_path
 from consumer.sources.file import FileSource, ReadLimits
+from tests.builders import answers, raw_line
 
 
 def letter(text: str = "x") -> DeadLetter:
@@ -23,15 +26,20 @@ def letter(text: str = "x") -> DeadLetter:
     return dead_letter(BadRecord("invalid_json", "no JSON"), LetterPosition("feed", 1, 0), text.encode())
 
 
+def rejections(*letters: DeadLetter) -> list[Rejection]:
+    """These letters, and some record each."""
+    return [Rejection(raw_line(number), one) for number, one in enumerate(letters, 1)]
+
+
 def test_verdicts_and_dead_letters_are_lines_of_their_files(tmp_path: Path) -> None:
     """Each goes to its file, the second of which is made when it is needed."""
     path = tmp_path / "out.jsonl"
     sink = FileSink(path, None, durable=True)
-    sink.emit([b"1", b"2"])
+    sink.emit(answers(b"1", b"2"))
     sink.emit([])
     sink.reject([])
     assert not dead_letters_path(path).exists()
-    sink.reject([letter("字\u2028")])
+    sink.reject(rejections(letter("字\u2028")))
     sink.flush()
     assert path.read_bytes() == b"1\n2\n"
     lines = dead_letters_path(path).read_bytes().splitlines(keepends=True)
@@ -47,8 +55,8 @@ def test_a_sink_goes_on_at_its_marks(tmp_path: Path) -> None:
     path.write_bytes(b"1\n2\n3")
     dead_letters_path(path).write_bytes(b"a\nb\n")
     sink = FileSink(path, Marks(2, 2), durable=False)
-    sink.emit([b"4"])
-    sink.reject([letter()])
+    sink.emit(answers(b"4"))
+    sink.reject(rejections(letter()))
     sink.close()
     assert path.read_bytes() == b"1\n4\n"
     assert dead_letters_path(path).read_bytes().startswith(b'a\n{"schema"')
@@ -114,12 +122,13 @@ import resource, signal, sys
 from pathlib import Path
 from consumer.errors import SinkError
 from consumer.sinks.file import FileSink
+from tests.builders import answers
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 sink = FileSink(Path(sys.argv[1]), None, durable=True)
-sink.emit([b"x" * 59])
+sink.emit(answers(b"x" * 59))
 try:
-    sink.emit([b"y" * 59])
+    sink.emit(answers(b"y" * 59))
 except SinkError as error:
     print(error, sink.marks().verdicts_bytes)
 sink.close()
@@ -135,17 +144,17 @@ sink.close()
 def test_a_device_without_room_is_told() -> None:
     """A stream that takes no more is an error of the sink."""
     with open("/dev/full", "wb") as full, pytest.raises(SinkError, match="No space left"):  # noqa: PTH123
-        StreamSink(full, io.BytesIO()).emit([b"1"])
+        StreamSink(full, io.BytesIO()).emit(answers(b"1"))
     with open("/dev/full", "wb") as full, pytest.raises(SinkError, match="dead letters cannot be written"):  # noqa: PTH123
-        StreamSink(io.BytesIO(), full).reject([letter()])
+        StreamSink(io.BytesIO(), full).reject(rejections(letter()))
 
 
 def test_streams_get_their_lines_at_once() -> None:
     """Verdicts go to one stream, dead letters to the other, and there is nothing to cut back."""
     out, err = io.BytesIO(), io.BytesIO()
     sink: Sink = StreamSink(out, err)
-    sink.emit([b"1", b"2"])
-    sink.reject([letter()])
+    sink.emit(answers(b"1", b"2"))
+    sink.reject(rejections(letter()))
     sink.flush()
     sink.close()
     assert out.getvalue() == b"1\n2\n"
@@ -159,10 +168,11 @@ def test_a_closed_pipe_ends_in_one_sentence(tmp_path: Path) -> None:
 import sys
 from consumer.errors import SinkError
 from consumer.sinks.file import StreamSink
+from tests.builders import answers
 sink = StreamSink(sys.stdout.buffer, sys.stderr.buffer)
 try:
     while True:
-        sink.emit([b"x" * 1000])
+        sink.emit(answers(b"x" * 1000))
 except SinkError as error:
     print("what a caller may still say there")
     print(error, file=sys.stderr)
@@ -187,11 +197,12 @@ def run(feed: Path, out: Path, crash_at: int | None) -> None:
     source: Source = FileSource(feed, ReadLimits(record_bytes_max=9, batch_records_max=3), checkpoint.position)
     position = Position()
     for index, batch in enumerate(source.batches()):
-        sink.emit([one.data for one in batch.records if one.fault is None])
-        sink.reject([letter(str(one.line)) for one in batch.records if one.fault is not None])
+        sink.emit(answers(*(one.data for one in batch.records if one.fault is None)))
+        sink.reject(rejections(*(letter(str(one.line)) for one in batch.records if one.fault is not None)))
         sink.flush()
         if index == crash_at:
             break
+        assert isinstance(batch.end, Position)
         position = batch.end
         done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=sink.marks())
         save(checkpoint_path(out), done, durable=False)
@@ -211,3 +222,17 @@ def test_a_crash_between_emit_and_commit_leaves_no_trace(tmp_path: Path, crash_a
     assert (tmp_path / "crashed").read_bytes() == (tmp_path / "straight").read_bytes()
     assert dead_letters_path(tmp_path / "crashed").read_bytes() == dead_letters_path(tmp_path / "straight").read_bytes()
     assert load(checkpoint_path(tmp_path / "crashed")) is not None
+
+
+def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
+    """With emit = duplicates the unique and the retracted are judged and not written, to a file nor to a stream."""
+    judged = answers(b"1", b"2", b"3")
+    flag = msgspec.structs.replace(judged[1].verdict, outcome="duplicate")
+    judged[1] = replace(judged[1], verdict=flag)
+    sink = FileSink(tmp_path / "out.jsonl", None, durable=False, emit_all=False)
+    sink.emit(judged)
+    sink.close()
+    assert (tmp_path / "out.jsonl").read_bytes() == b"2\n"
+    out = io.BytesIO()
+    StreamSink(out, io.BytesIO(), emit_all=False).emit(judged)
+    assert out.getvalue() == b"2\n"

@@ -67,6 +67,12 @@ def batches(path: Path, limits: ReadLimits = LIMITS, start: Position = BEGIN) ->
         source.close()
 
 
+def behind(batch: RawBatch) -> Position:
+    """Where a batch of a file ends."""
+    assert isinstance(batch.end, Position)
+    return batch.end
+
+
 def records(path: Path, limits: ReadLimits = LIMITS, start: Position = BEGIN) -> list[Seen]:
     """All records of a file."""
     return seen(record for batch in batches(path, limits, start) for record in batch.records)
@@ -118,7 +124,7 @@ def test_resuming_at_any_position_gives_the_rest(tmp_path: Path, packed: bool) -
     path = written(tmp_path / "feed", data)
     whole = records(path, SMALL)
     assert [one.data for one in whole] == [one.data for one in records(written(tmp_path / "plain", MIXED), SMALL)]
-    ends = {one.end for one in whole} | {batch.end for batch in batches(path, SMALL)}
+    ends = {one.end for one in whole} | {behind(batch) for batch in batches(path, SMALL)}
     for end in ends:
         assert records(path, SMALL, end) == [one for one in whole if one.line > end.line]
 
@@ -280,7 +286,7 @@ def test_a_file_that_became_shorter_is_refused(tmp_path: Path, packed: bool) -> 
 def test_a_file_that_grew_gives_its_new_lines(tmp_path: Path) -> None:
     """What is appended after a run is what the next one reads, numbered on."""
     path = written(tmp_path / "feed", b"{}\n")
-    end = batches(path)[-1].end
+    end = behind(batches(path)[-1])
     with path.open("ab") as file:
         file.write(b"[]\n")
     assert [(one.line, one.data) for one in records(path, start=end)] == [(2, b"[]")]

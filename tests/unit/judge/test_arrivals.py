@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from consumer.feed import FileFeed, StreamFeed
 from consumer.pipeline import distinct_ids
 from storage.records import Tombstone, Version
-from tests.builders import TIME_MS, make_tombstone, make_version
+from tests.builders import TIME_MS, make_tombstone, make_version, raw_line
 
 arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max_size=2)) | some.builds(
     make_tombstone, some.sampled_from("abcdef")
@@ -35,9 +35,11 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """So that a run that goes on gives each record the arrival it had."""
     feed = FileFeed(TIME_MS, b"identity")
-    assert (feed.time_ms(), feed.time_ms()) == (TIME_MS, TIME_MS)
-    assert feed.place(3) == FileFeed(TIME_MS + 99, b"identity").place(3)
-    assert len({feed.place(3), feed.place(4), FileFeed(TIME_MS, b"another").place(3)}) == 3
+    assert [feed.came(raw_line(number)) for number in (1, 2)] == [(TIME_MS, 1), (TIME_MS, 2)]
+    assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
+    assert (
+        len({feed.place(raw_line(3)), feed.place(raw_line(4)), FileFeed(TIME_MS, b"another").place(raw_line(3))}) == 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,11 +50,11 @@ def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int])
     """A clock that is set back does not bring later records before earlier ones."""
     ticks = iter(clock)
     feed = StreamFeed(lambda: next(ticks))
-    assert [feed.time_ms() for _ in expected] == expected
+    assert [feed.came(raw_line(1)).time_ms for _ in expected] == expected
 
 
 def test_a_line_of_another_stream_is_another_place() -> None:
     """A stream cannot be read again, so its third line is new in every run."""
     first, second = StreamFeed(lambda: TIME_MS), StreamFeed(lambda: TIME_MS + 1)
-    assert first.place(3) == first.place(3) != second.place(3)
-    assert first.place(3) != first.place(4)
+    assert first.place(raw_line(3)) == first.place(raw_line(3)) != second.place(raw_line(3))
+    assert first.place(raw_line(3)) != first.place(raw_line(4))
