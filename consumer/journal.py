@@ -21,7 +21,7 @@ class Journal(Protocol):
         ...
 
     def abandon(self) -> None:
-        """The batch that was begun is given up: what the sink was given of it is void, and the source gives it again."""
+        """The batch that was begun is given up: what the sink has of it is void, and the source gives it again."""
         ...
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:

@@ -54,7 +54,7 @@ class Patience(Protocol):
     """What a run does when its store is out of reach."""
 
     def wait(self, error: StoreUnavailable) -> None:
-        """Return when the call is to be made again; raises the error, or ``Abandoned``, where this run does not wait."""
+        """Return when the call is to be made again; raise the error, or ``Abandoned``, where it is not."""
         ...
 
 

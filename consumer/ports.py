@@ -5,7 +5,7 @@ The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -152,4 +152,48 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Let go of the output without writing anything. Closing again does nothing."""
+        ...
+
+
+class SourceWatcher(Protocol):
+    """Is told how a source is that others feed, and share; called from the source's own thread."""
+
+    def beat(self) -> None:
+        """The source's thread turns."""
+        ...
+
+    def assigned(self, partitions: int) -> None:
+        """So many partitions are this consumer's from now on."""
+        ...
+
+    def rebalanced(self, what: Literal["assigned", "revoked", "lost"]) -> None:
+        """Partitions came, or went; ``lost`` ones were gone before anybody was asked."""
+        ...
+
+    def lag(self, topic: str, partition: int, records: int) -> None:
+        """So many records of a partition of ours are there and not committed."""
+        ...
+
+    def paused(self, *, paused: bool) -> None:
+        """Nothing is fetched for the time being, since what was fetched has not been judged."""
+        ...
+
+    def source_trouble(self, why: str | None) -> None:
+        """The brokers cannot be reached, or can again (None)."""
+        ...
+
+    def gap(self, records: int) -> None:
+        """So many records were deleted from the topic before they were read."""
+        ...
+
+
+class SinkWatcher(Protocol):
+    """Is told how a sink is that can be out of reach."""
+
+    def sink_trouble(self, why: str | None) -> None:
+        """Nothing can be sent, or something can again (None)."""
+        ...
+
+    def reconnected(self) -> None:
+        """The sink's client was made anew."""
         ...

@@ -1,0 +1,139 @@
+"""What the Kafka clients are told: from a URL and the options of a run to librdkafka's settings.
+
+The names are librdkafka's (its CONFIGURATION.md). What a user sets goes before what stands here, but for the few
+settings that the consumer's promises rest on: those are refused.
+"""
+
+import re
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from consumer.errors import ConfigError
+
+URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
+TRANSACTION_TIMEOUT_MS: Final = 30_000
+_OURS: Final = frozenset(
+    {
+        "bootstrap.servers",
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "auto.offset.reset",
+        "enable.idempotence",
+        "acks",
+        "transactional.id",
+        "isolation.level",
+        "partition.assignment.strategy",
+    }
+)
+_CLASSIC: Final[Mapping[str, Any]] = {
+    "partition.assignment.strategy": "cooperative-sticky",
+    "session.timeout.ms": 45_000,
+}
+_SECRET: Final = re.compile(
+    r"password|secret|\.key$|\.key\.pem$|token|sasl\.oauthbearer\.config|ssl\.key", re.IGNORECASE
+)
+
+Settings = Mapping[str, str | int | float | bool]
+
+
+class KafkaPlace(NamedTuple):
+    """Brokers as a client is told them, "host:port,host:port", and topics, or one prefix of topics."""
+
+    brokers: str
+    names: tuple[str, ...]
+
+
+class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the topics are read and written; ``client`` goes to consumer and producer, the other two to one of them.
+
+    ``secret_files`` are settings whose value stands in a file.
+    """
+
+    group: str = "dupwatch"
+    instance_id: str | None = None
+    group_protocol: Literal["classic", "consumer"] = "classic"
+    client: Settings = {}
+    consumer: Settings = {}
+    producer: Settings = {}
+    secret_files: Mapping[str, str] = {}
+
+
+def parse_kafka(url: str) -> KafkaPlace:
+    """The place that ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]`` names; ConfigError where it names none."""
+    found = re.fullmatch(URL_PATTERN, url)
+    if found is None:
+        raise ConfigError(f"{url!r} names no topic: write it as kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
+    return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a setting of this name must not be shown."""
+    return _SECRET.search(name) is not None
+
+
+def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
+    """Of a consumer whose offsets are committed by hand, and which is told where an offset is out of range."""
+    settings: dict[str, Any] = {
+        "fetch.wait.max.ms": 100,
+        "queued.max.messages.kbytes": 16_384,
+        "statistics.interval.ms": 5_000,
+        "max.poll.interval.ms": 300_000,
+    }
+    if options.group_protocol == "classic":
+        settings |= _CLASSIC
+    settings |= _given(options, options.consumer)
+    settings |= {
+        "bootstrap.servers": brokers,
+        "group.id": options.group,
+        "group.protocol": options.group_protocol,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        # "earliest" would jump over what was deleted, and say nothing.
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+    }
+    if options.instance_id is not None:
+        settings["group.instance.id"] = options.instance_id
+    return settings
+
+
+def producer_settings(brokers: str, options: KafkaOptions, *, transactional: bool) -> dict[str, Any]:
+    """Of a producer that writes each event once, in order, and waits for every replica in sync."""
+    settings: dict[str, Any] = {"linger.ms": 2, "compression.type": "lz4"}
+    if transactional:
+        # The default of 100 ms is waited in every transaction, since the coordinator answers the first request too early.
+        settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+    else:
+        # A batch waits for its verdicts to be written however long the brokers are away.
+        settings["message.timeout.ms"] = 0
+    settings |= _given(options, options.producer)
+    settings |= {"bootstrap.servers": brokers, "enable.idempotence": True, "acks": "all"}
+    if transactional:
+        member = options.instance_id or uuid.uuid4().hex
+        settings["transactional.id"] = f"{options.group}-{member}"
+    return settings
+
+
+def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
+    """Of a client that only asks, and makes topics."""
+    return _given(options, {}) | {"bootstrap.servers": brokers}
+
+
+def _given(options: KafkaOptions, own: Settings) -> dict[str, Any]:
+    given: dict[str, Any] = {**options.client, **own}
+    for name, path in options.secret_files.items():
+        try:
+            given[name] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"kafka.secret_files: the value of {name} cannot be read from {path}: {error}") from error
+    for name in given:
+        if name in _OURS:
+            raise ConfigError(f"kafka: {name} is set by dupwatch itself, since its promises rest on it; leave it out")
+    return given
