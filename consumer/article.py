@@ -42,6 +42,10 @@ class Reason(StrEnum):
     FIELD_TOO_LONG = "field_too_long"
     INVALID_TIME = "invalid_time"
     NUL_CHARACTER = "nul_character"
+    MISSING_KEY = "missing_key"
+    INVALID_KEY = "invalid_key"
+    KEY_CONTRADICTS_ID = "key_contradicts_id"
+    NULL_VALUE = "null_value"
 
 
 class Article(msgspec.Struct, frozen=True):
@@ -101,10 +105,13 @@ _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 
 
-def decode(data: bytes, fields: FieldMap, limits: DecodeLimits, body_format: BodyFormat) -> Article:
+def decode(
+    data: bytes, fields: FieldMap, limits: DecodeLimits, body_format: BodyFormat, key: str | None = None
+) -> Article:
     """Make an article of one record, a JSON object in UTF-8; a byte order mark before it is passed over.
 
-    Raises ``BadRecord`` with a ``Reason``, and nothing else, whatever the bytes are.
+    ``key`` is the id that the record was sent under: one in the record itself may be left out then, and has to be the
+    same. Raises ``BadRecord`` with a ``Reason``, and nothing else, whatever the bytes are.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
@@ -113,7 +120,7 @@ def decode(data: bytes, fields: FieldMap, limits: DecodeLimits, body_format: Bod
     if not isinstance(record, dict):
         raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
     return Article(
-        id=_id(record, fields.id, limits.id_bytes_max),
+        id=_id(record, fields.id, limits.id_bytes_max, key),
         body=_body(record, fields.body, limits, body_format),
         title=_text(record, fields.title, limits.title_chars_max),
         source=_text(record, fields.source, limits.source_chars_max),
@@ -210,20 +217,31 @@ def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever J
     return _ABSENT
 
 
-def _id(record: dict[str, Any], path: str, bytes_max: int) -> str:
+def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> str:
     value = _find(record, path)
     if value is _ABSENT or value is None:
-        raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
+        if key is None:
+            raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
+        return key
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
         raise BadRecord(Reason.ID_WRONG_TYPE, f"{path} is {_kind(value)}, neither a string nor an integer")
-    if not value:
-        raise BadRecord(Reason.EMPTY_ID, f"{path} is an empty string")
-    if len(value.encode()) > bytes_max:
-        raise BadRecord(Reason.ID_TOO_LONG, f"{path} has more bytes of UTF-8 than id_bytes_max = {bytes_max}")
-    _check_nul(value, path)
+    check_id(value, path, bytes_max)
+    if key is not None and value != key:
+        raise BadRecord(
+            Reason.KEY_CONTRADICTS_ID, f"{path} is not the key that the record was sent under; the key is the id"
+        )
     return value
+
+
+def check_id(value: str, what: str, bytes_max: int) -> None:
+    """Raise BadRecord where a string cannot be an article's id."""
+    if not value:
+        raise BadRecord(Reason.EMPTY_ID, f"{what} is an empty string")
+    if len(value.encode()) > bytes_max:
+        raise BadRecord(Reason.ID_TOO_LONG, f"{what} has more bytes of UTF-8 than id_bytes_max = {bytes_max}")
+    _check_nul(value, what)
 
 
 def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat) -> str | None:

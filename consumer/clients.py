@@ -108,7 +108,7 @@ def producer_settings(brokers: str, options: KafkaOptions, *, transactional: boo
     """Of a producer that writes each event once, in order, and waits for every replica in sync."""
     settings: dict[str, Any] = {"linger.ms": 2, "compression.type": "lz4"}
     if transactional:
-        # The default of 100 ms is waited in every transaction, since the coordinator answers the first request too early.
+        # The coordinator answers the first request of every transaction too early, and so the default costs 100 ms.
         settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
     else:
         # A batch waits for its verdicts to be written however long the brokers are away.

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from consumer.article import DecodeLimits
+from consumer.clients import is_secret
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.settings import JudgeSettings
@@ -30,6 +31,8 @@ from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
+HIDDEN = "*****"
+_SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer")
 _ENV_NESTING = "__"
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
@@ -70,7 +73,7 @@ class SourceSection(_Section):
     """Where articles come from and how they are read."""
 
     url: Path_ = "-"
-    """A file of JSON lines, plain or gzip, or - for standard input."""
+    """A file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"
     record_bytes_max: Count = _READ.record_bytes_max
@@ -84,8 +87,56 @@ class SinkSection(_Section):
     """Where verdicts go."""
 
     url: Path_ = "-"
-    """A file of JSON lines, or - for standard output."""
+    """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Literal["duplicates", "all"] = "duplicates"
+
+
+class KafkaSection(_Section):
+    """How topics are read and written."""
+
+    group: Path_ = "dupwatch"
+    """The consumer group: its members share the partitions."""
+    instance_id: Path_ | None = None
+    """This member's own name, for static membership: no rebalance when it is gone for less than a session."""
+    group_protocol: Literal["classic", "consumer"] = "classic"
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    id_from: Literal["key", "value"] = "key"
+    """Whether the key of a message is its article's id; with value nothing can be retracted."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a group begins that has never committed."""
+    on_gap: Literal["stop", "continue"] = "stop"
+    """What to do when messages were deleted before they were read."""
+    unique: bool = False
+    """Send articles that repeat nothing on to PREFIX.unique, as they came."""
+    events: Literal["plain", "cloudevents"] = "plain"
+    """How the headers of events are written."""
+    linger_s: Annotated[float, Field(ge=0, le=60)] = 0.002
+    """How long a first message waits for more when there is nothing else to do."""
+    revoke_s: Seconds = 20.0
+    """How long a batch may go on being finished when its partitions are taken away."""
+    drain_s: Seconds = 20.0
+    """How long a batch may go on being finished when the run is to stop."""
+    ahead_s_max: Seconds = 300.0
+    """How far ahead of the clock a message's timestamp may be; beyond it the time of reading stands for it."""
+    poison_share_max: Share = 0.5
+    """Stop when more than this share of the last messages cannot be judged."""
+    poison_records_min: Count = 1_000
+    """Of how many messages that share is taken."""
+    client: dict[str, str | int | float | bool] = {}
+    """librdkafka's own settings, for consumer and producer."""
+    consumer: dict[str, str | int | float | bool] = {}
+    producer: dict[str, str | int | float | bool] = {}
+    secret_files: dict[str, Path_] = {}
+    """Files that hold the values of settings that nobody is to read: {"sasl.password" = "/run/secrets/kafka"}."""
+
+
+class HttpSection(_Section):
+    """Health and metrics."""
+
+    listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
+    """HOST:PORT of /healthz, /readyz and /metrics while topics are read; empty for none."""
+    stuck_s: Seconds = 60.0
+    """After how long without a turn of the loop /healthz fails."""
 
 
 class HbaseSection(_Section):
@@ -208,6 +259,8 @@ class Config(BaseSettings):
     fingerprint: FingerprintSection = FingerprintSection()
     judge: JudgeSection = JudgeSection()
     rules: dict[str, RuleSection] = {}
+    kafka: KafkaSection = KafkaSection()
+    http: HttpSection = HttpSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
 
@@ -218,6 +271,16 @@ class Config(BaseSettings):
                 f"source.batch_records_max {self.source.batch_records_max} is more than judge.verifications_max"
                 f" {self.judge.verifications_max}: a flood within one batch would not be looked at in full"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _topics_go_to_topics(self) -> "Config":
+        if is_kafka(self.source.url) and not (is_kafka(self.sink.url) or self.sink.url == "-"):
+            raise ValueError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
+        if is_kafka(self.sink.url) and not is_kafka(self.source.url):
+            raise ValueError("a kafka:// sink needs a kafka:// source; dupwatch run judges files into files")
+        if self.kafka.delivery == "exactly-once" and is_kafka(self.source.url) and not is_kafka(self.sink.url):
+            raise ValueError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
         return self
 
     @model_validator(mode="after")
@@ -254,6 +317,11 @@ class Config(BaseSettings):
         return self
 
 
+def is_kafka(url: str) -> bool:
+    """Whether this names topics."""
+    return url.startswith("kafka://")
+
+
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     """Read the file (None: no file), the environment and the overrides; ConfigError says all that is wrong."""
     if path is not None:
@@ -285,13 +353,20 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str]]:
-    """Every setting as (dotted name, TOML value), in the order of the sections; what is not set is left out."""
+    """Every setting as (dotted name, TOML value), in the order of the sections; what is not set is left out.
+
+    Of the clients' settings those that are secret have ``HIDDEN`` as their value.
+    """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             for name, inner in value.items():
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
-                yield from walk(f"{prefix}.{key}" if prefix else key, inner)
+                full = f"{prefix}.{key}" if prefix else key
+                if is_secret(name) and prefix in _SECRETS_IN:
+                    yield full, HIDDEN
+                else:
+                    yield from walk(full, inner)
         elif value is not None:
             yield prefix, _toml(value)
 
@@ -332,7 +407,8 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if one["type"] == "extra_forbidden":
             yield f"there is no setting {name}"
         elif name:
-            given = "" if isinstance(one["input"], Mapping) else f" (it is {one['input']!r})"
+            hidden = isinstance(one["input"], Mapping) or any(is_secret(str(part)) for part in one["loc"])
+            given = "" if hidden else f" (it is {one['input']!r})"
             yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
         else:
             yield one["msg"].removeprefix("Value error, ")

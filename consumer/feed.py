@@ -4,10 +4,11 @@ A file is read again after a crash, and must give every record the arrival it ha
 began, in the order of the lines. A stream is read once, and its records come when they are read.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from consumer.ports import RawRecord
+from consumer.ports import Message, RawRecord
 from consumer.versions import Came
 from storage.clock import Clock
 
@@ -60,3 +61,36 @@ class StreamFeed:
     def place(self, record: RawRecord) -> bytes:
         """The run and the line."""
         return b"stream:%d:%d" % (self._began_ms, record.line)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFeed:
+    """The messages of topics, which came when their timestamps say.
+
+    A message without a timestamp, or with one that is more than ``ahead_ms_max`` ahead, came when it was read, and
+    ``replaced`` is told. Whoever reads it again gives it another time, but the first that was stored stands.
+    """
+
+    clock: Clock
+    ahead_ms_max: int
+    replaced: Callable[[], None]
+
+    def came(self, record: RawRecord) -> Came:
+        """The timestamp, and the offset in its partition."""
+        message = _message(record)
+        now_ms = self.clock()
+        if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
+            return Came(message.timestamp_ms, message.offset)
+        self.replaced()
+        return Came(now_ms, message.offset)
+
+    def place(self, record: RawRecord) -> bytes:
+        """Topic, partition and offset."""
+        message = _message(record)
+        return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
+
+
+def _message(record: RawRecord) -> Message:
+    if record.message is None:
+        raise TypeError("this record came from no topic")
+    return record.message

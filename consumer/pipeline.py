@@ -22,12 +22,12 @@ from consumer.feed import Feed
 from consumer.fingerprint import Fingerprints
 from consumer.fingerprinting import Fingerprinting
 from consumer.journal import Journal
+from consumer.poison import PoisonLimit
 from consumer.ports import Answer, RawBatch, RawRecord, Rejection, Sink, Source
 from consumer.reading_ahead import read_ahead
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict, decode_verdict
 from consumer.versions import VersionBuilder, tombstone
-from storage.errors import StoreUnavailable
 from storage.records import Tombstone, Version
 
 log = logging.getLogger("dupwatch")
@@ -53,17 +53,17 @@ class Prepared:
 class Patience(Protocol):
     """What a run does when its store is out of reach."""
 
-    def wait(self, error: StoreUnavailable) -> None:
-        """Return when the call is to be made again; raise the error, or ``Abandoned``, where it is not."""
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Make a call of the store, which may be made again. Raises its error, or ``Abandoned``, when done waiting."""
         ...
 
 
 class NoPatience:
     """For a run that somebody watches: the store has tried for as long as it was told to, and the run ends."""
 
-    def wait(self, error: StoreUnavailable) -> None:
-        """Raise it again."""
-        raise error
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Once."""
+        return work()
 
 
 class Observer(Protocol):
@@ -95,6 +95,7 @@ class Pipeline:
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
+    poison: PoisonLimit | None = None
     _warned: bool = field(default=False, init=False)
 
     def run(self) -> None:
@@ -129,11 +130,13 @@ class Pipeline:
 
     def _finish(self, prepared: Prepared) -> None:
         self.journal.begin(prepared.batch.end)
+        if self.poison is not None:
+            self.poison.see(len(prepared.batch.records), len(prepared.rejections))
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
         arrived = self._arrive(prepared)
         events = [
-            event for part in distinct_ids(arrived) for event in self._patiently(partial(self.detector.judge, part))
+            event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
         ]
         answers = [
             Answer(record, event, decode_verdict(event))
@@ -148,14 +151,6 @@ class Pipeline:
         self.observer.judged(verdicts, letters)
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)
-
-    def _patiently(self, call: Callable[[], Result]) -> Result:
-        """Make a call of the store, again and again where this run waits for one that is out of reach."""
-        while True:
-            try:
-                return call()
-            except StoreUnavailable as error:
-                self.patience.wait(error)
 
     def _arrive(self, prepared: Prepared) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
@@ -191,7 +186,7 @@ class Pipeline:
         if arrived:
             newest_ms = max(one.time_ms if isinstance(one, Tombstone) else one.record.time_ms for one in arrived)
             sweep = partial(self.detector.store.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
-            self._patiently(sweep)
+            self.patience.call(sweep)
 
 
 def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:

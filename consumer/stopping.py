@@ -1,6 +1,7 @@
 """Stopping when asked: what was begun is finished, and nothing new is begun."""
 
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,6 +19,7 @@ class Stopping:
 
     def __init__(self) -> None:
         self.asked_by: int | None = None
+        self.asked_at_s: float | None = None
         self._waiting = False
 
     @contextmanager
@@ -46,6 +48,8 @@ class Stopping:
     def _ask(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.asked_by = number
+        if self.asked_at_s is None:
+            self.asked_at_s = time.monotonic()
         if self._waiting:
             # Once: a second signal must not find the handler of the first one still at work.
             self._waiting = False

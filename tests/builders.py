@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from consumer.events import retracted_event
-from consumer.ports import Answer, Position, RawRecord
+from consumer.ports import Answer, Message, Position, RawRecord
 from consumer.verdict import decode_verdict
 from storage.records import Record, Tombstone, Version, reference_of
 
@@ -90,3 +90,18 @@ def answers(*events: bytes) -> list[Answer]:
     """Answers to the lines of a file, whose events are these bytes whatever they say."""
     verdict = decode_verdict(retracted_event("a", time_ms=TIME_MS, decided_ms=TIME_MS))
     return [Answer(raw_line(number), event, verdict) for number, event in enumerate(events, 1)]
+
+
+def raw_message(
+    value: bytes | None,
+    key: bytes | None = b"a",
+    *,
+    offset: int = 0,
+    timestamp_ms: int = TIME_MS,
+    **fields: Any,  # noqa: ANN401  # whichever of the message's fields a test is about
+) -> RawRecord:
+    """A record of a topic."""
+    given: dict[str, Any] = {"topic": "articles", "partition": 0, "headers": ()} | fields
+    message = Message(offset=offset, key=key, timestamp_ms=timestamp_ms, null_value=value is None, **given)
+    data = value or b""
+    return RawRecord(0, offset, data, len(data), None, None, Position(0, offset + 1), message)

@@ -7,7 +7,7 @@ import typer
 from consumer.app import judge_settings, lexicon_of
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
-from consumer.config import flatten
+from consumer.config import HIDDEN, flatten
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
@@ -18,7 +18,7 @@ def show(config: ConfigOption = None, settings: SetOption = None) -> None:
     chosen = configured(config, settings)
     with results():
         for name, value in flatten(chosen):
-            sys.stdout.write(f"{name} = {value}\n")
+            sys.stdout.write(f"# {name} is set, and not shown\n" if value == HIDDEN else f"{name} = {value}\n")
 
 
 @app.command()

@@ -163,8 +163,21 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
 def test_config_show_has_every_setting(dupwatch: Command) -> None:
     """Without any option it prints the defaults, every section among them."""
     shown = tomllib.loads(dupwatch("config", "show").out.decode())
-    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "workers"}
+    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "kafka", "http", "workers"}
     assert shown["judge"]["max_distance"] == 3
+
+
+def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:
+    """Which of the clients' settings are set can be seen; what the secret ones are cannot, nor in a complaint."""
+    given = sets('kafka.client={"sasl.password"="hunter2","sasl.username"="reader","ssl.key.password"="hunter2"}')
+    shown = dupwatch("config", "show", *given)
+    assert b"hunter2" not in shown.out
+    assert b'# kafka.client."sasl.password" is set, and not shown' in shown.out
+    assert tomllib.loads(shown.out.decode())["kafka"]["client"] == {"sasl.username": "reader"}
+    wrong = dupwatch("config", "check", *sets('kafka.client={"sasl.password"=["hunter2"]}'))
+    assert wrong.code == 2
+    assert "sasl.password" in wrong.err
+    assert "hunter2" not in wrong.err
 
 
 def test_bare_words_and_toml(judge: Judge) -> None:

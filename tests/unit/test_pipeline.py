@@ -1,7 +1,7 @@
 """The loop: what is done with a batch, and in which order."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +15,7 @@ from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.fingerprinting import InProcess
 from consumer.lexicon import load_lexicon
-from consumer.pipeline import Pipeline
+from consumer.pipeline import Pipeline, Result
 from consumer.ports import Answer, End, Marks, Position, RawBatch, RawRecord, Rejection
 from consumer.settings import JudgeSettings
 from consumer.stopping import Stopping
@@ -279,11 +279,15 @@ class Patient:
     def __init__(self, times: int) -> None:
         self.times = times
 
-    def wait(self, error: StoreUnavailable) -> None:
+    def call(self, work: Callable[[], Result]) -> Result:
         """Count."""
-        if self.times == 0:
-            raise error
-        self.times -= 1
+        while True:
+            try:
+                return work()
+            except StoreUnavailable:
+                if self.times == 0:
+                    raise
+                self.times -= 1
 
 
 class Flickering(MemoryStore):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.feed import FileFeed, StreamFeed
+from consumer.feed import FileFeed, StreamFeed, TopicFeed
 from consumer.pipeline import distinct_ids
 from storage.records import Tombstone, Version
-from tests.builders import TIME_MS, make_tombstone, make_version, raw_line
+from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
 
 arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max_size=2)) | some.builds(
     make_tombstone, some.sampled_from("abcdef")
@@ -58,3 +58,33 @@ def test_a_line_of_another_stream_is_another_place() -> None:
     first, second = StreamFeed(lambda: TIME_MS), StreamFeed(lambda: TIME_MS + 1)
     assert first.place(raw_line(3)) == first.place(raw_line(3)) != second.place(raw_line(3))
     assert first.place(raw_line(3)) != first.place(raw_line(4))
+
+
+def test_a_message_came_when_its_timestamp_says() -> None:
+    """And its sequence is its offset."""
+    feed = TopicFeed(lambda: TIME_MS + 5, 1_000, lambda: None)
+    assert feed.came(raw_message(b"", offset=7)) == (TIME_MS, 7)
+    assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005)) == (TIME_MS + 1_005, 0)
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
+def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -> None:
+    """By the time of reading: without one, or too far ahead."""
+    replaced: list[int] = []
+    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: replaced.append(1))
+    assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7)) == (TIME_MS, 7)
+    assert replaced == [1]
+
+
+def test_a_message_is_named_by_topic_partition_and_offset() -> None:
+    """The same in every run, and like no other."""
+    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: None)
+    places = {
+        feed.place(raw_message(b"", offset=offset, topic=topic, partition=partition))
+        for offset in (1, 11)
+        for topic in ("a", "a:1")
+        for partition in (1, 11)
+    }
+    assert len(places) == 8
+    with pytest.raises(TypeError):
+        feed.place(raw_line(1))

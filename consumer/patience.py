@@ -1,0 +1,77 @@
+"""Waiting for a store that is out of reach, for as long as it takes."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from consumer.errors import Abandoned
+from consumer.pipeline import Result
+from consumer.stopping import Stopping
+from storage.errors import StoreUnavailable
+
+log = logging.getLogger("dupwatch")
+
+_FIRST_S: Final = 0.1
+_LONGEST_S: Final = 5.0
+_SLICE_S: Final = 0.1
+
+
+class StoreWatcher(Protocol):
+    """Is told how the store is."""
+
+    def store_trouble(self, why: str | None) -> None:
+        """It is out of reach, or within reach again (None)."""
+        ...
+
+
+class Backoff:
+    """Makes a call again and again, with pauses that grow up to 5 seconds and differ by chance.
+
+    ``check`` is asked ten times a second, and raises ``Abandoned`` where waiting has no more sense.
+    """
+
+    def __init__(self, check: Callable[[], None], watcher: StoreWatcher) -> None:
+        self._check = check
+        self._watcher = watcher
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """As the port says."""
+        pause_s = _FIRST_S
+        waited = False
+        while True:
+            try:
+                result = work()
+            except StoreUnavailable as error:
+                if not waited:
+                    log.warning("The store is out of reach, waiting for it: %s", error)
+                waited = True
+                self._watcher.store_trouble(str(error))
+                self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers, guards nothing
+                pause_s = min(2 * pause_s, _LONGEST_S)
+                continue
+            if waited:
+                log.warning("The store is within reach again.")
+            self._watcher.store_trouble(None)
+            return result
+
+    def _sleep(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0:
+            self._check()
+            time.sleep(min(left_s, _SLICE_S))
+
+
+class Drain:
+    """Time to finish once a run was asked to stop."""
+
+    def __init__(self, stopping: Stopping, drain_s: float) -> None:
+        self._stopping = stopping
+        self._drain_s = drain_s
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` when the time is up."""
+        asked_s = self._stopping.asked_at_s
+        if asked_s is not None and time.monotonic() - asked_s > self._drain_s:
+            raise Abandoned(f"the batch could not be finished within {self._drain_s:g} s of being asked to stop")
