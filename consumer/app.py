@@ -18,7 +18,7 @@ from consumer.config import Config
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMismatch
-from consumer.feed import Feed, FileFeed, StreamFeed
+from consumer.feed import ArchiveFeed, Feed, FileFeed, StreamFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.journal import FileJournal, Journal, NoJournal
@@ -214,8 +214,18 @@ def fatal(error: StoreError) -> Fatal:
 
 
 @contextmanager
-def prepared_run(config: Config, streams: Streams, observer: Observer, stopping: Stopping) -> Iterator[Run]:
-    """Build a run from its configuration; what it holds is let go of afterwards."""
+def prepared_run(
+    config: Config,
+    streams: Streams,
+    observer: Observer,
+    stopping: Stopping,
+    undated: Callable[[], None] | None = None,
+) -> Iterator[Run]:
+    """Build a run over a file or a stream from its configuration; what it holds is let go of afterwards.
+
+    With ``undated`` the file is an archive: its articles came when they were published, and ``undated`` is told of each
+    that does not say when.
+    """
     with ExitStack() as held:
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
@@ -230,6 +240,8 @@ def prepared_run(config: Config, streams: Streams, observer: Observer, stopping:
         sink = _sink(config, before, streams)
         held.callback(sink.close)
         feed, journal = _feed_and_journal(config, settings, before, source, sink)
+        if undated is not None:
+            feed = _archive(feed, undated)
         fingerprinting = _fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
         detector = Detector(store, settings, now_ms)
@@ -271,11 +283,10 @@ def _checkpoint(config: Config) -> checkpoints.Checkpoint | None:
 
 def _sink(config: Config, before: checkpoints.Checkpoint | None, streams: Streams) -> Sink:
     path = _path(config.sink.url)
-    emit_all = config.sink.emit == "all"
     if path is None:
-        return StreamSink(streams.out, streams.err, emit_all=emit_all)
+        return StreamSink(streams.out, streams.err, emit=config.sink.emit)
     marks = None if before is None else before.marks
-    return FileSink(path, marks, durable=config.store.durability == "power", emit_all=emit_all)
+    return FileSink(path, marks, durable=config.store.durability == "power", emit=config.sink.emit)
 
 
 def _feed_and_journal(
@@ -299,6 +310,12 @@ def _feed_and_journal(
         now = msgspec.structs.replace(before, source=config.source.url, began_ms=began_ms, finished=False)
     durable = config.store.durability == "power"
     return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, durable=durable)
+
+
+def _archive(feed: Feed, undated: Callable[[], None]) -> Feed:
+    if not isinstance(feed, FileFeed):
+        raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
+    return ArchiveFeed(feed.began_ms, feed.identity, undated)
 
 
 def _check_resumable(before: checkpoints.Checkpoint, source: FileSource, settings: JudgeSettings, store: Store) -> None:

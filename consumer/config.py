@@ -25,6 +25,7 @@ from consumer.clients import is_secret
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.settings import JudgeSettings
+from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
 from storage.hbase import HbaseOptions
 from storage.hbase.options import URL_PATTERN
@@ -88,7 +89,8 @@ class SinkSection(_Section):
 
     url: Path_ = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
-    emit: Literal["duplicates", "all"] = "duplicates"
+    emit: Emit = "duplicates"
+    """duplicates, all or none."""
 
 
 class KafkaSection(_Section):

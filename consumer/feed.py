@@ -1,22 +1,26 @@
 """When and where the records of a feed came.
 
 A file is read again after a crash, and must give every record the arrival it had: its records all came when the run
-began, in the order of the lines. A stream is read once, and its records come when they are read.
+began, in the order of the lines; those of an archive when they were published. A stream is read once, and its records
+come when they are read. Messages of a topic carry the time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from consumer.article import Article
 from consumer.ports import Message, RawRecord
 from consumer.versions import Came
 from storage.clock import Clock
+
+_MS_PER_S = 1000
 
 
 class Feed(Protocol):
     """The arrivals of one source."""
 
-    def came(self, record: RawRecord) -> Came:
+    def came(self, record: RawRecord, article: Article) -> Came:
         """When a record came, and its sequence."""
         ...
 
@@ -32,8 +36,36 @@ class FileFeed:
     began_ms: int
     identity: bytes
 
-    def came(self, record: RawRecord) -> Came:
+    def came(self, record: RawRecord, article: Article) -> Came:
         """When the run began, and the line."""
+        del article
+        return Came(self.began_ms, record.line)
+
+    def place(self, record: RawRecord) -> bytes:
+        """The file and the line."""
+        return b"%s:%d" % (self.identity, record.line)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFeed:
+    """A file of articles from before, which came when they were published.
+
+    One that does not say when, or that says a time after the run began, came when the run began, and ``replaced`` is
+    told.
+    """
+
+    began_ms: int
+    identity: bytes
+    replaced: Callable[[], None]
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """When the article was published, and the line."""
+        if (
+            article.published_at is not None
+            and 0 <= (time_ms := int(article.published_at * _MS_PER_S)) <= self.began_ms
+        ):
+            return Came(time_ms, record.line)
+        self.replaced()
         return Came(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
@@ -53,8 +85,9 @@ class StreamFeed:
         """Note when the run began."""
         self._began_ms = self._latest_ms = self.clock()
 
-    def came(self, record: RawRecord) -> Came:
+    def came(self, record: RawRecord, article: Article) -> Came:
         """The time of day, or the latest one where the clock was set back, and the line."""
+        del article
         self._latest_ms = max(self._latest_ms, self.clock())
         return Came(self._latest_ms, record.line)
 
@@ -75,8 +108,9 @@ class TopicFeed:
     ahead_ms_max: int
     replaced: Callable[[], None]
 
-    def came(self, record: RawRecord) -> Came:
+    def came(self, record: RawRecord, article: Article) -> Came:
         """The timestamp, and the offset in its partition."""
+        del article
         message = _message(record)
         now_ms = self.clock()
         if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:

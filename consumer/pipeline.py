@@ -154,7 +154,7 @@ class Pipeline:
 
     def _arrive(self, prepared: Prepared) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
-        came = [self.feed.came(record) for record, _ in prepared.articles]
+        came = [self.feed.came(record, article) for record, article in prepared.articles]
         bodied = [at for at, (_, article) in enumerate(prepared.articles) if article.body is not None]
         versions = iter(
             self.builder.versions(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from consumer import app as wiring
-from consumer.cli import compare, evaluate, explain, fingerprint, idf, query, run, show
+from consumer.cli import backfill, compare, evaluate, explain, fingerprint, idf, query, run, show
 from consumer.cli import config as config_commands
 from consumer.cli import store as store_commands
 from consumer.cli.results import results
@@ -35,6 +35,7 @@ app = typer.Typer(
     ),
 )
 app.command("run")(run.run)
+app.command("backfill")(backfill.backfill)
 app.command("show")(show.show)
 app.command("explain")(explain.explain)
 app.command("query")(query.query)

@@ -22,10 +22,10 @@ from consumer.stopping import Stopping
 from consumer.verdict import Verdict
 from storage.interface import Store
 
-_SIGNALLED = 128
+SIGNALLED = 128
 
 
-class _Watcher:
+class Watcher:
     """Shows flags as they come and how far the source was read; counts what the summary tells."""
 
     def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
@@ -71,7 +71,7 @@ def run(
         typer.Option(help="Where verdicts go; dead letters go beside it. - is standard output.", metavar="FILE|-"),
     ] = None,
     store: StoreOption = None,
-    emit: Annotated[str | None, typer.Option(help="duplicates (default) or all.", metavar="WHICH")] = None,
+    emit: Annotated[str | None, typer.Option(help="duplicates (default), all or none.", metavar="WHICH")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that make fingerprints; 0 (default): none beside this one.")
     ] = None,
@@ -95,7 +95,7 @@ def run(
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = Stopping()
-    watcher = _Watcher(console, progress, show=show)
+    watcher = Watcher(console, progress, show=show)
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, watcher, stopping) as ready:
@@ -108,7 +108,7 @@ def run(
     _tell_where(console, chosen, watcher.dead_letters)
     if stopping.asked_by is not None:
         console.print(f"Stopped when asked{'; start it again to go on' if ready.resumable else ''}.")
-        raise typer.Exit(_SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
 def _tell_where(console: Console, config: Config, dead_letters: int) -> None:

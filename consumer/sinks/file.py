@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal
 
 from consumer import dead_letter
 from consumer.durable import sync_folder
@@ -14,6 +14,9 @@ from consumer.errors import SinkError
 from consumer.ports import Answer, Marks, Rejection
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
+
+Emit = Literal["duplicates", "all", "none"]
+"""Which verdicts are written; dead letters always are."""
 
 
 def dead_letters_path(path: Path) -> Path:
@@ -26,12 +29,12 @@ class FileSink:
 
     ``start`` is what an earlier run's checkpoint has: what lies beyond it belongs to a batch that was not committed and
     is cut off, since that batch is judged again. Without one (None) there must be nothing yet. ``durable`` makes
-    ``flush`` wait for the disk. Without ``emit_all`` only duplicates are written. Raises ``SinkError``.
+    ``flush`` wait for the disk. ``emit`` says which verdicts are written. Raises ``SinkError``.
     """
 
-    def __init__(self, path: Path, start: Marks | None, *, durable: bool, emit_all: bool = True) -> None:
+    def __init__(self, path: Path, start: Marks | None, *, durable: bool, emit: Emit = "all") -> None:
         self._durable = durable
-        self._emit_all = emit_all
+        self._wanted = emit
         self._letters: _LineFile | None = None
         self._letters_path = dead_letters_path(path)
         verdicts_bytes, letters_bytes = (
@@ -47,7 +50,7 @@ class FileSink:
 
     def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says."""
-        self._verdicts.write(_events(answers, emit_all=self._emit_all))
+        self._verdicts.write(_events(answers, self._wanted))
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """As the port says. The file is made when the first letter comes."""
@@ -78,18 +81,18 @@ class FileSink:
 class StreamSink:
     """Verdicts to one stream, dead letters to another, each flushed with its batch. Raises ``SinkError``.
 
-    Without ``emit_all`` only duplicates are written. A stream that broke is pointed at nothing: what else is printed to
+    ``emit`` says which verdicts are written. A stream that broke is pointed at nothing: what else is printed to
     it would fail once more.
     """
 
-    def __init__(self, out: BinaryIO, err: BinaryIO, *, emit_all: bool = True) -> None:
+    def __init__(self, out: BinaryIO, err: BinaryIO, *, emit: Emit = "all") -> None:
         self._out = out
         self._err = err
-        self._emit_all = emit_all
+        self._wanted = emit
 
     def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says."""
-        self._write(self._out, "verdicts", _events(answers, emit_all=self._emit_all))
+        self._write(self._out, "verdicts", _events(answers, self._wanted))
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """As the port says."""
@@ -116,8 +119,10 @@ class StreamSink:
             raise SinkError(f"the {what} cannot be written: {error.strerror}") from error
 
 
-def _events(answers: Sequence[Answer], *, emit_all: bool) -> list[bytes]:
-    return [one.event for one in answers if emit_all or one.verdict.outcome == "duplicate"]
+def _events(answers: Sequence[Answer], wanted: Emit) -> list[bytes]:
+    if wanted == "none":
+        return []
+    return [one.event for one in answers if wanted == "all" or one.verdict.outcome == "duplicate"]
 
 
 def _silence(stream: BinaryIO) -> None:

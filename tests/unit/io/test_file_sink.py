@@ -229,10 +229,13 @@ def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     judged = answers(b"1", b"2", b"3")
     flag = msgspec.structs.replace(judged[1].verdict, outcome="duplicate")
     judged[1] = replace(judged[1], verdict=flag)
-    sink = FileSink(tmp_path / "out.jsonl", None, durable=False, emit_all=False)
+    sink = FileSink(tmp_path / "out.jsonl", None, durable=False, emit="duplicates")
     sink.emit(judged)
     sink.close()
     assert (tmp_path / "out.jsonl").read_bytes() == b"2\n"
     out = io.BytesIO()
-    StreamSink(out, io.BytesIO(), emit_all=False).emit(judged)
+    StreamSink(out, io.BytesIO(), emit="duplicates").emit(judged)
     assert out.getvalue() == b"2\n"
+    out = io.BytesIO()
+    StreamSink(out, io.BytesIO(), emit="none").emit(judged)
+    assert out.getvalue() == b""

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.feed import FileFeed, StreamFeed, TopicFeed
+from consumer.article import Article
+from consumer.feed import ArchiveFeed, FileFeed, StreamFeed, TopicFeed
 from consumer.pipeline import distinct_ids
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
+
+ARTICLE = Article("a", "text")
 
 arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max_size=2)) | some.builds(
     make_tombstone, some.sampled_from("abcdef")
@@ -35,7 +38,7 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """So that a run that goes on gives each record the arrival it had."""
     feed = FileFeed(TIME_MS, b"identity")
-    assert [feed.came(raw_line(number)) for number in (1, 2)] == [(TIME_MS, 1), (TIME_MS, 2)]
+    assert [feed.came(raw_line(number), ARTICLE) for number in (1, 2)] == [(TIME_MS, 1), (TIME_MS, 2)]
     assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
     assert (
         len({feed.place(raw_line(3)), feed.place(raw_line(4)), FileFeed(TIME_MS, b"another").place(raw_line(3))}) == 3
@@ -50,7 +53,7 @@ def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int])
     """A clock that is set back does not bring later records before earlier ones."""
     ticks = iter(clock)
     feed = StreamFeed(lambda: next(ticks))
-    assert [feed.came(raw_line(1)).time_ms for _ in expected] == expected
+    assert [feed.came(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
 
 
 def test_a_line_of_another_stream_is_another_place() -> None:
@@ -63,8 +66,8 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 def test_a_message_came_when_its_timestamp_says() -> None:
     """And its sequence is its offset."""
     feed = TopicFeed(lambda: TIME_MS + 5, 1_000, lambda: None)
-    assert feed.came(raw_message(b"", offset=7)) == (TIME_MS, 7)
-    assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005)) == (TIME_MS + 1_005, 0)
+    assert feed.came(raw_message(b"", offset=7), ARTICLE) == (TIME_MS, 7)
+    assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == (TIME_MS + 1_005, 0)
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
@@ -72,7 +75,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     """By the time of reading: without one, or too far ahead."""
     replaced: list[int] = []
     feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: replaced.append(1))
-    assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7)) == (TIME_MS, 7)
+    assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == (TIME_MS, 7)
     assert replaced == [1]
 
 
@@ -88,3 +91,16 @@ def test_a_message_is_named_by_topic_partition_and_offset() -> None:
     assert len(places) == 8
     with pytest.raises(TypeError):
         feed.place(raw_line(1))
+
+
+@pytest.mark.parametrize("published_at", [None, -1.0, TIME_MS / 1000 + 1])
+def test_an_article_of_an_archive_came_when_it_was_published(published_at: float | None) -> None:
+    """One that cannot say when came when the run began, and is counted."""
+    replaced: list[int] = []
+    feed = ArchiveFeed(TIME_MS, b"archive", lambda: replaced.append(1))
+    assert feed.came(raw_line(3), Article("a", "text", published_at=1.5)) == (1_500, 3)
+    assert feed.came(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == (TIME_MS, 3)
+    assert replaced == []
+    assert feed.came(raw_line(4), Article("a", "text", published_at=published_at)) == (TIME_MS, 4)
+    assert replaced == [1]
+    assert feed.place(raw_line(3)) == FileFeed(0, b"archive").place(raw_line(3))

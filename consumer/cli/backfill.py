@@ -1,0 +1,76 @@
+"""``dupwatch backfill``: fill a store from an archive, without sending anything."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from consumer.app import STREAM, Streams, outlives_run, prepared_run
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.run import SIGNALLED, Watcher
+from consumer.errors import ConfigError
+from consumer.sinks.file import dead_letters_path
+from consumer.stopping import Stopping
+
+_SUFFIX: Final = ".backfill"
+
+
+class _Undated:
+    """Counts articles that do not say when they were published."""
+
+    def __init__(self) -> None:
+        self.articles = 0
+
+    def __call__(self) -> None:
+        """Count one."""
+        self.articles += 1
+
+
+def backfill(
+    archive: Annotated[str, typer.Argument(metavar="FILE", help="Articles as JSON lines, plain or gzip.")],
+    store: StoreOption = None,
+    state: Annotated[
+        str | None, typer.Option(help="Where is kept how far it came; default: FILE.backfill, here.", metavar="FILE")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that make fingerprints.")] = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Judge an archive into a store, as of the time each article was published, and send nothing.
+
+    What comes later is then compared with it. Started again after an interruption, it goes on where it was. Run it with
+    the settings of the consumers, whose store it may be; they may run meanwhile. Articles that are no articles go to
+    dead letters beside the state.
+    """
+    if archive == STREAM:
+        raise ConfigError("an archive is a file that can be read again; name one instead of -")
+    kept = state or Path(archive).name + _SUFFIX
+    chosen = configured(
+        config, settings, source__url=archive, sink__url=kept, sink__emit="none", store__url=store, workers=workers
+    )
+    if not outlives_run(chosen):
+        raise ConfigError("name the store that is to be filled: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE")
+    console = render.console(stderr=True)
+    progress = render.progress(console)
+    stopping = Stopping()
+    watcher = Watcher(console, progress, show=False)
+    undated = _Undated()
+    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    began_s = time.monotonic()
+    with stopping.listening(), prepared_run(chosen, streams, watcher, stopping, undated) as ready:
+        if ready.resumed_at.line:
+            console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(archive)}.")
+        with progress:
+            watcher.watch(ready)
+            ready.pipeline.run()
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+    if undated.articles:
+        console.print(f"{undated.articles:,} articles do not say when they were published, and count as of now.")
+    if watcher.dead_letters:
+        console.print(f"Dead letters: {render.plain(str(dead_letters_path(Path(kept))))}")
+    if stopping.asked_by is not None:
+        console.print("Stopped when asked; start it again to go on.")
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
