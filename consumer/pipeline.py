@@ -10,9 +10,10 @@ read: whatever happens in between, the batch is read and judged again, with the 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from consumer.article import Article
 from consumer.dead_letter import DeadLetter
@@ -66,12 +67,45 @@ class NoPatience:
         return work()
 
 
+Stage = Literal["decode", "fingerprint", "judge", "emit", "commit"]
+
+
 class Observer(Protocol):
     """Is told what went by; what it does with that is its own affair."""
+
+    def begun(self) -> None:
+        """A batch is about to be judged."""
+        ...
+
+    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+        """What happens inside is this stage's; may be called from the thread that reads ahead."""
+        ...
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """See one batch, after it was committed."""
         ...
+
+    def abandoned(self) -> None:
+        """The batch was given up."""
+        ...
+
+
+class Onlooker:
+    """An observer to whom nothing matters; a subclass says what does."""
+
+    def begun(self) -> None:
+        """Nothing."""
+
+    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+        """Nothing."""
+        del stage
+        return nullcontext()
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Nothing."""
+
+    def abandoned(self) -> None:
+        """Nothing."""
 
 
 @dataclass(slots=True)
@@ -106,6 +140,7 @@ class Pipeline:
             except Abandoned as why:
                 log.info("A batch of %d records was given up: %s", len(prepared.batch.records), why)
                 self.journal.abandon()
+                self.observer.abandoned()
         if self.stopping.asked_by is None:
             self.journal.finish()
 
@@ -117,37 +152,45 @@ class Pipeline:
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []
         rejections: list[Rejection] = []
-        for record in batch.records:
-            try:
-                articles.append((record, self.decode(record)))
-            except BadRecord as error:
-                rejections.append(Rejection(record, self.bury(record, error)))
+        with self.observer.stage("decode"):
+            for record in batch.records:
+                try:
+                    articles.append((record, self.decode(record)))
+                except BadRecord as error:
+                    rejections.append(Rejection(record, self.bury(record, error)))
         bodied = [article for _, article in articles if article.body is not None]
-        fingerprints = self.fingerprinting.submit(
-            [article.body or "" for article in bodied], [article.lang for article in bodied]
-        )
+        with self.observer.stage("fingerprint"):
+            fingerprints = self.fingerprinting.submit(
+                [article.body or "" for article in bodied], [article.lang for article in bodied]
+            )
         return Prepared(batch, articles, rejections, fingerprints)
 
     def _finish(self, prepared: Prepared) -> None:
         self.journal.begin(prepared.batch.end)
+        self.observer.begun()
         if self.poison is not None:
             self.poison.see(len(prepared.batch.records), len(prepared.rejections))
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
         arrived = self._arrive(prepared)
-        events = [
-            event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
-        ]
+        with self.observer.stage("judge"):
+            events = [
+                event
+                for part in distinct_ids(arrived)
+                for event in self.patience.call(partial(self.detector.judge, part))
+            ]
         answers = [
             Answer(record, event, decode_verdict(event))
             for (record, _), event in zip(prepared.articles, events, strict=True)
         ]
-        self.sink.emit(answers)
-        self.sink.reject(prepared.rejections)
-        self.sink.flush()
         verdicts = [one.verdict for one in answers]
         letters = [one.letter for one in prepared.rejections]
-        self.journal.commit(prepared.batch.end, verdicts, letters)
+        with self.observer.stage("emit"):
+            self.sink.emit(answers)
+            self.sink.reject(prepared.rejections)
+            self.sink.flush()
+        with self.observer.stage("commit"):
+            self.journal.commit(prepared.batch.end, verdicts, letters)
         self.observer.judged(verdicts, letters)
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)

@@ -31,6 +31,7 @@ from benchmarks.speed.peers import THRESHOLD, MinHashLsh, installed, shingles
 from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.app import Streams, prepared_run
 from consumer.config import load_config
+from consumer.pipeline import Onlooker
 from consumer.stopping import Stopping
 
 PART: Final = "quality"
@@ -53,19 +54,12 @@ class Judged(NamedTuple):
     seconds: float
 
 
-class _Silent:
-    """Observes a run and tells nobody."""
-
-    def judged(self, verdicts: Sequence[object], letters: Sequence[object]) -> None:
-        """See one batch."""
-
-
 def judge_with_dupwatch(feed: Path, overrides: dict[str, Any]) -> Judged:
     """Judge a feed with these settings and a store in memory; ``ValueError`` where a line is no article."""
     io_sections = {"source": {"url": str(feed)}, "sink": {"url": "-", "emit": "all"}, "store": {"url": "memory:"}}
     events, letters = io.BytesIO(), io.BytesIO()
     with prepared_run(
-        load_config(None, overrides | io_sections), Streams(events, letters), _Silent(), Stopping()
+        load_config(None, overrides | io_sections), Streams(events, letters), Onlooker(), Stopping()
     ) as run:
         began = time.perf_counter()
         run.pipeline.run()

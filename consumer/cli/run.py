@@ -17,6 +17,7 @@ from consumer.cli.options import ConfigOption, SetOption, StoreOption, configure
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.inspection import reference_in
+from consumer.pipeline import Onlooker
 from consumer.sinks.file import dead_letters_path
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict
@@ -25,7 +26,7 @@ from storage.interface import Store
 SIGNALLED = 128
 
 
-class Watcher:
+class Watcher(Onlooker):
     """Shows flags as they come and how far the source was read; counts what the summary tells."""
 
     def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:

@@ -17,6 +17,7 @@ from consumer.app import Streams, prepared_run
 from consumer.config import load_config
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
+from consumer.pipeline import Onlooker
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict, decode_verdict
 from tests.dev_feed import FOLDER_VARIABLE, REQUIRED_VARIABLE, dev_data_dir
@@ -35,7 +36,7 @@ class Label(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Letters:
+class _Letters(Onlooker):
     """Keeps the dead letters of a run."""
 
     letters: list[DeadLetter] = field(default_factory=list)

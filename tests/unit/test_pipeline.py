@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +16,7 @@ from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.fingerprinting import InProcess
 from consumer.lexicon import load_lexicon
-from consumer.pipeline import Pipeline, Result
+from consumer.pipeline import Pipeline, Result, Stage
 from consumer.ports import Answer, End, Marks, Position, RawBatch, RawRecord, Rejection
 from consumer.settings import JudgeSettings
 from consumer.stopping import Stopping
@@ -43,6 +44,7 @@ class Ends:
     letters: list[DeadLetter] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     committed: list[End] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     taken_away: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[RawBatch]:
@@ -96,6 +98,18 @@ class Ends:
     def finish(self) -> None:
         """Note the end."""
         self.calls.append("finish")
+
+    def begun(self) -> None:
+        """Note nothing."""
+
+    def abandoned(self) -> None:
+        """Note that it was told."""
+        self.calls.append("abandoned")
+
+    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+        """Note which."""
+        self.stages.append(stage)
+        return nullcontext()
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Note that a batch was seen."""
@@ -157,6 +171,7 @@ def test_a_batch_is_committed_after_it_was_flushed() -> None:
     pipeline(ends, MemoryStore()).run()
     step = ["emit", "reject", "flush", "commit", "judged"]
     assert ends.calls == [*step, *step, "finish"]
+    assert ends.stages == ["decode", "fingerprint", "judge", "emit", "commit"] * 2
     assert ends.committed == [Position(2, 0), Position(3, 0)]
     assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
     assert [letter.reason for letter in ends.letters] == ["invalid_json"]
@@ -269,7 +284,7 @@ def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> No
     """Nothing of it is committed; what was judged of it stays as it is in the store."""
     ends = Ends([[line("a")], [line("b")]], taken_away=["", "begin"])
     pipeline(ends, MemoryStore()).run()
-    assert ends.calls == ["abandon", "emit", "reject", "flush", "commit", "judged", "finish"]
+    assert ends.calls == ["abandon", "abandoned", "emit", "reject", "flush", "commit", "judged", "finish"]
     assert ends.committed == [Position(2, 0)]
 
 
