@@ -83,7 +83,6 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "fetch.wait.max.ms": 100,
         "queued.max.messages.kbytes": 16_384,
-        "statistics.interval.ms": 5_000,
         "max.poll.interval.ms": 300_000,
     }
     if options.group_protocol == "classic":
@@ -106,9 +105,18 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
 
 def producer_settings(brokers: str, options: KafkaOptions, *, transactional: bool) -> dict[str, Any]:
     """Of a producer that writes each event once, in order, and waits for every replica in sync."""
-    settings: dict[str, Any] = {"linger.ms": 2, "compression.type": "lz4"}
+    settings: dict[str, Any] = {
+        "linger.ms": 2,
+        "compression.type": "lz4",
+        # A record may have 8 MiB, and goes on as it came; how much a topic takes is the topic's to say.
+        "message.max.bytes": 16 << 20,
+        "queue.buffering.max.kbytes": 64 << 10,
+        # The default of 10 s would be added to every outage.
+        "reconnect.backoff.max.ms": 1_000,
+    }
     if transactional:
-        # The coordinator answers the first request of every transaction too early, and so the default costs 100 ms.
+        # The default of 100 ms is waited in every transaction, since the coordinator answers the first request too
+        # early.
         settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
     else:
         # A batch waits for its verdicts to be written however long the brokers are away.

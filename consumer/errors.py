@@ -5,6 +5,7 @@
     DupwatchError
     ├── BadRecord            this record only: it becomes a dead letter, its neighbours go on
     ├── Abandoned            this batch only: it belongs to another consumer now, or will be read again
+    │   └── OutcomeUnknown   the same, but it may have been committed: only the brokers know
     └── Fatal             1  this run: say why in one sentence, exit with the error's code, commit nothing
         ├── ConfigError      2  a wrong option or configuration
         ├── SourceError      3  the input cannot be read
@@ -34,6 +35,10 @@ class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is 
 
 class Abandoned(DupwatchError):  # noqa: N818  # named for the batch, which is nobody's fault
     """The batch at hand is given up: nothing of it is committed here, and whoever has its partitions reads it again."""
+
+
+class OutcomeUnknown(Abandoned):
+    """Nobody knows whether the batch was committed: the source goes on where the brokers say that the group is."""
 
 
 class Fatal(DupwatchError):  # noqa: N818  # a kind of error, as its subclasses say

@@ -1,0 +1,354 @@
+"""Which partitions are ours, how far each was read, and what of it was answered. No client, no threads, no clock.
+
+A partition has two places. ``position`` is the next offset to be taken in. ``acknowledged`` is where reading has to
+begin again: everything before it was answered. What lies between the two is in the buffer, in a batch that was taken,
+or in the one batch that was begun::
+
+    acknowledged ──[ begun ]──[ taken ]──[ taken ]──[ buffered ]── position
+
+The **assignment** is a number that goes up whenever what lies behind the begun batch becomes void. A batch carries the
+number it was taken under, and can be begun under no other. What is void is read again, by us or by whoever has the
+partition then: its partitions are sought back, and what still comes from before the seek is thrown away.
+"""
+
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from consumer.errors import Abandoned
+from consumer.ports import Message, Offsets, RawBatch, RawRecord
+from consumer.sources.file import ReadLimits
+
+Partition = tuple[str, int]
+"""The topic and the number."""
+
+BEGINNING: Final = -2
+"""A start before the first record that is there by then; lower than any offset, and never committed."""
+
+
+class Place(NamedTuple):
+    """Where reading begins again, with the leader epoch of the record before it, None where that is not known."""
+
+    offset: int
+    leader_epoch: int | None
+
+
+class Start(NamedTuple):
+    """Where a partition begins that came to us, and whether the group has that committed."""
+
+    offset: int
+    committed: bool
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One partition of ours.
+
+    ``gap`` is from where to where records were deleted unread, while what came before them is not acknowledged yet.
+    ``leader_epochs`` are pairs: the first offset that was read under an epoch, and it.
+    """
+
+    position: int
+    acknowledged: int
+    committed: int | None
+    seek: bool = False
+    gap: tuple[int, int] | None = None
+    leader_epochs: list[tuple[int, int]] = field(default_factory=list)
+
+    def acknowledge(self, offset: int) -> None:
+        self.acknowledged = self.behind_gap(offset)
+        while len(self.leader_epochs) > 1 and self.leader_epochs[1][0] < offset:
+            del self.leader_epochs[0]
+
+    def behind_gap(self, offset: int) -> int:
+        """Where to go on instead of at an offset that is within the gap."""
+        if self.gap is not None and self.gap[0] <= offset < self.gap[1]:
+            return self.gap[1]
+        return offset
+
+    def place(self) -> Place:
+        before = [epoch for first, epoch in self.leader_epochs if first < self.acknowledged]
+        return Place(self.acknowledged, before[-1] if before else None)
+
+    def go_to(self, offset: int) -> None:
+        if self.position != offset:
+            self.position = offset
+            self.seek = True
+            self.leader_epochs = [one for one in self.leader_epochs if one[0] < offset]
+
+
+class _Buffer:
+    """Records that wait to be taken, counted."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self._records: deque[tuple[RawRecord, Message, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def add(self, record: RawRecord, message: Message) -> None:
+        size = memory_bytes(record, message)
+        self._records.append((record, message, size))
+        self.size_bytes += size
+
+    def take(self, limits: ReadLimits) -> tuple[list[RawRecord], dict[Partition, int]]:
+        records: list[RawRecord] = []
+        ends: dict[Partition, int] = {}
+        taken_bytes = 0
+        while self._records and len(records) < limits.batch_records_max:
+            record, message, size = self._records[0]
+            if records and taken_bytes + size > limits.batch_bytes_max:
+                break
+            self._records.popleft()
+            records.append(record)
+            taken_bytes += size
+            ends[message.topic, message.partition] = message.offset + 1
+        self.size_bytes -= taken_bytes
+        return records, ends
+
+    def clear(self) -> None:
+        self._records.clear()
+        self.size_bytes = 0
+
+
+def memory_bytes(record: RawRecord, message: Message) -> int:
+    """What a record holds in bytes that its sender chose the number of."""
+    headers = sum(len(name) + len(value or b"") for name, value in message.headers)
+    return len(record.data) + len(message.key or b"") + headers
+
+
+class Partitions:
+    """The bookkeeping of one consumer. Not safe for threads: whoever shares it has a lock around it.
+
+    At most ``batches_ahead_max`` full batches are buffered before it calls itself full; what comes all the same is
+    taken in, and ``overfull`` says when that was one batch more.
+    """
+
+    def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:
+        self.assignment = 0
+        self.places_lost = False
+        self._limits = limits
+        self._batches_ahead_max = batches_ahead_max
+        self._owned: dict[Partition, _Progress] = {}
+        self._buffer = _Buffer()
+        self._taken: deque[Offsets] = deque()
+        self._begun: Offsets | None = None
+        self._given_up: str | None = None
+
+    # What the client's thread tells.
+
+    def assign(self, starts: Mapping[Partition, Start]) -> None:
+        """These partitions are ours from now on."""
+        for partition, start in starts.items():
+            self._owned[partition] = _Progress(start.offset, start.offset, start.offset if start.committed else None)
+
+    def deliver(self, records: Sequence[RawRecord]) -> None:
+        """Take in what was read, but for what is not ours, was there before, or comes from before a seek."""
+        for record in records:
+            message = _message(record)
+            progress = self._owned.get((message.topic, message.partition))
+            if self.places_lost or progress is None or progress.seek or message.offset < progress.position:
+                continue
+            progress.position = message.offset + 1
+            epoch, known = message.leader_epoch, progress.leader_epochs
+            if epoch is not None and (not known or known[-1][1] != epoch):
+                known.append((message.offset, epoch))
+            self._buffer.add(record, message)
+
+    def revoke(self, leaving: Collection[Partition]) -> bool:
+        """These partitions are about to go: void what was not begun. Whether the begun batch has any of them."""
+        self._void()
+        return self.concerns(leaving)
+
+    def concerns(self, leaving: Collection[Partition]) -> bool:
+        """Whether a batch is begun, and not given up, that has records of these partitions."""
+        return self._alive() is not None and not self._alive_partitions().isdisjoint(leaving)
+
+    def leave(self, leaving: Collection[Partition], why: str) -> None:
+        """These partitions are gone, and a begun batch that has records of them does not count any more."""
+        self._give_up(leaving, why)
+        for partition in leaving:
+            self._owned.pop(partition, None)
+
+    def jump(self, partition: Partition, offset: int) -> None:
+        """Go on at an offset, since what is before it is gone; back from beyond the end where the log is another."""
+        progress = self._owned[partition]
+        if offset < progress.position:
+            self._give_up([partition], "its topic was made anew")
+            progress.acknowledged = progress.position = offset
+            progress.committed = progress.gap = None
+            progress.leader_epochs = []
+            self._void()
+        elif progress.acknowledged == progress.position:
+            progress.acknowledged = progress.position = offset
+        else:
+            progress.gap = (progress.position, offset)
+            progress.position = offset
+        progress.seek = True
+
+    def rewind(self) -> None:
+        """The client may be anywhere: seek every partition to its position, and take nothing in before that."""
+        for progress in self._owned.values():
+            progress.seek = True
+
+    def seeks(self) -> dict[Partition, int]:
+        """Where the client has to go before anything more is taken in."""
+        return {partition: progress.position for partition, progress in self._owned.items() if progress.seek}
+
+    def sought(self, partition: Partition, offset: int) -> None:
+        """The client went there."""
+        progress = self._owned.get(partition)
+        if progress is not None and progress.position == offset:
+            progress.seek = False
+
+    def uncommitted(self) -> dict[Partition, Place]:
+        """What was acknowledged and the group does not know yet."""
+        return {
+            partition: progress.place()
+            for partition, progress in self._owned.items()
+            if progress.acknowledged != progress.committed
+        }
+
+    def committed(self, partition: Partition, offset: int) -> None:
+        """The group knows this."""
+        if partition in self._owned:
+            self._owned[partition].committed = offset
+
+    def owned(self) -> dict[Partition, Place]:
+        """The partitions that are ours, and where each would have to be begun again."""
+        return {partition: progress.place() for partition, progress in self._owned.items()}
+
+    def position(self, partition: Partition) -> int | None:
+        """The next offset to be taken in; None where the partition is not ours."""
+        progress = self._owned.get(partition)
+        return None if progress is None else progress.position
+
+    def room(self) -> int:
+        """How many records more are to be read, 0 when it is full."""
+        batches, limits = self._batches_ahead_max, self._limits
+        if self._buffer.size_bytes >= batches * limits.batch_bytes_max:
+            return 0
+        return max(0, batches * limits.batch_records_max - len(self._buffer))
+
+    def overfull(self) -> bool:
+        """Whether a whole batch came on top of a full buffer."""
+        batches, limits = self._batches_ahead_max + 1, self._limits
+        return (
+            self._buffer.size_bytes >= batches * limits.batch_bytes_max
+            or len(self._buffer) >= batches * limits.batch_records_max
+        )
+
+    # What the judge's side asks.
+
+    def waiting(self) -> int:
+        """How many records are buffered."""
+        return len(self._buffer)
+
+    def full_batch(self) -> bool:
+        """Whether waiting for more would not make the next batch larger."""
+        limits = self._limits
+        return len(self._buffer) >= limits.batch_records_max or self._buffer.size_bytes >= limits.batch_bytes_max
+
+    def take(self) -> RawBatch | None:
+        """The next batch, None when nothing is buffered."""
+        records, ends = self._buffer.take(self._limits)
+        if not records:
+            return None
+        end = Offsets(ends, self.assignment)
+        self._taken.append(end)
+        return RawBatch(tuple(records), end)
+
+    def begin(self, end: Offsets) -> None:
+        """Begin the batch that was taken first; raises ``Abandoned`` where it became void since."""
+        if self._begun is not None:
+            raise ValueError("a batch is begun when the one before it was committed or abandoned")
+        if end.assignment != self.assignment:
+            raise Abandoned("the assignment of partitions has changed since it was read")
+        if not self._taken or self._taken[0] != end:
+            raise ValueError("batches are begun in the order in which they were taken")
+        self._begun, self._given_up = self._taken.popleft(), None
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` where the batch that was begun was given up."""
+        if self._given_up is not None:
+            raise Abandoned(self._given_up)
+
+    def acknowledge(self, end: Offsets) -> None:
+        """The batch that was begun is answered, and may be committed. Raises ``Abandoned`` where it was given up."""
+        self._require_begun(end)
+        self.check()
+        for partition, offset in end.next.items():
+            self._owned[partition].acknowledge(offset)
+        self._begun = None
+
+    def acknowledge_committed(self, end: Offsets) -> None:
+        """The batch that was begun is answered and committed, whatever we thought of it meanwhile."""
+        self._require_begun(end)
+        given_up, self._begun, self._given_up = self._given_up, None, None
+        for partition, offset in end.next.items():
+            progress = self._owned.get(partition)
+            if progress is not None and progress.acknowledged < offset:
+                progress.acknowledge(offset)
+                progress.committed = progress.acknowledged
+        if given_up is not None:
+            # It is being read again already, and must not be.
+            self._void()
+
+    def abandon(self) -> None:
+        """The batch that was begun is given up, and everything behind it is void. Without one there is nothing to do.
+
+        A batch that could not be begun is void already; throwing away what was read since would go on for ever.
+        """
+        begun, given_up = self._begun, self._given_up
+        self._begun = self._given_up = None
+        if begun is not None and given_up is None:
+            self._void()
+
+    def lose_places(self) -> None:
+        """Nobody here knows what was committed: everything is void, and nothing is taken in before ``restart``."""
+        self._begun = self._given_up = None
+        self._void()
+        self.places_lost = True
+
+    def restart(self, starts: Mapping[Partition, Start]) -> None:
+        """These are the places that the group has committed."""
+        self.places_lost = False
+        for partition, start in starts.items():
+            if partition in self._owned:
+                self._owned[partition] = _Progress(
+                    start.offset, start.offset, start.offset if start.committed else None, seek=True
+                )
+
+    def _give_up(self, concerned: Collection[Partition], why: str) -> None:
+        if self.concerns(concerned):
+            self._given_up = why
+            self._void()
+
+    def _require_begun(self, end: Offsets) -> None:
+        if self._begun != end:
+            raise ValueError("only the batch that was begun can be committed")
+
+    def _alive(self) -> Offsets | None:
+        return self._begun if self._given_up is None else None
+
+    def _alive_partitions(self) -> set[Partition]:
+        alive = self._alive()
+        return set() if alive is None else set(alive.next)
+
+    def _void(self) -> None:
+        """Throw away what was read behind the begun batch, and have it read again."""
+        self.assignment += 1
+        self._buffer.clear()
+        self._taken.clear()
+        alive = self._alive()
+        for partition, progress in self._owned.items():
+            begin = progress.acknowledged if alive is None else alive.next.get(partition, progress.acknowledged)
+            progress.go_to(progress.behind_gap(begin))
+
+
+def _message(record: RawRecord) -> Message:
+    if record.message is None:
+        raise TypeError("a record of a topic has a message")
+    return record.message

@@ -1,0 +1,239 @@
+"""A stretch of topics, read once and to its end, without joining a group: in the order in which the messages came.
+
+Partitions are merged by the messages' times. Read one after the other, an article that came first would be judged
+last, among those that came after it. That takes some messages of each partition in memory. Only partitions that have
+too few there are assigned to the client, each at the offset that follows what was read of it: so nothing has to be
+paused, and what the client had fetched beyond it does not count.
+"""
+
+import heapq
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as ClientMessage
+
+from consumer.bounds import Bound, Stretch
+from consumer.errors import ConfigError, SourceError
+from consumer.ports import Offsets, RawBatch, RawRecord
+from consumer.sources.file import ReadLimits
+from consumer.sources.kafka_records import record_of
+from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+
+client_log = logging.getLogger("dupwatch.kafka")
+
+SILENCE_MAX_S: Final = 60.0
+"""How long no message may come while some are missing, before the run ends."""
+_ASK_S: Final = 30.0
+_LOOK_S: Final = 0.2
+_CONSUME_MAX: Final = 1_000
+_HELD_BYTES: Final = 64 << 20
+"""Of all partitions together, roughly: a partition gets its share, and goes over it by what one call gives."""
+_SHARE_BYTES_MIN: Final = 64 << 10
+
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "enable.partition.eof": True,
+    # What is fetched beyond a partition's share is thrown away.
+    "queued.max.messages.kbytes": 4_096,
+}
+
+
+@dataclass(slots=True)
+class _Part:
+    """One partition: what is to be read next, where it ends, and what was read and not given."""
+
+    topic: str
+    number: int
+    next: int
+    end: int
+    time_ms: int = -1
+    held: deque[tuple[int, RawRecord]] = field(default_factory=deque)
+    held_bytes: int = 0
+
+    @property
+    def read(self) -> bool:
+        """Whether nothing is left to be read."""
+        return self.next >= self.end
+
+    def take_in(self, record: RawRecord) -> None:
+        """Hold a record. Times that go back within a partition do not: its order is that of its offsets."""
+        if record.message is not None:
+            self.time_ms = max(self.time_ms, record.message.timestamp_ms)
+        self.held.append((self.time_ms, record))
+        self.held_bytes += len(record.data)
+        self.next = record.start + 1
+
+    def give(self) -> RawRecord:
+        """The first that is held."""
+        record = self.held.popleft()[1]
+        self.held_bytes -= len(record.data)
+        return record
+
+
+class StretchSource:
+    """Reads a stretch of topics, which ends where they end when this is made, or before.
+
+    ``settings`` are of ``clients.consumer_settings``; nothing is committed, and the group does not come to know of
+    it. Asked between two batches, and while messages are waited for, ``stopped`` ends it. Raises ``SourceError`` and
+    ``ConfigError``.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: Sequence[str],
+        limits: ReadLimits,
+        stretch: Stretch,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._limits = limits
+        self._stopped = stopped
+        self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
+        try:
+            self._consumer = Consumer({**settings, **_SETTINGS, "logger": client_log})
+        except KafkaException as error:
+            raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
+        try:
+            self._parts = _parts(self._consumer, topics, stretch)
+        except KafkaException as error:
+            self._consumer.close()
+            raise SourceError(f"{self._name} cannot be looked at: {describe(error.args[0])}") from error
+        except SourceError:
+            self._consumer.close()
+            raise
+        self._offsets = sum(part.end - part.next for part in self._parts.values())
+        self._next = {key: part.next for key, part in self._parts.items()}
+        self._share_bytes = max(_SHARE_BYTES_MIN, _HELD_BYTES // max(1, len(self._parts)))
+
+    def batches(self) -> Iterator[RawBatch]:
+        """As the port says."""
+        records: list[RawRecord] = []
+        size_bytes = 0
+        for record in self._records():
+            full = len(records) == self._limits.batch_records_max
+            if records and (full or size_bytes + len(record.data) > self._limits.batch_bytes_max):
+                yield self._batch(records)
+                records, size_bytes = [], 0
+            records.append(record)
+            size_bytes += len(record.data)
+        if records and not self._stopped():
+            yield self._batch(records)
+
+    def progress(self) -> tuple[int, int]:
+        """How many offsets of the stretch were given, and how many it has; not each offset need have a message."""
+        left = sum(part.end - part.next + len(part.held) for part in self._parts.values())
+        return self._offsets - left, self._offsets
+
+    def close(self) -> None:
+        """As the port says."""
+        self._consumer.close()
+
+    @property
+    def name(self) -> str:
+        """What messages call the input."""
+        return self._name
+
+    def _batch(self, records: Sequence[RawRecord]) -> RawBatch:
+        for record in records:
+            if record.message is not None:
+                self._next[record.message.topic, record.message.partition] = record.start + 1
+        return RawBatch(tuple(records), Offsets(dict(self._next), 0))
+
+    def _records(self) -> Iterator[RawRecord]:
+        """All records by their times: a partition is in the heap with its first record while it has one."""
+        heap: list[tuple[int, tuple[str, int]]] = []
+        self._fill()
+        for key, part in self._parts.items():
+            if part.held:
+                heapq.heappush(heap, (part.held[0][0], key))
+        while heap and not self._stopped():
+            _, key = heapq.heappop(heap)
+            part = self._parts[key]
+            yield part.give()
+            if not part.held and not part.read:
+                self._fill()
+            if part.held:
+                heapq.heappush(heap, (part.held[0][0], key))
+
+    def _fill(self) -> None:
+        """Read on in every partition that is down to less than half of its share, until none of them is."""
+        wanted = {
+            key: part
+            for key, part in self._parts.items()
+            if not part.read and (not part.held or part.held_bytes < self._share_bytes // 2)
+        }
+        if not wanted:
+            return
+        self._consumer.assign([TopicPartition(*key, part.next) for key, part in wanted.items()])
+        heard_s = time.monotonic()
+        while wanted and not self._stopped():
+            for message in self._consumer.consume(_CONSUME_MAX, _LOOK_S):
+                key = (message.topic() or "", -1 if (number := message.partition()) is None else number)
+                # What comes of a partition that has enough while another is waited for is read again later.
+                if (part := wanted.get(key)) is not None:
+                    heard_s = time.monotonic()
+                    self._take_in(part, message)
+                    if part.read or part.held_bytes >= self._share_bytes:
+                        del wanted[key]
+                elif (error := message.error()) is not None:
+                    self._heed(error)
+            if time.monotonic() - heard_s > SILENCE_MAX_S:
+                raise SourceError(f"{self._name} has given nothing for {SILENCE_MAX_S:.0f} s; start the replay again")
+
+    def _take_in(self, part: _Part, message: ClientMessage) -> None:
+        error, offset = message.error(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its name for it
+            self._heed(error)
+        elif offset is not None and offset >= part.next:
+            if offset >= part.end or error is not None:
+                # The last offsets of a partition may have no message: a transaction's end has one, and compaction.
+                part.next = part.end
+            else:
+                part.take_in(record_of(message, self._limits.record_bytes_max))
+
+    def _heed(self, error: KafkaError) -> None:
+        gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above
+        if is_fatal(error) or is_refusal(error) or error.code() in UNKNOWN_TOPICS or gone:
+            more = "; its first messages were deleted while it was read" if gone else ""
+            raise SourceError(f"{self._name} cannot be read: {describe(error)}{more}")
+        # That a partition not waited for has no more, for one, is no news.
+        client_log.debug("%s", describe(error))
+
+
+def _parts(consumer: Consumer, topics: Sequence[str], stretch: Stretch) -> dict[tuple[str, int], _Part]:
+    """The partitions, each with where it begins and ends."""
+    keys: list[tuple[str, int]] = []
+    for topic in topics:
+        found = consumer.list_topics(topic, timeout=_ASK_S).topics[topic]
+        if found.error is not None or not found.partitions:
+            raise SourceError(f"there is no topic {topic}")
+        keys.extend((topic, number) for number in sorted(found.partitions))
+    marks = {key: consumer.get_watermark_offsets(TopicPartition(*key), timeout=_ASK_S) for key in keys}
+    starts = offsets_at(consumer, marks, stretch.since)
+    ends = {key: high for key, (_, high) in marks.items()}
+    if stretch.until is not None:
+        ends = offsets_at(consumer, marks, stretch.until)
+    if stretch.offsets_max is not None:
+        ends = {key: min(end, starts[key] + stretch.offsets_max) for key, end in ends.items()}
+    return {key: _Part(*key, starts[key], max(starts[key], ends[key])) for key in keys}
+
+
+def offsets_at(
+    consumer: Consumer, marks: Mapping[tuple[str, int], tuple[int, int]], bound: Bound
+) -> dict[tuple[str, int], int]:
+    """Where each partition is at a bound, within its marks (low, high). Raises ``KafkaException``."""
+    if bound.offset is not None:
+        return {key: min(max(bound.offset, low), high) for key, (low, high) in marks.items()}
+    asked = [TopicPartition(*key, bound.time_ms or 0) for key in marks]
+    places: dict[tuple[str, int], int] = {}
+    for one in consumer.offsets_for_times(asked, timeout=_ASK_S):
+        if one.error is not None:
+            raise KafkaException(one.error)
+        low, high = marks[one.topic, one.partition]
+        # A negative offset says that nothing came as late as that.
+        places[one.topic, one.partition] = min(max(one.offset, low), high) if one.offset >= 0 else high
+    return places

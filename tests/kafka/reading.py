@@ -1,0 +1,261 @@
+"""Topics with records in them, and readers of a group that judge nothing, for tests of the source."""
+
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from consumer.clients import KafkaOptions, consumer_settings
+from consumer.errors import Abandoned
+from consumer.ports import Message, Offsets, RawBatch, RawRecord
+from consumer.sources.file import ReadLimits
+from consumer.sources.kafka import KafkaSource, SourceOptions
+
+SMALL = ReadLimits(batch_records_max=10)
+WAIT_S = 25.0
+
+
+def until(what: Callable[[], bool], wait_s: float = WAIT_S) -> None:
+    """Wait until something holds; the test fails where it never does."""
+    end = time.monotonic() + wait_s
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def make_topic(address: str, partitions: int = 2, topic: str | None = None) -> str:
+    """A new topic that no other test has."""
+    topic = topic or f"topic-{uuid.uuid4().hex}"
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(WAIT_S)
+    return topic
+
+
+def delete_topic(address: str, topic: str) -> None:
+    """Have the topic gone."""
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.delete_topics([topic])[topic].result(WAIT_S)
+
+
+def delete_records(address: str, topic: str, partition: int, before: int) -> None:
+    """What retention does: the records before this offset are gone."""
+    admin = AdminClient({"bootstrap.servers": address})
+    for done in admin.delete_records([TopicPartition(topic, partition, before)]).values():
+        done.result(WAIT_S)
+
+
+def send(address: str, topic: str, numbers: Iterable[int], partitions: int = 2, value: bytes = b"") -> None:
+    """Send these numbers, each as a key, to the partition that it is of."""
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "message.max.bytes": 8_000_000})
+    for number in numbers:
+        producer.produce(topic, value or b"%d" % number, b"%d" % number, partition=number % partitions)
+        producer.poll(0)
+    assert producer.flush(WAIT_S) == 0
+
+
+def committed(address: str, group: str, topic: str, partitions: int = 2) -> list[int]:
+    """What the group has committed; -1001 where nothing."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": group})
+    try:
+        asked = [TopicPartition(topic, number) for number in range(partitions)]
+        return [one.offset for one in consumer.committed(asked, timeout=WAIT_S)]
+    finally:
+        consumer.close()
+
+
+def message_of(record: RawRecord) -> Message:
+    """The record's message, which is there."""
+    assert record.message is not None
+    return record.message
+
+
+def number_of(record: RawRecord) -> int:
+    """The number that was sent."""
+    return int(message_of(record).key or b"")
+
+
+@dataclass
+class Watched:
+    """A watcher that remembers."""
+
+    beats: int = 0
+    events: list[str] = field(default_factory=list)
+    troubles: list[str | None] = field(default_factory=list)
+    gaps: list[int] = field(default_factory=list)
+    lags: dict[int, int] = field(default_factory=dict)
+    pauses: list[bool] = field(default_factory=list)
+    partitions: int = 0
+
+    def beat(self) -> None:
+        """Count."""
+        self.beats += 1
+
+    def assigned(self, partitions: int) -> None:
+        """Keep."""
+        self.partitions = partitions
+
+    def rebalanced(self, what: Literal["assigned", "revoked", "lost"]) -> None:
+        """Keep."""
+        self.events.append(what)
+
+    def lag(self, topic: str, partition: int, records: int) -> None:
+        """Keep."""
+        self.lags[partition] = records
+
+    def paused(self, *, paused: bool) -> None:
+        """Keep."""
+        self.pauses.append(paused)
+
+    def source_trouble(self, why: str | None) -> None:
+        """Keep."""
+        self.troubles.append(why)
+
+    def gap(self, records: int) -> None:
+        """Keep."""
+        self.gaps.append(records)
+
+
+class Member:
+    """A member of a group with a thread that answers every batch as the pipeline would, holding it where told to."""
+
+    def __init__(self, source: KafkaSource, watched: Watched) -> None:
+        self.source = source
+        self.watched = watched
+        self.batches: list[list[RawRecord]] = []
+        self.abandoned = 0
+        self.error: Exception | None = None
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.begun: RawBatch | None = None
+        self.arrived_s: dict[int, float] = {}
+        self.pace_s = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> "Member":
+        """Read from now on."""
+        self._thread.start()
+        return self
+
+    def hold(self) -> None:
+        """Begin the next batch, and do not finish it."""
+        self.go_on.clear()
+
+    def finished(self) -> list[RawRecord]:
+        """All records that were answered, in order."""
+        return [record for batch in self.batches for record in batch]
+
+    def numbers(self) -> list[int]:
+        """The numbers of all records that were answered, in order."""
+        return [number_of(record) for record in self.finished()]
+
+    def close(self) -> None:
+        """Leave the group; the thread ends."""
+        self.go_on.set()
+        self.source.close()
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            for batch in self.source.batches():
+                for record in batch.records:
+                    self.arrived_s.setdefault(number_of(record), time.time())
+                try:
+                    self._answer(batch)
+                except Abandoned:
+                    self.abandoned += 1
+                    self.begun = None
+                    self.source.abandon()
+        except Exception as error:  # noqa: BLE001  # the test looks at it
+            self.error = error
+
+    def _answer(self, batch: RawBatch) -> None:
+        assert isinstance(batch.end, Offsets)
+        self.source.begin(batch.end)
+        self.begun = batch
+        time.sleep(self.pace_s)
+        while not self.go_on.wait(0.005):
+            self.source.check()
+        self.source.commit(batch.end)
+        self.batches.append(list(batch.records))
+        self.begun = None
+
+
+@dataclass
+class Group:
+    """Members of one group on one topic, all closed at the end."""
+
+    address: str
+    topic: str
+    group: str = field(default_factory=lambda: f"group-{uuid.uuid4().hex}")
+    members: list[Member] = field(default_factory=list)
+
+    def member(
+        self,
+        limits: ReadLimits = SMALL,
+        instance_id: str | None = None,
+        group_protocol: Literal["classic", "consumer"] = "classic",
+        client: dict[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401  # whichever of the source's options
+    ) -> Member:
+        """A member, not started yet."""
+        settings = consumer_settings(
+            self.address,
+            KafkaOptions(
+                group=self.group,
+                instance_id=instance_id,
+                group_protocol=group_protocol,
+                client={"reconnect.backoff.max.ms": 500} | (client or {}),
+                consumer={} if group_protocol == "consumer" else {"heartbeat.interval.ms": 300},
+            ),
+        )
+        watched = Watched()
+        source = KafkaSource(settings, [self.topic], limits, SourceOptions(**options), watched)
+        self.members.append(Member(source, watched))
+        return self.members[-1]
+
+    def joined(self, **options: Any) -> Member:  # noqa: ANN401  # as above
+        """A member that reads, and has partitions."""
+        member = self.member(**options).start()
+        until(lambda: member.watched.partitions > 0 or member.error is not None)
+        return member
+
+    def answered(self) -> list[int]:
+        """What all members have answered, sorted."""
+        return sorted(number for member in self.members for number in member.numbers())
+
+    def committed(self, partitions: int = 2) -> list[int]:
+        """What the group has committed."""
+        return committed(self.address, self.group, self.topic, partitions)
+
+    def commit(self, offset: int) -> None:
+        """Commit this offset of the first partition, while nobody is in the group."""
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": self.group})
+        consumer.commit(offsets=[TopicPartition(self.topic, 0, offset)], asynchronous=False)
+        consumer.close()
+
+
+@contextmanager
+def grouped(address: str, topic: str) -> Iterator[Group]:
+    """A group whose members are closed at the end, whatever happens."""
+    group = Group(address, topic)
+    with ExitStack() as stack:
+        yield group
+        for member in group.members:
+            stack.callback(member.close)
+
+
+def by_partition(records: Iterable[RawRecord]) -> dict[int, list[int]]:
+    """The offsets of each partition, in the order in which they were given."""
+    offsets: dict[int, list[int]] = defaultdict(list)
+    for record in records:
+        offsets[message_of(record).partition].append(message_of(record).offset)
+    return dict(offsets)

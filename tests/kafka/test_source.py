@@ -1,0 +1,399 @@
+"""Reading topics of a real broker: nothing is lost, and nothing committed unanswered, whoever comes or goes."""
+
+import hashlib
+import statistics
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+from confluent_kafka import Producer
+
+from consumer.article import Reason
+from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
+from consumer.errors import ConfigError, SourceError
+from consumer.sources import kafka_client
+from consumer.sources.file import ReadLimits
+from deploy.local.kafka import KafkaBroker
+from tests.kafka.reading import (
+    SMALL,
+    WAIT_S,
+    by_partition,
+    delete_records,
+    delete_topic,
+    grouped,
+    make_topic,
+    message_of,
+    send,
+    until,
+)
+
+pytestmark = pytest.mark.servers
+
+
+def test_partitions_are_read_in_order(kafka_address: str) -> None:
+    """Every record of three partitions comes once, in the order of its partition, and all of it is committed."""
+    topic = make_topic(kafka_address, 3)
+    send(kafka_address, topic, range(900), 3)
+    with grouped(kafka_address, topic) as group:
+        member = group.joined()
+        until(lambda: len(member.finished()) == 900)
+        assert by_partition(member.finished()) == {number: list(range(300)) for number in range(3)}
+        until(lambda: group.committed(3) == [300] * 3)
+        assert max(len(batch) for batch in member.batches) == SMALL.batch_records_max
+
+
+def test_a_later_member_goes_on_behind_what_was_committed(kafka_address: str) -> None:
+    """Closing commits what was answered last, and whoever comes next begins behind it."""
+    topic = make_topic(kafka_address)
+    send(kafka_address, topic, range(100))
+    with grouped(kafka_address, topic) as group:
+        first = group.joined()
+        until(lambda: len(first.finished()) == 100)
+        first.close()
+        assert group.committed() == [50, 50]
+        second = group.joined()
+        send(kafka_address, topic, range(100, 110))
+        until(lambda: len(second.finished()) == 10)
+        assert sorted(second.numbers()) == list(range(100, 110))
+
+
+def test_what_a_message_has_is_given_untouched(kafka_address: str) -> None:
+    """Key, headers, timestamp, a null value and the leader's epoch come with the record."""
+    topic = make_topic(kafka_address, 1)
+    producer = Producer({"bootstrap.servers": kafka_address})
+    producer.produce(topic, None, b"1", headers=[("a", b"\xff"), ("a", None)], timestamp=1_700_000_000_123)
+    producer.produce(topic, b"", b"2")
+    producer.flush(WAIT_S)
+    with grouped(kafka_address, topic) as group:
+        member = group.joined()
+        until(lambda: len(member.finished()) == 2)
+        tombstone, empty = member.finished()
+    assert message_of(tombstone).headers == (("a", b"\xff"), ("a", None))
+    assert message_of(tombstone).timestamp_ms == 1_700_000_000_123
+    assert message_of(tombstone).leader_epoch == 0
+    assert (message_of(tombstone).null_value, message_of(empty).null_value) == (True, False)
+
+
+def test_a_record_over_the_limit_keeps_its_beginning(kafka_address: str) -> None:
+    """It has a fault, its first bytes, and the size and digest of the whole; its neighbours go on."""
+    topic, large = make_topic(kafka_address, 1), b"x" * 200_000
+    send(kafka_address, topic, [1], 1)
+    send(kafka_address, topic, [2], 1, large)
+    send(kafka_address, topic, [3], 1)
+    with grouped(kafka_address, topic) as group:
+        member = group.joined(limits=ReadLimits(record_bytes_max=100_000))
+        until(lambda: len(member.finished()) == 3)
+        record = member.finished()[1]
+    assert member.numbers() == [1, 2, 3]
+    assert record.fault is not None
+    assert record.fault.reason == Reason.RECORD_TOO_LONG
+    assert record.data == large[:DEAD_LETTER_RAW_BYTES_MAX]
+    assert (record.size_bytes, record.sha256) == (len(large), hashlib.sha256(large).digest())
+
+
+def test_a_record_on_a_quiet_topic_comes_at_once(kafka_address: str) -> None:
+    """From the producer's send to the batch a single record takes less than 20 ms in the median."""
+    topic = make_topic(kafka_address, 1)
+    sent_s = {}
+    producer = Producer({"bootstrap.servers": kafka_address, "linger.ms": 0})
+    with grouped(kafka_address, topic) as group:
+        member = group.joined()
+        for number in range(40):
+            sent_s[number] = time.time()
+            producer.produce(topic, b"", b"%d" % number)
+            producer.flush(WAIT_S)
+            until(lambda number=number: number in member.arrived_s)  # type: ignore[misc]
+            time.sleep(0.02)
+    waited_ms = [1000 * (member.arrived_s[number] - sent_s[number]) for number in sent_s]
+    print(f"median {statistics.median(waited_ms):.1f} ms, longest {max(waited_ms):.1f} ms")  # noqa: T201
+    assert statistics.median(waited_ms) < 20
+
+
+def test_records_pile_up_to_full_batches_while_one_is_judged(kafka_address: str) -> None:
+    """What arrives one by one while the judge is busy comes as one batch afterwards."""
+    topic = make_topic(kafka_address, 1)
+    with grouped(kafka_address, topic) as group:
+        member = group.joined()
+        member.hold()
+        send(kafka_address, topic, [0], 1)
+        until(lambda: member.begun is not None)
+        for number in range(1, 11):
+            send(kafka_address, topic, [number], 1)
+        until(lambda: member.source._handover.partitions.waiting() == 10)
+        member.go_on.set()
+        until(lambda: len(member.finished()) == 11)
+        assert [len(batch) for batch in member.batches] == [1, 10]
+
+
+def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str) -> None:
+    """Two more members join and one leaves while all are busy; every record is answered, and next to none twice.
+
+    Where a rebalance overtakes another the group refuses a commit, and its few batches are read again.
+    """
+    topic = make_topic(kafka_address, 6)
+    send(kafka_address, topic, range(3000), 6)
+    with grouped(kafka_address, topic) as group:
+        for count in range(3):
+            member = group.member()
+            member.pace_s = 0.01
+            member.start()
+            until(lambda count=count: len(group.answered()) > 300 * (count + 1))  # type: ignore[misc]
+        until(lambda: all(member.numbers() for member in group.members))
+        group.members[0].close()
+        until(lambda: len(set(group.answered())) >= 3000)
+        assert sorted(set(group.answered())) == list(range(3000))
+        assert len(group.answered()) <= 3000 + 10 * len(group.members) * 3
+        until(lambda: group.committed(6) == [500] * 6)
+        assert all(member.error is None for member in group.members)
+
+
+def test_a_batch_finished_before_the_deadline_counts(kafka_address: str) -> None:
+    """One of two partitions goes in mid-batch; the batch is waited for, committed, and nobody reads it again."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic) as group:
+        # Lingering, the batch has records of both partitions.
+        first = group.joined(revoke_s=20, linger_s=0.3)
+        first.hold()
+        send(kafka_address, topic, range(10))
+        until(lambda: first.begun is not None)
+        second = group.member().start()
+        time.sleep(2)
+        assert second.watched.partitions == 0
+        first.go_on.set()
+        until(lambda: second.watched.partitions == 1)
+        send(kafka_address, topic, range(10, 20))
+        until(lambda: len(group.answered()) == 20)
+        assert group.answered() == list(range(20))
+        assert len(second.numbers()) == 5
+
+
+def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str) -> None:
+    """The partition that goes is read by its new owner; the one that stays is read again from the batch's beginning."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined(revoke_s=0.3, limits=ReadLimits(batch_records_max=20), linger_s=0.3)
+        send(kafka_address, topic, range(20))
+        until(lambda: len(first.finished()) == 20)
+        until(lambda: group.committed() == [10, 10])
+        first.hold()
+        send(kafka_address, topic, range(20, 40))
+        until(lambda: first.begun is not None)
+        assert {message_of(record).partition for record in first.begun.records} == {0, 1}  # type: ignore[union-attr]
+        second = group.joined()
+        until(lambda: first.abandoned > 0)
+        assert group.committed() == [10, 10]
+        until(lambda: len(second.finished()) == 10)
+        first.go_on.set()
+        until(lambda: len(group.answered()) == 40)
+        assert group.answered() == list(range(40))
+        assert first.watched.partitions == 1
+
+
+def test_paused_partitions_are_read_to_the_end_later(kafka_address: str) -> None:
+    """With nobody asking for batches fetching pauses, what is held stays bounded, and afterwards nothing is missing."""
+    topic = make_topic(kafka_address)
+    send(kafka_address, topic, range(2000))
+    with grouped(kafka_address, topic) as group:
+        first = group.member(pause_after_s=0.3)
+        first.hold()
+        first.start()
+        until(lambda: first.watched.pauses == [True])
+        time.sleep(0.3)
+        beats = first.watched.beats
+        assert first.source._handover.partitions.waiting() <= 3 * SMALL.batch_records_max
+        until(lambda: first.watched.beats > beats)
+        first.go_on.set()
+        until(lambda: len(first.finished()) == 2000)
+        assert by_partition(first.finished()) == {0: list(range(1000)), 1: list(range(1000))}
+        assert first.watched.pauses[:2] == [True, False]
+
+
+def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None:
+    """A partition that comes while fetching is paused is not fetched, and is read from its place afterwards."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic) as group:
+        first, second = group.joined(pause_after_s=0.2), group.joined()
+        until(lambda: first.watched.partitions == 1)
+        first.hold()
+        send(kafka_address, topic, range(400))
+        until(lambda: first.watched.pauses == [True])
+        held = first.source._handover.partitions.waiting()
+        until(lambda: len(second.finished()) == 200)
+        second.close()
+        until(lambda: first.watched.partitions == 2)
+        send(kafka_address, topic, range(400, 600))
+        time.sleep(0.7)
+        assert first.source._handover.partitions.waiting() == held
+        first.go_on.set()
+        until(lambda: len(group.answered()) >= 600)
+        assert group.answered() == list(range(600))
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "continue"])
+def test_records_deleted_unread(kafka_address: str, on_gap: Literal["stop", "continue"]) -> None:
+    """Where the place of the group is gone the source ends with a sentence, or counts what was lost and goes on."""
+    topic = make_topic(kafka_address, 1)
+    send(kafka_address, topic, range(20), 1)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined()
+        until(lambda: len(first.finished()) == 20)
+        first.close()
+        send(kafka_address, topic, range(20, 50), 1)
+        delete_records(kafka_address, topic, 0, 35)
+        second = group.joined(on_gap=on_gap)
+        if on_gap == "stop":
+            until(lambda: second.error is not None)
+            assert isinstance(second.error, SourceError)
+            assert f"15 records of partition 0 of {topic} were deleted" in str(second.error)
+            assert 'kafka.on_gap = "continue"' in str(second.error)
+            assert group.committed(1) == [20]
+        else:
+            until(lambda: len(second.finished()) == 15)
+            assert second.numbers() == list(range(35, 50))
+            assert second.watched.gaps == [15]
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "continue"])
+def test_a_topic_made_anew(kafka_address: str, on_gap: Literal["stop", "continue"]) -> None:
+    """A committed place beyond the end of the log ends the source with a sentence, or all that is there is read."""
+    topic = make_topic(kafka_address, 1)
+    send(kafka_address, topic, range(20), 1)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined()
+        until(lambda: len(first.finished()) == 20)
+        first.close()
+        delete_records(kafka_address, topic, 0, 20)
+        # Deleting a topic takes its groups' offsets along, but not where another cluster took its place.
+        group.commit(30)
+        second = group.joined(on_gap=on_gap)
+        until(lambda: second.error is not None or second.watched.gaps == [0])
+        send(kafka_address, topic, range(20, 25), 1)
+        if on_gap == "stop":
+            assert isinstance(second.error, SourceError)
+            assert "ends at offset 20" in str(second.error)
+        else:
+            until(lambda: len(second.finished()) == 5)
+            until(lambda: group.committed(1) == [25])
+
+
+def test_the_latest_start_is_kept_for_whoever_comes_next(kafka_address: str) -> None:
+    """What arrives after the first member saw the end is read by the next one, though the first answered nothing."""
+    topic = make_topic(kafka_address, 1)
+    send(kafka_address, topic, range(10), 1)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined(start="latest")
+        first.close()
+        send(kafka_address, topic, range(10, 20), 1)
+        second = group.joined(start="latest")
+        until(lambda: len(second.finished()) == 10)
+        assert second.numbers() == list(range(10, 20))
+
+
+def test_a_topic_that_is_not_there(kafka_address: str) -> None:
+    """It is named, with what to do."""
+    with grouped(kafka_address, "no-such-topic") as group:
+        member = group.member().start()
+        until(lambda: member.error is not None)
+        assert isinstance(member.error, SourceError)
+        assert "no-such-topic" in str(member.error)
+        assert "dupwatch topics init" in str(member.error)
+
+
+def test_a_topic_that_is_deleted_ends_the_source(kafka_address: str) -> None:
+    """A topic that goes while it is read is an error, not an end without words."""
+    topic = make_topic(kafka_address, 1)
+    send(kafka_address, topic, range(10), 1)
+    with grouped(kafka_address, topic) as group:
+        member = group.joined(client={"topic.metadata.refresh.interval.ms": 500})
+        until(lambda: len(member.finished()) == 10)
+        delete_topic(kafka_address, topic)
+        until(lambda: member.error is not None)
+        assert isinstance(member.error, SourceError)
+        assert topic in str(member.error)
+
+
+def test_a_wrong_setting_is_a_config_error(kafka_address: str) -> None:
+    """What the client does not take is said in words, and is the configuration's fault."""
+    with grouped(kafka_address, "any") as group:
+        member = group.member(client={"no.such.setting": 1}).start()
+        until(lambda: member.error is not None)
+        assert isinstance(member.error, ConfigError)
+        assert "no.such.setting" in str(member.error)
+
+
+@pytest.mark.parametrize("where", ["beat", "rebalanced"])
+def test_a_defect_in_the_clients_thread_comes_out(
+    kafka_address: str, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """An exception of the client's thread, in its loop or in a callback, is raised where batches are asked for."""
+    topic = make_topic(kafka_address, 1)
+    with grouped(kafka_address, topic) as group:
+        member = group.member()
+        monkeypatch.setattr(member.watched, where, lambda *_: 1 / 0)
+        member.start()
+        until(lambda: member.error is not None)
+        assert isinstance(member.error, ZeroDivisionError)
+
+
+def test_a_static_member_restarts_without_a_rebalance(kafka_address: str) -> None:
+    """It leaves without a farewell and comes back under its name; the other member is never asked for anything."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic) as group:
+        first, second = group.joined(instance_id="one"), group.joined(instance_id="two")
+        until(lambda: first.watched.partitions == 1)
+        events = list(second.watched.events)
+        first.close()
+        again = group.joined(instance_id="one")
+        send(kafka_address, topic, range(20))
+        until(lambda: len(group.answered()) == 20)
+        assert len(again.numbers()) == len(second.numbers()) == 10
+        assert second.watched.events == events
+
+
+def test_a_fenced_instance_ends_with_a_sentence(kafka_address: str) -> None:
+    """Of two members under one name the older one ends, and nothing that it had begun is committed."""
+    topic = make_topic(kafka_address, 1)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined(instance_id="same")
+        first.hold()
+        send(kafka_address, topic, range(10), 1)
+        until(lambda: first.begun is not None)
+        second = group.joined(instance_id="same")
+        until(lambda: first.error is not None)
+        assert isinstance(first.error, SourceError)
+        until(lambda: len(second.finished()) == 10)
+
+
+def test_a_broker_that_is_killed_and_restarted(own_kafka: Callable[[], KafkaBroker]) -> None:
+    """Reading goes on by itself, trouble is told and taken back; without a broker closing ends in time."""
+    broker = own_kafka()
+    topic = make_topic(broker.address)
+    send(broker.address, topic, range(100))
+    with grouped(broker.address, topic) as group:
+        member = group.joined()
+        until(lambda: len(member.finished()) == 100)
+        broker.kill9()
+        until(lambda: bool(member.watched.troubles))
+        beats = member.watched.beats
+        until(lambda: member.watched.beats > beats)
+        broker.start()
+        until(lambda: member.watched.troubles[-1] is None)
+        send(broker.address, topic, range(100, 200))
+        until(lambda: len(member.finished()) >= 200)
+        assert sorted(set(member.numbers())) == list(range(200))
+        until(lambda: group.committed() == [100, 100])
+        broker.kill9()
+        began_s = time.monotonic()
+        member.close()
+        assert time.monotonic() - began_s < 12
+
+
+def test_brokers_without_the_new_group_protocol(
+    kafka_address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client would wait for ever in silence; the log says which brokers are needed."""
+    monkeypatch.setattr(kafka_client, "OUTSIDER_S", 0.5)
+    with grouped(kafka_address, make_topic(kafka_address)) as group:
+        group.member(group_protocol="consumer").start()
+        until(lambda: "needs brokers of Kafka 4.0" in caplog.text)

@@ -1,0 +1,440 @@
+"""The bookkeeping of a consumer: no record is lost, and no offset is committed that was not answered or is not ours."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from consumer.errors import Abandoned
+from consumer.ports import Message, Offsets, Position, RawBatch, RawRecord
+from consumer.sources.file import ReadLimits
+from consumer.sources.partitions import BEGINNING, Partition, Partitions, Place, Start
+
+LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
+P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
+
+
+def record(partition: Partition, offset: int, data: bytes = b"x", leader_epoch: int | None = None) -> RawRecord:
+    """A record of a partition."""
+    message = Message(*partition, offset, b"k", (), 0, leader_epoch=leader_epoch)
+    return RawRecord(0, offset, data, len(data), None, None, Position(), message)
+
+
+def records(partition: Partition, offsets: Iterable[int]) -> list[RawRecord]:
+    """Records of a partition."""
+    return [record(partition, offset) for offset in offsets]
+
+
+def owning(*partitions: Partition, at: int = 0) -> Partitions:
+    """A bookkeeping that has these partitions, all committed up to an offset."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign(dict.fromkeys(partitions, Start(at, committed=True)))
+    return kept
+
+
+def taken(kept: Partitions) -> RawBatch:
+    """The next batch, which is there."""
+    batch = kept.take()
+    assert batch is not None
+    return batch
+
+
+def end_of(batch: RawBatch) -> Offsets:
+    """Where the batch ends."""
+    assert isinstance(batch.end, Offsets)
+    return batch.end
+
+
+def begun(kept: Partitions) -> Offsets:
+    """The next batch, begun."""
+    end = end_of(taken(kept))
+    kept.begin(end)
+    return end
+
+
+def test_a_batch_has_what_was_delivered_and_where_it_ends() -> None:
+    """Records come in their order, as many as a batch may have, and its end is behind the last of each partition."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, [0, 1]), record(P1, 7), record(P0, 5), record(P1, 8)])
+    batch = taken(kept)
+    assert [one.start for one in batch.records] == [0, 1, 7, 5]
+    assert end_of(batch) == Offsets({P0: 6, P1: 8}, 0)
+    assert [one.start for one in taken(kept).records] == [8]
+    assert kept.take() is None
+
+
+def test_batches_are_bounded_in_bytes() -> None:
+    """A batch ends before the record that would make it too large; keys and headers count; one record always goes."""
+    kept = owning(P0)
+    kept.deliver([record(P0, 0, b"x" * 5000), record(P0, 1, b"x" * 600), record(P0, 2, b"x" * 600)])
+    assert [len(taken(kept).records) for _ in range(3)] == [1, 1, 1]
+    message = Message(*P0, 3, b"k" * 500, (("h", b"v" * 600),), 0)
+    kept.deliver([RawRecord(0, 3, b"", 0, None, None, Position(), message), record(P0, 4)])
+    assert len(taken(kept).records) == 1
+
+
+def test_what_is_buffered_is_bounded() -> None:
+    """It is full at the batches that may be ahead, in records as in bytes, and overfull one batch later."""
+    kept = owning(P0)
+    assert kept.room() == 8
+    kept.deliver(records(P0, range(8)))
+    assert (kept.room(), kept.overfull(), kept.full_batch()) == (0, False, True)
+    kept.deliver(records(P0, range(8, 12)))
+    assert kept.overfull()
+    large = owning(P0)
+    large.deliver([record(P0, 0, b"x" * 2000)])
+    assert (large.room(), large.overfull(), large.full_batch()) == (0, False, True)
+    large.deliver([record(P0, 1, b"x" * 1000)])
+    assert large.overfull()
+
+
+def test_nothing_comes_twice_or_from_elsewhere() -> None:
+    """Records before the position, and of partitions that are not ours, are thrown away."""
+    kept = owning(P0, at=5)
+    kept.deliver([*records(P0, [3, 5, 5, 6, 4]), record(P1, 0)])
+    assert [one.start for one in taken(kept).records] == [5, 6]
+
+
+def test_a_batch_counts_once_it_is_acknowledged() -> None:
+    """Before that there is nothing to commit, and afterwards the place behind it, with its leader's epoch."""
+    kept = owning(P0)
+    kept.deliver([record(P0, 0, leader_epoch=3), record(P0, 1, leader_epoch=4), record(P0, 2, leader_epoch=4)])
+    end = begun(kept)
+    kept.deliver([record(P0, 3, leader_epoch=5)])
+    assert kept.uncommitted() == {}
+    kept.acknowledge(end)
+    assert kept.uncommitted() == {P0: Place(3, 4)}
+    kept.committed(P0, 3)
+    assert kept.uncommitted() == {}
+    kept.acknowledge(begun(kept))
+    assert kept.uncommitted() == {P0: Place(4, 5)}
+
+
+def test_what_a_transaction_has_committed_is_not_committed_again() -> None:
+    """It is the place to begin again, and the consumer has nothing to commit."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(3)))
+    kept.acknowledge_committed(begun(kept))
+    assert kept.uncommitted() == {}
+    assert kept.owned() == {P0: Place(3, None)}
+
+
+def test_a_start_at_the_beginning_is_never_committed() -> None:
+    """It is no offset; a start at the end is one, and is committed before any record came."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(BEGINNING, committed=True), P1: Start(50, committed=False)})
+    assert kept.uncommitted() == {P1: Place(50, None)}
+    kept.deliver(records(P0, [17]))
+    kept.revoke([])
+    assert kept.seeks() == {P0: BEGINNING}
+
+
+def test_a_revocation_voids_what_was_not_begun() -> None:
+    """The begun batch counts, what was taken or buffered behind it does not, and is read again from behind it."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(4)), *records(P0, range(4, 7)), record(P1, 0), record(P0, 7)])
+    end = begun(kept)
+    prefetched = end_of(taken(kept))
+    assert kept.revoke([P1]) is False
+    kept.leave([P1], "gone")
+    assert kept.waiting() == 0
+    assert kept.seeks() == {P0: 4}
+    kept.acknowledge(end)
+    assert kept.uncommitted() == {P0: Place(4, None)}
+    with pytest.raises(Abandoned):
+        kept.begin(prefetched)
+
+
+def test_until_a_seek_nothing_is_taken_in() -> None:
+    """What the client still gives from before the seek is thrown away, also where its offset would fit."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(4)))
+    kept.revoke([])
+    kept.deliver(records(P0, [0, 4, 5]))
+    assert kept.waiting() == 0
+    kept.sought(P0, 3)
+    assert kept.seeks() == {P0: 0}
+    kept.sought(P0, 0)
+    kept.deliver(records(P0, [0]))
+    assert kept.waiting() == 1
+
+
+def test_a_begun_batch_whose_partition_goes_is_waited_for_and_then_given_up() -> None:
+    """Until the partition is gone the batch can be acknowledged; then it is void, and what stays is read again."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(2)), *records(P1, range(2))])
+    end = begun(kept)
+    assert kept.revoke([P1]) is True
+    kept.check()
+    kept.leave([P1], "gone")
+    with pytest.raises(Abandoned, match="gone"):
+        kept.check()
+    with pytest.raises(Abandoned, match="gone"):
+        kept.acknowledge(end)
+    assert kept.uncommitted() == {}
+    assert kept.seeks() == {P0: 0}
+    kept.abandon()
+    kept.check()
+
+
+def test_a_begun_batch_that_is_finished_in_time_is_committed_before_its_partition_goes() -> None:
+    """Acknowledged during the revocation it is there to be committed, for the leaving partition too."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(2)), *records(P1, range(2))])
+    end = begun(kept)
+    kept.revoke([P1])
+    kept.acknowledge(end)
+    assert kept.concerns([P1]) is False
+    assert kept.uncommitted() == {P0: Place(2, None), P1: Place(2, None)}
+    kept.leave([P1], "gone")
+    assert kept.uncommitted() == {P0: Place(2, None)}
+    assert kept.seeks() == {}
+
+
+def test_a_batch_is_abandoned_by_its_judge() -> None:
+    """Everything from its beginning on is read again, and what was prefetched is void."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(8)))
+    end, prefetched = begun(kept), end_of(taken(kept))
+    kept.abandon()
+    assert kept.seeks() == {P0: 0}
+    with pytest.raises(Abandoned):
+        kept.begin(prefetched)
+    with pytest.raises(ValueError, match="begun"):
+        kept.acknowledge(end)
+
+
+def test_abandoning_without_a_begun_batch_does_nothing() -> None:
+    """A batch that could not be begun must not void the ones that were read since, which would go on for ever."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(4)))
+    stale = end_of(taken(kept))
+    kept.revoke([])
+    kept.sought(P0, 0)
+    kept.deliver(records(P0, range(4)))
+    fresh = end_of(taken(kept))
+    with pytest.raises(Abandoned):
+        kept.begin(stale)
+    kept.abandon()
+    kept.begin(fresh)
+
+
+def test_a_transaction_that_ended_after_the_deadline_still_counts() -> None:
+    """Its offsets are committed, whatever we thought: the partition that stays is read on behind them."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(2)), *records(P1, range(2))])
+    end = begun(kept)
+    kept.revoke([P1])
+    kept.leave([P1], "gone")
+    kept.sought(P0, 0)
+    kept.deliver(records(P0, range(2)))
+    again = end_of(taken(kept))
+    kept.acknowledge_committed(end)
+    assert kept.seeks() == {}
+    assert kept.position(P0) == 2
+    with pytest.raises(Abandoned):
+        kept.begin(again)
+
+
+def test_a_late_transaction_takes_nothing_back() -> None:
+    """A partition that went and came again, and is further by now, stays where it is."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(2)))
+    end = begun(kept)
+    kept.revoke([P0])
+    kept.leave([P0], "gone")
+    kept.assign({P0: Start(10, committed=True)})
+    kept.acknowledge_committed(end)
+    assert kept.owned() == {P0: Place(10, None)}
+
+
+def test_batches_are_begun_in_order_and_one_at_a_time() -> None:
+    """Anything else would acknowledge what was never judged, and is a defect."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(8)))
+    first, second = end_of(taken(kept)), end_of(taken(kept))
+    with pytest.raises(ValueError, match="order"):
+        kept.begin(second)
+    kept.begin(first)
+    with pytest.raises(ValueError, match="before it"):
+        kept.begin(second)
+    with pytest.raises(ValueError, match="begun"):
+        kept.acknowledge(second)
+
+
+def test_a_gap_behind_records_that_are_not_answered() -> None:
+    """Reading goes on behind the gap; the place to commit passes it when what came before is answered."""
+    kept = owning(P0)
+    kept.deliver(records(P0, range(4)))
+    end = begun(kept)
+    kept.jump(P0, 100)
+    assert kept.seeks() == {P0: 100}
+    assert kept.uncommitted() == {}
+    kept.revoke([])
+    assert kept.position(P0) == 100
+    kept.acknowledge(end)
+    assert kept.uncommitted() == {P0: Place(100, None)}
+
+
+def test_a_gap_with_nothing_before_it() -> None:
+    """The place to begin again moves at once, so that no gap is found twice."""
+    kept = owning(P0)
+    kept.jump(P0, 100)
+    assert kept.uncommitted() == {P0: Place(100, None)}
+
+
+def test_a_log_that_ends_before_our_place() -> None:
+    """What was read of the log that is gone does not count any more, and all there is now is read."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(4))])
+    end = begun(kept)
+    kept.jump(P0, 0)
+    with pytest.raises(Abandoned):
+        kept.acknowledge(end)
+    kept.abandon()
+    assert kept.seeks() == {P0: 0}
+    assert kept.position(P0) == 0
+
+
+class Consumer(RuleBasedStateMachine):
+    """A client, a judge and a second consumer do what they may at any time; a log of each partition never ends.
+
+    ``answered`` is what counts for good: the group's offsets. Each offset is delivered by a log in order from wherever
+    the client stands, with holes, as compaction leaves them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = Partitions(LIMITS, 2)
+        self.group = dict.fromkeys((P0, P1, P2), 0)
+        self.client: dict[Partition, int] = {}
+        self.waiting: list[RawBatch] = []
+        self.begun: RawBatch | None = None
+        self.answered: dict[Partition, set[int]] = {P0: set(), P1: set(), P2: set()}
+
+    @staticmethod
+    def exists(offset: int) -> bool:
+        """Every third record was compacted away."""
+        return offset % 3 != 2
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def assigned(self, partition: Partition) -> None:
+        """A partition comes, with what the group has committed."""
+        if partition not in self.client:
+            self.kept.assign({partition: Start(self.group[partition], committed=True)})
+            self.client[partition] = self.group[partition]
+
+    @rule(partition=st.sampled_from([P0, P1, P2]), count=st.integers(1, 6))
+    def delivered(self, partition: Partition, count: int) -> None:
+        """The client gives what is there from where it stands."""
+        if partition in self.client:
+            begin = self.client[partition]
+            came = records(partition, filter(self.exists, range(begin, begin + count)))
+            self.client[partition] = begin + count
+            self.kept.deliver(came)
+
+    @rule()
+    def sought(self) -> None:
+        """The client goes where it has to."""
+        for partition, offset in self.kept.seeks().items():
+            self.client[partition] = offset
+            self.kept.sought(partition, offset)
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def fetched_before_the_callback(self, partition: Partition) -> None:
+        """A record comes in the call in which a rebalance was answered, and may be of another time altogether."""
+        if partition in self.client:
+            self.kept.rewind()
+            self.kept.deliver(records(partition, [self.client[partition] + 3]))
+
+    @rule()
+    def taken(self) -> None:
+        """The judge's side reads ahead."""
+        batch = self.kept.take()
+        if batch is not None:
+            self.waiting.append(batch)
+
+    @precondition(lambda self: self.waiting and self.begun is None)
+    @rule()
+    def begins(self) -> None:
+        """The judge begins the next batch."""
+        batch = self.waiting.pop(0)
+        try:
+            self.kept.begin(end_of(batch))
+        except Abandoned:
+            self.kept.abandon()
+            return
+        self.begun = batch
+
+    @precondition(lambda self: self.begun is not None)
+    @rule(in_transaction=st.booleans())
+    def finishes(self, in_transaction: bool) -> None:  # noqa: FBT001
+        """The judge has answered; in a transaction, only where the batch is still ours."""
+        assert self.begun is not None
+        batch, self.begun = self.begun, None
+        try:
+            self.kept.check()
+        except Abandoned:
+            self.kept.abandon()
+            return
+        for one in batch.records:
+            assert one.message is not None
+            partition = (one.message.topic, one.message.partition)
+            assert partition in self.client, "answered for a partition that is not ours"
+            assert one.start not in self.answered[partition], "answered twice"
+            self.answered[partition].add(one.start)
+        if in_transaction:
+            self.kept.acknowledge_committed(end_of(batch))
+            for partition, offset in end_of(batch).next.items():
+                self.group[partition] = max(self.group[partition], offset)
+        else:
+            self.kept.acknowledge(end_of(batch))
+
+    @precondition(lambda self: self.begun is not None)
+    @rule()
+    def gives_up(self) -> None:
+        """The judge's transaction was aborted."""
+        self.begun = None
+        self.kept.abandon()
+
+    @rule()
+    def commits(self) -> None:
+        """The client commits what may be committed."""
+        for partition, place in self.kept.uncommitted().items():
+            assert partition in self.client, "committed for a partition that is not ours"
+            self.group[partition] = place.offset
+            self.kept.committed(partition, place.offset)
+
+    @rule(partition=st.sampled_from([P0, P1, P2]), finished=st.booleans())
+    def revoked(self, partition: Partition, finished: bool) -> None:  # noqa: FBT001
+        """A partition goes; the judge finishes in time or not."""
+        if partition not in self.client:
+            return
+        if self.kept.revoke([partition]) and finished:
+            self.finishes(in_transaction=False)
+        self.commits()
+        self.kept.leave([partition], "gone")
+        del self.client[partition]
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def lost(self, partition: Partition) -> None:
+        """A partition was gone before anybody was asked; what was answered and not committed is answered again."""
+        if partition in self.client:
+            self.kept.revoke([partition])
+            self.kept.leave([partition], "lost")
+            del self.client[partition]
+            self.answered[partition] = {one for one in self.answered[partition] if one < self.group[partition]}
+
+    @invariant()
+    def nothing_is_passed_over(self) -> None:
+        """Everything before a committed place was answered, and nothing was left out before what was answered."""
+        for partition, offset in self.group.items():
+            assert all(one in self.answered[partition] for one in filter(self.exists, range(offset)))
+            answered = self.answered[partition]
+            assert answered == set(filter(self.exists, range(max(answered, default=-1) + 1)))
+
+
+Consumer.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestConsumer = Consumer.TestCase
