@@ -1,0 +1,118 @@
+"""When a batch of a topic counts: the journals of the two ways of delivery.
+
+Neither counts verdicts or letters: the group's offsets are all that a later run needs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from consumer.dead_letter import DeadLetter
+from consumer.errors import OutcomeUnknown
+from consumer.ports import End, Offsets
+from consumer.verdict import Verdict
+
+
+class GroupSource(Protocol):
+    """A source whose partitions are shared with other consumers of its group, as its journal sees it."""
+
+    def begin(self, end: Offsets) -> None:
+        """The batch is about to be judged; raises ``Abandoned`` where its partitions went."""
+        ...
+
+    def commit(self, end: Offsets) -> None:
+        """These offsets may be committed; raises ``Abandoned`` where its partitions went."""
+        ...
+
+    def done(self, end: Offsets) -> None:
+        """These offsets were committed in a transaction."""
+        ...
+
+    def abandon(self) -> None:
+        """The batch that was begun is given up, and every partition that stays goes on where it was acknowledged."""
+        ...
+
+    def reread(self) -> None:
+        """The same, but where each partition goes on is asked of the brokers."""
+        ...
+
+    def group_metadata(self) -> Any:  # noqa: ANN401  # the client's own, handed on
+        """Who this consumer is in its group just now."""
+        ...
+
+
+class Transactions(Protocol):
+    """A sink that commits the source's offsets with what it wrote."""
+
+    def commit(self, offsets: Mapping[tuple[str, int], int], group_metadata: Any) -> None:  # noqa: ANN401
+        """All of it counts; raises ``Abandoned`` where nothing does, ``OutcomeUnknown`` where nobody knows."""
+        ...
+
+    def abort(self) -> None:
+        """Nothing of it counts."""
+        ...
+
+
+class KafkaJournal:
+    """At least once: offsets are committed after the sink was flushed, by the source, some time later.
+
+    What a sink has of a batch that was abandoned is sent all the same; whoever judges the batch sends it again.
+    """
+
+    def __init__(self, source: GroupSource) -> None:
+        self._source = source
+
+    def begin(self, end: End) -> None:
+        """As the port says."""
+        self._source.begin(_offsets(end))
+
+    def abandon(self) -> None:
+        """As the port says."""
+        self._source.abandon()
+
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
+        """As the port says."""
+        self._source.commit(_offsets(end))
+
+    def finish(self) -> None:
+        """Nothing: a topic has no end."""
+
+
+class TransactionalJournal:
+    """Exactly once: the sink's transaction has the offsets as well."""
+
+    def __init__(self, source: GroupSource, sink: Transactions) -> None:
+        self._source = source
+        self._sink = sink
+        self._unknown = False
+
+    def begin(self, end: End) -> None:
+        """As the port says."""
+        self._unknown = False
+        self._source.begin(_offsets(end))
+
+    def abandon(self) -> None:
+        """As the port says. The sink comes first: the source asks the brokers what was committed."""
+        self._sink.abort()
+        if self._unknown:
+            self._source.reread()
+        else:
+            self._source.abandon()
+
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
+        """As the port says."""
+        offsets = _offsets(end)
+        try:
+            self._sink.commit(offsets.next, self._source.group_metadata())
+        except OutcomeUnknown:
+            self._unknown = True
+            raise
+        self._source.done(offsets)
+
+    def finish(self) -> None:
+        """Nothing: a topic has no end."""
+
+
+def _offsets(end: End) -> Offsets:
+    if not isinstance(end, Offsets):
+        raise TypeError("the places of a topic are offsets")
+    return end

@@ -1,0 +1,298 @@
+"""Verdicts, the clean feed, dead letters and the source's offsets in one Kafka transaction: each exactly once.
+
+::
+
+    no producer ──▶ ready ──▶ in a transaction ──▶ ready            committed
+         ▲                          │
+         │                          ├──▶ ready                       aborted: Abandoned
+         └──────────────────────────┴── what became of it is not known: the producer is made anew
+
+A producer that is made anew with the same transactional id settles what the one before it left: the brokers finish a
+commit that had begun, and abort everything else (``init_transactions``, KIP-98).
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from consumer.clients import TRANSACTION_TIMEOUT_MS
+from consumer.errors import Abandoned, OutcomeUnknown, SinkError
+from consumer.ports import Answer, Rejection, SinkWatcher
+from consumer.sinks.calls import Call
+from consumer.sinks.kafka import Dress, LetterHeaders, answered, rejected
+from consumer.sinks.producing import SLICE_S, Failed, Outgoing, Producing, Waiting, error_of, hopeless, refused
+from consumer.topics import SinkTopics
+
+GroupMetadata = Any
+"""What ``Consumer.consumer_group_metadata()`` gives; the client's own affair."""
+
+ABORT_WAIT_S: Final = 2.0
+"""An abort that takes longer is left to the next producer."""
+OFFSETS_WAIT_S: Final = 5.0
+"""The call that adds the offsets may hang for ever after an outage; nothing is committed yet, so it is left early."""
+RENEWALS_MAX: Final = 10
+"""So many producers in a row without one commit are a defect, not an outage: in one, the first waits."""
+_MS_PER_S: Final = 1000
+_RETRY_PAUSE_S: Final = 0.02
+_FENCED: Final = frozenset(
+    {
+        KafkaError._FENCED,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.PRODUCER_FENCED,
+    }
+)
+
+
+class TransactionalSink:
+    """Sends to the topics of one prefix; nothing of a batch can be read before ``commit``, and then all of it.
+
+    ``settings`` are of ``clients.producer_settings``, transactional. The other parameters are those of ``KafkaSink``.
+    A transaction begins with the first message of a batch, not before: however long judging takes, it is not open.
+    After ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` where a message can never be taken, or another
+    producer with this transactional id has taken over; then nothing was committed that was not emitted.
+    """
+
+    def __init__(  # each is another part of the run
+        self,
+        settings: Mapping[str, Any],
+        topics: SinkTopics,
+        dress: Dress,
+        letter_headers: LetterHeaders,
+        watcher: SinkWatcher,
+        give_up: Callable[[], None],
+    ) -> None:
+        self._settings = settings
+        self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / _MS_PER_S
+        self._topics = topics
+        self._dress = dress
+        self._letter_headers = letter_headers
+        self._watcher = watcher
+        self._waiting = Waiting(watcher, give_up)
+        self._renewals = 0
+        self._begun_s: float | None = None
+        self._producing: Producing | None = Producing(settings, self._waiting)
+        self._settled = False
+
+    def emit(self, answers: Sequence[Answer]) -> None:
+        """As the port says. Raises ``Abandoned`` too."""
+        for answer in answers:
+            for message in answered(answer, self._topics, self._dress):
+                self._send(message)
+
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        """As the port says. Raises ``Abandoned`` too."""
+        for rejection in rejections:
+            self._send(rejected(rejection, self._topics, self._letter_headers))
+
+    def flush(self) -> None:
+        """Return when all messages are in their topics, where nobody sees them yet. Raises ``Abandoned`` too."""
+        if self._begun_s is None:
+            return
+        producing = self._client()
+        failed = producing.flush()
+        if failed is not None:
+            raise self._failed(failed)
+        if producing.ended:
+            raise self._lost(None)
+
+    def commit(self, offsets: Mapping[tuple[str, int], int], group_metadata: GroupMetadata) -> None:
+        """Make the batch count, with the places at which the source goes on; ``group_metadata`` is fresh.
+
+        Raises ``Abandoned`` where nothing of it counts, and ``OutcomeUnknown`` where only the brokers know.
+        """
+        self._begin()
+        self.flush()
+        client = self._client().client
+        places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        try:
+            if places:
+                send = partial(client.send_offsets_to_transaction, places, group_metadata)
+                self._repeat(send, until_s=time.monotonic() + OFFSETS_WAIT_S)
+        except KafkaException as error:
+            raise self._lost(error_of(error)) from error
+        try:
+            self._repeat(client.commit_transaction, until_s=self._deadline_s())
+        except KafkaException as error:
+            raise self._uncertain(error_of(error)) from error
+        except Abandoned as error:
+            self._drop()
+            raise OutcomeUnknown(f"{error}, while it was being committed") from error
+        self._begun_s = None
+        self._renewals = 0
+
+    def abort(self) -> None:
+        """What was sent since the last commit is void. Waits two seconds at most; the brokers do the rest."""
+        if self._begun_s is None:
+            return
+        producing = self._client()
+        try:
+            self._abort(producing)
+        except KafkaException as error:
+            lost = self._lost(error_of(error))
+            if isinstance(lost, SinkError):
+                raise lost from error
+            # However it stands with this transaction, the next producer ends it.
+            self._drop()
+        else:
+            self._begun_s = None
+            producing.forget_failed()
+
+    def marks(self) -> None:
+        """Nothing: a topic cannot be cut back."""
+
+    def close(self) -> None:
+        """Let go of the client. A transaction that is open is aborted where the brokers answer: readers wait for it."""
+        if self._producing is None:
+            return
+        if self._begun_s is not None:
+            with suppress(KafkaException, SystemError):
+                self._abort(self._producing)
+            self._begun_s = None
+        self._producing.close()
+        self._producing = None
+
+    def _abort(self, producing: Producing) -> None:
+        running = Call(producing.client.abort_transaction)
+        if not running.ended(ABORT_WAIT_S):
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # as above
+        running.result()
+
+    def _send(self, message: Outgoing) -> None:
+        self._begin()
+        failed = self._client().send(message)
+        if failed is not None:
+            raise self._failed(failed)
+
+    def _begin(self) -> None:
+        """A transaction is open, of a producer that has settled what came before it."""
+        if self._begun_s is not None:
+            return
+        if self._producing is None:
+            self._renew()
+        producing = self._client()
+        try:
+            if not self._settled:
+                self._repeat(producing.client.init_transactions)
+                self._settled = True
+            producing.client.begin_transaction()
+        except KafkaException as error:
+            lost = self._lost(error_of(error))
+            self._drop()
+            raise lost from error
+        self._begun_s = time.monotonic()
+
+    def _renew(self) -> None:
+        self._renewals += 1
+        if self._renewals > RENEWALS_MAX:
+            raise SinkError(f"{RENEWALS_MAX} transactions in a row came to no end; see what the brokers say of it")
+        self._producing = Producing(self._settings, self._waiting)
+        self._settled = False
+        self._watcher.reconnected()
+
+    def _drop(self) -> None:
+        """This producer is in no state that one could rely on."""
+        if self._producing is not None:
+            self._producing.close()
+        self._producing = None
+        self._begun_s = None
+
+    def _repeat(self, call: Callable[[], None], *, until_s: float = math.inf) -> None:
+        """Make a call that the client goes on with where it is made again, until it ends.
+
+        The calls have no time limit of their own: librdkafka advises against it, and ``send_offsets_to_transaction``
+        does not keep to one (its issue 5456). Where a call is left, the producer is left with it. Raises
+        ``KafkaException`` where it failed, or is not done at ``until_s``; and what ``give_up`` raises.
+        """
+        while True:
+            running = Call(call)
+            while not running.ended(SLICE_S):
+                self._wait_on(until_s, self._client().last_error)
+            try:
+                running.result()
+            except KafkaException as error:
+                if not error_of(error).retriable():
+                    raise
+                self._wait_on(until_s, error_of(error).str())
+                # Some of them come at once.
+                time.sleep(_RETRY_PAUSE_S)
+            except SystemError as error:
+                # As in ``Producing``: the producer came to its end, and the client lost its own exception.
+                self._client().ended = True
+                raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True)) from error  # noqa: SLF001  # as above
+            else:
+                self._waiting.moved()
+                return
+
+    def _wait_on(self, until_s: float, last_error: str) -> None:
+        try:
+            self._waiting.still("Kafka's transactions come to no end", last_error)
+        except BaseException:
+            self._drop()
+            raise
+        if time.monotonic() >= until_s:
+            self._drop()
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, last_error or None))  # noqa: SLF001  # as above
+
+    def _failed(self, failed: Failed) -> SinkError | Abandoned:
+        if hopeless(failed.error):
+            return refused(failed)
+        return self._lost(failed.error)
+
+    def _lost(self, said: KafkaError | None) -> SinkError | Abandoned:
+        """What follows from an error before the commit: the batch is void, or the run cannot go on."""
+        error = self._cause(said)
+        if not error.fatal() and error.code() not in _FENCED:
+            return Abandoned(f"its transaction was lost: {error.str()}")
+        if self._overdue():
+            self._drop()
+            return Abandoned(f"its transaction took too long, and the brokers ended it: {error.str()}")
+        return _ended(error)
+
+    def _uncertain(self, said: KafkaError) -> SinkError | Abandoned:
+        """What follows from an error of the commit itself, which may have begun on the brokers."""
+        error = self._cause(said)
+        if error.fatal() and not self._overdue():
+            return _ended(error)
+        if not error.txn_requires_abort():
+            self._drop()
+        return OutcomeUnknown(f"the brokers did not say whether its transaction was committed: {error.str()}")
+
+    def _cause(self, said: KafkaError | None) -> KafkaError:
+        """A producer that has come to its end says in every call that it has, but only in some of them why."""
+        producing = self._producing
+        if producing is not None:
+            producing.serve(0)
+        if said is not None and (producing is None or not producing.ended):
+            return said
+        producing = self._client()
+        try:
+            producing.client.abort_transaction(0)
+        except KafkaException as error:
+            return error_of(error)
+        return KafkaError(KafkaError._FATAL, fatal=True)  # noqa: SLF001  # as above
+
+    def _overdue(self) -> bool:
+        """The brokers abort a transaction that takes this long, and shut its producer out, though nobody else came."""
+        return self._begun_s is not None and time.monotonic() >= self._begun_s + self._timeout_s
+
+    def _deadline_s(self) -> float:
+        return (time.monotonic() if self._begun_s is None else self._begun_s) + self._timeout_s
+
+    def _client(self) -> Producing:
+        if self._producing is None:
+            raise ValueError("the sink was closed")
+        return self._producing
+
+
+def _ended(error: KafkaError) -> SinkError:
+    if error.code() in _FENCED:
+        return SinkError(
+            f"another process has taken over this one's transactional id: {error.str()}; give each process an "
+            "instance_id of its own, or leave it out"
+        )
+    return SinkError(f"the transactional producer cannot go on: {error.str()}")

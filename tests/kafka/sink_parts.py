@@ -1,0 +1,218 @@
+"""What the tests of the sinks are made of: topics, records, answers, and a reader of what is committed."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from consumer.clients import KafkaOptions, producer_settings
+from consumer.dead_letter import LetterPosition, dead_letter
+from consumer.errors import BadRecord
+from consumer.ports import Answer, Message, Position, RawRecord, Rejection
+from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.transactions import TransactionalSink
+from consumer.topics import Shape, SinkTopics, new_topic, planned
+from consumer.verdict import Outcome, Verdict, encode
+
+GROUP = "readers"
+
+
+def raw(  # what a test does not name is a plain record
+    value: bytes = b'{"body": "x"}',
+    key: bytes | None = b"a",
+    headers: Sequence[tuple[str, bytes | None]] = (),
+    *,
+    offset: int = 0,
+    timestamp_ms: int = 1_700_000_000_123,
+    size_bytes: int | None = None,
+    null_value: bool = False,
+) -> RawRecord:
+    """A record of the topic "articles", partition 3."""
+    message = Message("articles", 3, offset, key, tuple(headers), timestamp_ms, null_value)
+    size = len(value) if size_bytes is None else size_bytes
+    return RawRecord(0, offset, value, size, None, None, Position(), message)
+
+
+def answer(article_id: str = "a", outcome: Outcome = "unique", record: RawRecord | None = None) -> Answer:
+    """An answer to this record, or to a plain one with the id as its key."""
+    verdict = Verdict(
+        id=article_id,
+        version=None if outcome == "retracted" else "ab" * 16,
+        outcome=outcome,
+        scheme=None if outcome == "retracted" else "test/1",
+        arrived_at="2026-01-02T03:04:05.678Z",
+        decided_at="2026-01-02T03:04:06.789Z",
+    )
+    return Answer(raw(key=article_id.encode()) if record is None else record, encode(verdict), verdict)
+
+
+def duplicates(*ids: str) -> list[Answer]:
+    """Answers that each make one event."""
+    return [answer(one, "duplicate") for one in ids]
+
+
+def rejection(record: RawRecord) -> Rejection:
+    """A record that was refused."""
+    fault = BadRecord("invalid_json", "it is not JSON")
+    return Rejection(record, dead_letter(fault, LetterPosition("articles", 0, record.start), record.data))
+
+
+class Watching:
+    """Notes what a sink says of itself."""
+
+    def __init__(self) -> None:
+        self.said: list[str | None] = []
+        self.reconnections = 0
+
+    def sink_trouble(self, why: str | None) -> None:
+        """As the port says."""
+        self.said.append(why)
+
+    def reconnected(self) -> None:
+        """As the port says."""
+        self.reconnections += 1
+
+
+class Given(NamedTuple):
+    """A sink, and what it works with."""
+
+    sink: Any
+    topics: SinkTopics
+    watching: Watching
+
+
+def letter_headers(one: Rejection) -> list[tuple[str, bytes | None]]:
+    """The reason, and nothing else."""
+    return [("reason", one.letter.reason.encode())]
+
+
+def dress(one: Answer) -> list[tuple[str, bytes | None]]:
+    """The outcome, and nothing else."""
+    return [("outcome", one.verdict.outcome.encode())]
+
+
+def fresh_topics(
+    address: str, settings: Mapping[str, Mapping[str, str]] | None = None, *, every: bool = True
+) -> SinkTopics:
+    """Topics with a prefix of their own, made on the broker but for those whose settings are None."""
+    topics = SinkTopics(f"test-{uuid.uuid4().hex[:12]}", every, every)
+    own = settings or {}
+    wanted = [
+        topic._replace(settings={**topic.settings, **own.get(topic.name.rpartition(".")[2], {})})
+        for topic in planned(topics)
+    ]
+    admin = AdminClient({"bootstrap.servers": address})
+    for made in admin.create_topics([new_topic(one, Shape(1, 1), 1) for one in wanted]).values():
+        made.result()
+    return topics
+
+
+def sink_to(
+    address: str,
+    topics: SinkTopics,
+    *,
+    transactional: bool = False,
+    give_up: Callable[[], None] = lambda: None,
+    options: KafkaOptions | None = None,
+    **own: str | float,
+) -> Given:
+    """A sink, with these of librdkafka's settings, an underscore for each dot."""
+    settings = producer_settings(address, options or KafkaOptions(), transactional=transactional)
+    settings |= {name.replace("_", "."): value for name, value in own.items()}
+    watching = Watching()
+    kind = TransactionalSink if transactional else KafkaSink
+    return Given(kind(settings, topics, dress, letter_headers, watching, give_up), topics, watching)
+
+
+class Read(NamedTuple):
+    """A message as a reader gets it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    timestamp_ms: int
+
+
+def read(address: str, topic: str, *, committed: bool = True, wait_s: float = 20.0) -> list[Read]:
+    """All messages of a topic's only partition, as a ``read_committed`` reader sees them, to its end."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "nobody",
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[Read] = []
+        until_s = time.monotonic() + wait_s
+        while time.monotonic() < until_s:
+            message = consumer.poll(0.5)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                headers: Any = message.headers() or []
+                found.append(Read(message.key(), message.value(), headers, message.timestamp()[1]))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return found
+        raise AssertionError(f"{topic} came to no end within {wait_s} s")
+    finally:
+        consumer.close()
+
+
+def keys(found: Sequence[Read]) -> list[str]:
+    """The ids of messages, in their order."""
+    return [(one.key or b"").decode() for one in found]
+
+
+class Member:
+    """A consumer of a group that has a topic's only partition, as a transaction's offsets need one."""
+
+    def __init__(self, address: str, topic: str, group: str | None = None) -> None:
+        self.topic = topic
+        self.group = group or f"group-{uuid.uuid4().hex[:8]}"
+        self._address = address
+        self.consumer = Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": self.group,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": 6_000,
+                "isolation.level": "read_committed",
+            }
+        )
+        self.consumer.subscribe([topic])
+        until_s = time.monotonic() + 30
+        while not self.consumer.assignment():
+            self.consumer.poll(0.05)
+            assert time.monotonic() < until_s, "the group gave nobody a partition"
+
+    def metadata(self) -> object:
+        """Who it is in its group just now."""
+        return self.consumer.consumer_group_metadata()
+
+    def committed(self) -> int:
+        """Where the group goes on, as the brokers say; negative where nothing was committed."""
+        (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=20)
+        offset: int = place.offset
+        return offset
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.consumer.close()
+
+
+def put(address: str, topic: str, count: int) -> None:
+    """Give a topic records."""
+    producer = Producer({"bootstrap.servers": address})
+    for number in range(count):
+        producer.produce(topic, b"{}", str(number).encode())
+    assert producer.flush(20) == 0

@@ -1,0 +1,241 @@
+"""At least once: what is in the topics after a flush."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+
+import pytest
+
+from consumer.errors import Abandoned, ConfigError, SinkError
+from consumer.ports import RawRecord
+from consumer.topics import SinkTopics
+from deploy.local.kafka import KafkaBroker
+from tests.builders import raw_line
+from tests.kafka.sink_parts import Given, answer, duplicates, fresh_topics, keys, raw, read, rejection, sink_to
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def given(kafka_address: str) -> Iterator[Given]:
+    """A sink that writes everything, to topics that are there."""
+    made = sink_to(kafka_address, fresh_topics(kafka_address))
+    yield made
+    made.sink.close()
+
+
+def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> None:
+    """Flags are in duplicates, all verdicts in verdicts, each under its id, with its event's bytes and its headers."""
+    said = [answer("a"), answer("b", "duplicate"), answer("c", "retracted")]
+    given.sink.emit(said)
+    given.sink.flush()
+    verdicts = read(kafka_address, given.topics.verdicts_topic)
+    assert [(one.key, one.value) for one in verdicts] == [(one.verdict.id.encode(), one.event) for one in said]
+    assert verdicts[2].headers == [("outcome", b"retracted")]
+    (flag,) = read(kafka_address, given.topics.duplicates_topic)
+    assert (flag.key, flag.value, flag.headers) == (b"b", said[1].event, [("outcome", b"duplicate")])
+
+
+def test_topics_that_are_off_get_nothing(kafka_address: str) -> None:
+    """Without ``unique`` and ``verdicts`` only flags are sent, and the other topics need not be there."""
+    topics = fresh_topics(kafka_address, every=False)
+    made = sink_to(kafka_address, topics)
+    made.sink.emit([answer("a"), answer("b", "duplicate"), answer("c", "retracted")])
+    made.sink.flush()
+    made.sink.close()
+    assert keys(read(kafka_address, topics.duplicates_topic)) == ["b"]
+    assert read(kafka_address, topics.verdicts_topic) == read(kafka_address, topics.unique_topic) == []
+
+
+def test_the_clean_feed_has_records_as_they_came(kafka_address: str, given: Given) -> None:
+    """Bytes, key, headers (twice the same name, no value) and time of a unique record are untouched, none is added."""
+    headers = [("h", b"1"), ("h", b"\xff\x00"), ("none", None)]
+    record = raw(b"\x00not { json\xff", b"a", headers, timestamp_ms=1_234_567)
+    given.sink.emit([answer("a", record=record), answer("b", record=raw(b"v", None))])
+    given.sink.flush()
+    first, second = read(kafka_address, given.topics.unique_topic)
+    assert first == (b"a", record.data, headers, 1_234_567)
+    assert (second.key, second.value) == (b"b", b"v")
+
+
+def test_what_is_no_longer_in_the_clean_feed_has_a_tombstone(kafka_address: str, given: Given) -> None:
+    """A retraction and a duplicate are null values under their ids; not where the record's key is another's."""
+    given.sink.emit(
+        [
+            answer("a", "retracted"),
+            answer("b", "duplicate"),
+            answer("c", "duplicate", raw(key=None)),
+            answer("d", "duplicate", raw(key=b"a-key-of-many")),
+            answer("e", "retracted", raw(key=b"a-key-of-many")),
+        ]
+    )
+    given.sink.flush()
+    found = read(kafka_address, given.topics.unique_topic)
+    assert [(one.key, one.value) for one in found] == [(b"a", None), (b"b", None), (b"c", None)]
+
+
+def test_a_file_s_records_make_a_clean_feed_too(kafka_address: str, given: Given) -> None:
+    """A line of a file goes under its id."""
+    given.sink.emit([answer("a", record=raw_line(1, b'{"id":"a"}'))])
+    given.sink.flush()
+    (found,) = read(kafka_address, given.topics.unique_topic)
+    assert (found.key, found.value, found.headers) == (b"a", b'{"id":"a"}', [])
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "value", "headers"),
+    [
+        (raw(b"\xff{", b"k", [("h", b"1")]), b"k", b"\xff{", [("h", b"1")]),
+        (raw(b"", b"", null_value=True), b"", None, []),
+        (raw(b"", None), None, b"", []),
+        (raw(b"part", size_bytes=99), b"a", b"part", [("dupwatch-cut-of-bytes", b"99")]),
+        (raw_line(7, b"a line"), None, b"a line", []),
+    ],
+    ids=["bytes", "tombstone", "empty", "cut", "line"],
+)
+def test_a_dead_letter_is_the_record_as_it_came(  # a case has this many parts
+    kafka_address: str,
+    given: Given,
+    record: RawRecord,
+    key: bytes | None,
+    value: bytes | None,
+    headers: list[tuple[str, bytes]],
+) -> None:
+    """Key, value and time are raw, the record's own headers come first, and a record that is not whole says so."""
+    given.sink.reject([rejection(record)])
+    given.sink.flush()
+    (found,) = read(kafka_address, given.topics.dead_letters_topic)
+    assert (found.key, found.value, found.headers) == (key, value, [*headers, ("reason", b"invalid_json")])
+    assert record.message is None or found.timestamp_ms == record.message.timestamp_ms
+
+
+def test_a_long_record_s_dead_letter_is_whole(kafka_address: str, given: Given) -> None:
+    """A letter keeps 64 KiB of a record, the topic all of its 8 MiB."""
+    record = raw(b"z" * (8 << 20))
+    one = rejection(record)
+    assert one.letter.cut
+    given.sink.reject([one])
+    given.sink.flush()
+    assert read(kafka_address, given.topics.dead_letters_topic)[0].value == record.data
+
+
+def test_events_stay_in_order(kafka_address: str, given: Given) -> None:
+    """What is emitted over many batches is in the partition in that order, once each."""
+    ids = [f"{number:05}" for number in range(5_000)]
+    for at in range(0, len(ids), 250):
+        given.sink.emit(duplicates(*ids[at : at + 250]))
+        given.sink.flush()
+    assert keys(read(kafka_address, given.topics.duplicates_topic)) == ids
+
+
+def test_a_queue_that_is_full_is_waited_for(kafka_address: str) -> None:
+    """More than the producer's queue takes is sent all the same, each once and in order."""
+    topics = fresh_topics(kafka_address, every=False)
+    made = sink_to(kafka_address, topics, queue_buffering_max_messages=20)
+    ids = [f"{number:05}" for number in range(500)]
+    made.sink.emit(duplicates(*ids))
+    made.sink.flush()
+    made.sink.close()
+    assert keys(read(kafka_address, topics.duplicates_topic)) == ids
+
+
+def test_a_message_larger_than_the_queue_ends_the_run(kafka_address: str) -> None:
+    """What can never be queued is an error that names the setting, not a wait without end."""
+    made = sink_to(kafka_address, fresh_topics(kafka_address), queue_buffering_max_kbytes=100)
+    with pytest.raises(SinkError, match=r"'a'.*queue\.buffering\.max\.kbytes"):
+        made.sink.emit([answer("a", record=raw(b"z" * 200_000))])
+    made.sink.close()
+
+
+@pytest.mark.parametrize("where", ["topic", "client"])
+def test_a_message_that_is_too_large_is_named(kafka_address: str, where: str) -> None:
+    """A record that the topic, or the client, never takes ends the run: which topic, which id, which setting."""
+    topics = fresh_topics(kafka_address, {"unique": {"max.message.bytes": "2000"}} if where == "topic" else None)
+    own = {"message_max_bytes": 2000, "batch_size": 2000} if where == "client" else {"compression_type": "none"}
+    made = sink_to(kafka_address, topics, **own)
+    with pytest.raises(SinkError, match=rf"{topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
+        send_and_flush(made, "long", b"z" * 5000)
+    made.sink.close()
+
+
+def send_and_flush(made: Given, article_id: str, value: bytes) -> None:
+    """One unique article, to the end."""
+    made.sink.emit([answer(article_id, record=raw(value, article_id.encode()))])
+    made.sink.flush()
+
+
+def test_a_topic_that_is_not_there_is_named(kafka_address: str) -> None:
+    """A missing topic ends the run, and the error says how it is made."""
+    made = sink_to(kafka_address, SinkTopics("test-nowhere"), topic_metadata_propagation_max_ms=500)
+    made.sink.emit(duplicates("a"))
+    with pytest.raises(SinkError, match=r"test-nowhere\.duplicates \(id 'a'\).*dupwatch topics init"):
+        made.sink.flush()
+    made.sink.close()
+
+
+def test_a_setting_that_is_none_is_refused(kafka_address: str) -> None:
+    """A setting that librdkafka does not know is a wrong configuration."""
+    with pytest.raises(ConfigError, match=r"the producer cannot be made.*no\.such"):
+        sink_to(kafka_address, SinkTopics("test-nowhere"), no_such="1")
+
+
+def test_waiting_ends_when_it_is_given_up() -> None:
+    """With the brokers away a flush asks again and again whether to wait on, says so, and ends with what it is told."""
+    asked: list[float] = []
+
+    def give_up() -> None:
+        asked.append(time.monotonic())
+        if len(asked) > 12:
+            raise Abandoned("enough")
+
+    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), give_up=give_up)
+    made.sink.emit(duplicates("a"))
+    with pytest.raises(Abandoned, match="enough"):
+        made.sink.flush()
+    assert max(b - a for a, b in pairwise(asked)) < 0.5
+    assert len(made.watching.said) == 1
+    assert "127.0.0.1:1" in str(made.watching.said[0])
+    begun_s = time.monotonic()
+    made.sink.close()
+    made.sink.close()
+    assert time.monotonic() - begun_s < 1
+
+
+def test_closing_ends_the_client() -> None:
+    """Once a sink is closed no thread of its client is left, though what it had was not sent."""
+    before = native_threads()
+    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"))
+    made.sink.emit(duplicates("a"))
+    assert native_threads() > before
+    begun_s = time.monotonic()
+    made.sink.close()
+    assert time.monotonic() - begun_s < 2
+    assert native_threads() == before
+
+
+def native_threads() -> int:
+    """How many threads this process has, those of libraries too."""
+    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123  # no file to be had by a path object
+        return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+
+
+def test_a_broker_that_comes_back_gets_everything(own_kafka: Callable[[], KafkaBroker]) -> None:
+    """A broker killed while a flush waits, and started again, has every event once, in order; the trouble was told."""
+    broker = own_kafka()
+    topics = fresh_topics(broker.address, every=False)
+    made = sink_to(broker.address, topics)
+    ids = [f"{number:04}" for number in range(2_000)]
+    with ExitStack() as stack:
+        stack.callback(made.sink.close)
+        made.sink.emit(duplicates("first"))
+        made.sink.flush()
+        broker.kill9()
+        made.sink.emit(duplicates(*ids))
+        revival = threading.Timer(3.0, broker.start)
+        revival.start()
+        stack.callback(revival.join)
+        made.sink.flush()
+    assert keys(read(broker.address, topics.duplicates_topic)) == ["first", *ids]
+    assert [why is None for why in made.watching.said] == [False, True]

@@ -1,0 +1,126 @@
+"""The topics that ``dupwatch topics init`` makes, and what it says of those that are there."""
+
+import json
+import subprocess
+import sys
+import uuid
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from consumer.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
+
+DUPLICATES, VERDICTS, UNIQUE, LETTERS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
+GOOD = FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "1"})
+
+
+def changed(**settings: str) -> FoundTopic:
+    """A topic like the good one, with these settings, an underscore for each dot."""
+    return GOOD._replace(settings={**GOOD.settings, **{name.replace("_", "."): at for name, at in settings.items()}})
+
+
+def said(topic: object, found: FoundTopic, shape: Shape = Shape(None, None)) -> str:  # noqa: B008  # it is a constant
+    """All differences, in one text."""
+    return " | ".join(differences(topic, found, shape))  # type: ignore[arg-type]
+
+
+def test_a_topic_as_it_has_to_be_has_no_differences() -> None:
+    """Defaults of a broker differ from ours in nothing that matters."""
+    assert said(DUPLICATES, GOOD) == said(VERDICTS, GOOD) == said(UNIQUE, GOOD) == ""
+
+
+def test_only_the_clean_feed_may_be_compacted() -> None:
+    """Compaction is named for every other topic, with its reason."""
+    compacted = changed(cleanup_policy="compact", retention_ms="1")
+    assert said(UNIQUE, compacted) == ""
+    for topic in (DUPLICATES, VERDICTS, LETTERS, ARTICLES):
+        assert f"is compacted, which it must not be ({topic.compaction})" in said(topic, compacted)
+
+
+def test_short_retention_is_named() -> None:
+    """Less than a day is too short; any time limit is for dead letters, which keep their records' times."""
+    assert "retention.ms is 3600000 (1.0 h)" in said(VERDICTS, changed(retention_ms="3600000"))
+    assert said(VERDICTS, changed(retention_ms="86400000")) == said(VERDICTS, changed(retention_ms="-1")) == ""
+    assert "would be deleted at once" in said(LETTERS, changed(retention_ms="604800000"))
+    assert said(LETTERS, changed(retention_ms="-1")) == ""
+
+
+def test_partitions_copies_and_sizes_are_compared() -> None:
+    """What was asked for is compared; of three copies two are in sync; a topic takes what a record may be."""
+    assert said(DUPLICATES, GOOD, Shape(3, 2)) == "has 6 partitions, not 3 | has 1 copies, not 2"
+    assert said(DUPLICATES, GOOD, Shape(6, 1)) == ""
+    assert "min.insync.replicas is 1" in said(DUPLICATES, GOOD._replace(replication=3))
+    assert "max.message.bytes is 1048588" in said(UNIQUE, changed(max_message_bytes="1048588"))
+
+
+def test_three_copies_are_safe_copies() -> None:
+    """As many copies as there are brokers, three at most; with three, two have to be in sync."""
+    assert [new_topic(UNIQUE, Shape(None, None), brokers).replication_factor for brokers in (1, 2, 3, 9)] == [
+        1,
+        2,
+        3,
+        3,
+    ]
+    assert "min.insync.replicas" not in (new_topic(UNIQUE, Shape(None, 2), 3).config or {})
+    assert (new_topic(UNIQUE, Shape(None, None), 3).config or {})["min.insync.replicas"] == "2"
+
+
+def dupwatch(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command."""
+    command = [sys.executable, "-c", "from consumer.cli import main; main()", "topics", "init", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_printing_asks_nobody() -> None:
+    """--print needs no broker, and names every topic with its settings."""
+    ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
+    assert ran.returncode == 0, ran.stderr
+    names = [line.partition(":")[0] for line in ran.stdout.splitlines() if not line.startswith(" ")]
+    assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "articles"]
+    assert "cleanup.policy=delete" in ran.stdout
+    assert dupwatch("--sink", "kafka://127.0.0.1:1/p,q", "--print").returncode == 2
+    assert dupwatch("--sink", "kafka://h:1/p", "--source", "kafka://h:2/a", "--print").returncode == 2
+
+
+@pytest.mark.servers
+def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
+    """What is missing is made with its settings; what is there is not touched, and wrong ones end with exit code 6."""
+    prefix = f"test-{uuid.uuid4().hex[:12]}"
+    topics = SinkTopics(prefix)
+    sink = ("--sink", f"kafka://{kafka_address}/{prefix}")
+    admin = AdminClient({"bootstrap.servers": kafka_address})
+    wrong = NewTopic(topics.verdicts_topic, num_partitions=1, replication_factor=1, config={"retention.ms": "1000"})
+    admin.create_topics([wrong])[topics.verdicts_topic].result()
+    names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
+    settings = {"bootstrap.servers": kafka_address}
+    assert missing(settings, names) == [name for name in names if name != topics.verdicts_topic]
+
+    first = dupwatch(*sink, "--source", f"kafka://{kafka_address}/{prefix}.articles", "--partitions", "2")
+    assert first.returncode == 6, first.stderr
+    assert f"{topics.verdicts_topic}: differs" in first.stdout
+    assert "has 1 partitions, not 2" in first.stdout
+    assert "retention.ms is 1000" in first.stdout
+    assert first.stdout.count(": made") == 4
+    assert missing(settings, [*names, f"{prefix}.articles"]) == []
+    there = admin.list_topics(timeout=10).topics
+    assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2]
+    letters = config_of(admin, topics.dead_letters_topic)
+    assert (letters["retention.ms"], letters["cleanup.policy"]) == ("-1", "delete")
+    assert config_of(admin, topics.verdicts_topic)["retention.ms"] == "1000"
+
+    admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
+    again = dupwatch(*sink, "--partitions", "2")
+    assert again.returncode == 0, json.dumps([again.stdout, again.stderr])
+    assert again.stdout.count("is as it has to be") == 3
+    assert dupwatch(*sink).returncode == 0
+
+
+def config_of(admin: AdminClient, name: str) -> dict[str, str]:
+    """A topic's settings."""
+    (answer,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]).values()
+    return {entry.name: entry.value for entry in answer.result().values()}

@@ -1,0 +1,281 @@
+"""Exactly once: what a ``read_committed`` reader sees, and where the group goes on."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from statistics import median
+
+import pytest
+
+from consumer.clients import KafkaOptions
+from consumer.errors import Abandoned, OutcomeUnknown, SinkError
+from consumer.topics import SinkTopics
+from deploy.local.kafka import KafkaBroker
+from tests.kafka.sink_parts import (
+    Given,
+    Member,
+    answer,
+    duplicates,
+    fresh_topics,
+    keys,
+    put,
+    raw,
+    read,
+    rejection,
+    sink_to,
+)
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def given(kafka_address: str) -> Iterator[Given]:
+    """A sink that writes everything, to topics that are there."""
+    made = sink_to(kafka_address, fresh_topics(kafka_address), transactional=True)
+    yield made
+    made.sink.close()
+
+
+@pytest.fixture
+def member(kafka_address: str, given: Given) -> Iterator[Member]:
+    """The one consumer of a group, on some topic of one partition that has records."""
+    put(kafka_address, given.topics.verdicts_topic, 5)
+    one = Member(kafka_address, given.topics.verdicts_topic)
+    yield one
+    one.close()
+
+
+def deliver(made: Given, member: Member, place: int, *ids: str) -> None:
+    """One batch of flags, to the commit."""
+    made.sink.emit(duplicates(*ids))
+    made.sink.flush()
+    made.sink.commit({(member.topic, 0): place}, member.metadata())
+
+
+def flags(address: str, made: Given, *, committed: bool = True) -> list[str]:
+    """The ids of the flags that a reader sees."""
+    return keys(read(address, made.topics.duplicates_topic, committed=committed))
+
+
+def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Member) -> None:
+    """Flags, clean feed, dead letters and offsets are nowhere before the commit, and everywhere after it."""
+    given.sink.emit([answer("a"), answer("b", "duplicate")])
+    given.sink.reject([rejection(raw(key=b"c"))])
+    given.sink.flush()
+    names = (given.topics.duplicates_topic, given.topics.unique_topic, given.topics.dead_letters_topic)
+    assert [read(kafka_address, name) for name in names] == [[], [], []]
+    assert member.committed() < 0
+    given.sink.commit({(member.topic, 0): 2}, member.metadata())
+    assert [keys(read(kafka_address, name)) for name in names] == [["b"], ["a", "b"], ["c"]]
+    assert member.committed() == 2
+
+
+def test_a_batch_without_messages_commits_its_offsets(kafka_address: str, given: Given, member: Member) -> None:
+    """Where nothing is to be sent the group goes on all the same; and where nothing was begun nothing is aborted."""
+    given.sink.abort()
+    given.sink.flush()
+    given.sink.commit({(member.topic, 0): 3}, member.metadata())
+    assert member.committed() == 3
+
+
+def test_a_batch_that_was_aborted_is_never_seen(kafka_address: str, given: Given, member: Member) -> None:
+    """What was sent before an abort stays unseen, flushed or not, and the next batch is not held up by it."""
+    for number in range(6):
+        given.sink.emit(duplicates(f"void-{number}"))
+        if number % 2:
+            given.sink.flush()
+        given.sink.abort()
+        deliver(given, member, number + 1, f"good-{number}")
+    assert flags(kafka_address, given) == [f"good-{number}" for number in range(6)]
+    assert any(one.startswith("void") for one in flags(kafka_address, given, committed=False))
+    assert member.committed() == 6
+
+
+def test_a_sink_that_is_closed_leaves_nothing_open(kafka_address: str, given: Given, member: Member) -> None:
+    """A transaction that was open when the sink was closed holds no reader up."""
+    given.sink.emit(duplicates("void"))
+    given.sink.flush()
+    given.sink.close()
+    again = sink_to(kafka_address, given.topics, transactional=True)
+    deliver(again, member, 1, "good")
+    again.sink.close()
+    begun_s = time.monotonic()
+    assert flags(kafka_address, again) == ["good"]
+    assert time.monotonic() - begun_s < 5
+
+
+def test_a_batch_of_a_consumer_that_is_out_of_date_is_abandoned(
+    kafka_address: str, given: Given, member: Member
+) -> None:
+    """With the group metadata of before a rebalance nothing counts; with fresh ones the batch does, once."""
+    stale = member.metadata()
+    member.close()
+    newer = Member(kafka_address, member.topic, member.group)
+    given.sink.emit(duplicates("a"))
+    given.sink.flush()
+    with pytest.raises(Abandoned) as raised:
+        given.sink.commit({(member.topic, 0): 4}, stale)
+    assert not isinstance(raised.value, OutcomeUnknown)
+    given.sink.abort()
+    assert newer.committed() < 0
+    deliver(given, newer, 4, "a")
+    assert flags(kafka_address, given) == ["a"]
+    assert newer.committed() == 4
+    newer.close()
+
+
+@pytest.mark.parametrize("when", ["before", "sent", "flushed", "aborting"])
+def test_a_second_process_with_the_same_id_ends_the_first(
+    kafka_address: str, given: Given, member: Member, when: str
+) -> None:
+    """Whenever the other comes, the first ends with an error; its batch does not count, and it never strikes back."""
+    options = KafkaOptions(group="g", instance_id=given.topics.prefix)
+    first, second = (
+        sink_to(kafka_address, given.topics, transactional=True, options=options, linger_ms=300) for _ in range(2)
+    )
+    with ExitStack() as stack:
+        stack.callback(first.sink.close)
+        stack.callback(second.sink.close)
+        deliver(first, member, 1, "first")
+        if when != "before":
+            first.sink.emit(duplicates("void"))
+        if when in {"flushed", "aborting"}:
+            first.sink.flush()
+        deliver(second, member, 2, "second")
+        go_on = first.sink.abort if when == "aborting" else partial(deliver, first, member, 3, "void")
+        with pytest.raises(SinkError, match="taken over this one's transactional id"):
+            go_on()
+        deliver(second, member, 3, "third")
+    assert flags(kafka_address, given) == ["first", "second", "third"]
+    assert member.committed() == 3
+    assert first.watching.reconnections == 0
+
+
+@pytest.mark.parametrize("when", ["flush", "commit"])
+def test_a_message_that_is_never_taken_ends_the_run(kafka_address: str, member: Member, when: str) -> None:
+    """A record too large for its topic is an error that names it, and its batch does not count."""
+    made = sink_to(
+        kafka_address,
+        fresh_topics(kafka_address, {"unique": {"max.message.bytes": "2000"}}),
+        transactional=True,
+        compression_type="none",
+    )
+    made.sink.emit([*duplicates("a"), answer("long", record=raw(b"z" * 5000, b"long"))])
+    end = made.sink.flush if when == "flush" else partial(made.sink.commit, {(member.topic, 0): 1}, member.metadata())
+    with pytest.raises(SinkError, match=rf"{made.topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
+        end()
+    made.sink.close()
+    assert flags(kafka_address, made) == []
+    assert member.committed() < 0
+
+
+def test_a_transaction_that_took_too_long_is_begun_anew(kafka_address: str, given: Given, member: Member) -> None:
+    """The brokers end a transaction that is open too long; the batch is given up, and a new producer delivers it."""
+    made = sink_to(kafka_address, given.topics, transactional=True, transaction_timeout_ms=1_000)
+    made.sink.emit(duplicates("a"))
+    made.sink.flush()
+    until_s = time.monotonic() + 15
+    # The brokers look for such transactions every ten seconds; who begins another with this id ends it sooner.
+    while "a" not in flags(kafka_address, given, committed=False):
+        assert time.monotonic() < until_s
+    time.sleep(1.1)
+    usurper = sink_to(kafka_address, given.topics, transactional=True, transactional_id=id_of(made))
+    usurper.sink.commit({}, None)
+    usurper.sink.close()
+    with pytest.raises(Abandoned):
+        made.sink.commit({(member.topic, 0): 1}, member.metadata())
+    made.sink.abort()
+    deliver(made, member, 1, "a")
+    made.sink.close()
+    assert flags(kafka_address, given) == ["a"]
+    assert made.watching.reconnections == 1
+
+
+def id_of(made: Given) -> str:
+    """The transactional id of a sink."""
+    found: str = made.sink._settings["transactional.id"]
+    return found
+
+
+def test_transactions_back_to_back_are_quick(kafka_address: str, given: Given, member: Member) -> None:
+    """A batch of one message takes less than 30 ms, in the median of a hundred."""
+    taken_s = []
+    one = sink_to(kafka_address, fresh_topics(kafka_address, every=False), transactional=True)
+    for number in range(100):
+        begun_s = time.monotonic()
+        deliver(one, member, number + 1, str(number))
+        taken_s.append(time.monotonic() - begun_s)
+    one.sink.close()
+    assert median(taken_s) < 0.03
+    assert flags(kafka_address, one) == [str(number) for number in range(100)]
+
+
+def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
+    """With the brokers away the first message asks over and over whether to wait on, and ends with what it is told."""
+    asked: list[float] = []
+
+    def give_up() -> None:
+        asked.append(time.monotonic())
+        if len(asked) > 4:
+            raise Abandoned("enough")
+
+    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), transactional=True, give_up=give_up)
+    with pytest.raises(Abandoned, match="enough"):
+        made.sink.emit(duplicates("a"))
+    assert asked[-1] - asked[0] < 2.0
+    made.sink.abort()
+    made.sink.close()
+
+
+def test_a_broker_killed_in_mid_transaction(own_kafka: Callable[[], KafkaBroker]) -> None:
+    """Killed before the commit, and while it is under way: once the broker is back each batch counts once."""
+    broker = own_kafka()
+    topics = fresh_topics(broker.address)
+    made = sink_to(broker.address, topics, transactional=True)
+    put(broker.address, topics.verdicts_topic, 5)
+    member = Member(broker.address, topics.verdicts_topic)
+    with ExitStack() as stack:
+        stack.callback(member.close)
+        stack.callback(made.sink.close)
+        deliver(made, member, 1, "0")
+        for number, when in enumerate(["flushed", "committing"], 1):
+            made.sink.emit(duplicates(str(number)))
+            made.sink.flush()
+            kill = threading.Timer(0.002, broker.kill9)
+            kill.start()
+            if when == "flushed":
+                kill.join()
+            revival = threading.Thread(target=start_after, args=(kill, broker))
+            revival.start()
+            settle(made, member, number)
+            revival.join()
+    assert flags(broker.address, made) == ["0", "1", "2"]
+
+
+def start_after(kill: threading.Timer, broker: KafkaBroker) -> None:
+    """Start a broker again once it was killed."""
+    kill.join()
+    broker.start()
+
+
+def settle(made: Given, member: Member, number: int) -> None:
+    """Commit a batch as a run does: again and again until the group is behind it."""
+    until_s = time.monotonic() + 90
+    while time.monotonic() < until_s:
+        member.consumer.poll(0)
+        try:
+            made.sink.commit({(member.topic, 0): number + 1}, member.metadata())
+        except OutcomeUnknown:
+            made.sink.abort()
+            if member.committed() == number + 1:
+                return
+        except Abandoned:
+            made.sink.abort()
+        else:
+            assert member.committed() == number + 1
+            return
+        with suppress(Abandoned):
+            made.sink.emit(duplicates(str(number)))
+    raise AssertionError("the batch was never committed")

@@ -1,0 +1,104 @@
+"""The journals of the two ways of delivery: whom they tell what, and in which order."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from consumer.delivery import KafkaJournal, TransactionalJournal
+from consumer.errors import Abandoned, OutcomeUnknown
+from consumer.ports import Offsets, Position
+
+END = Offsets({("articles", 0): 7}, 3)
+
+
+class Told:
+    """A source and a sink that note what they are told; ``raising`` is what the sink's commit raises."""
+
+    def __init__(self, raising: Exception | None = None) -> None:
+        self.calls: list[object] = []
+        self.raising = raising
+
+    def begin(self, end: Offsets) -> None:
+        """As the port says."""
+        self.calls.append(("begin", end))
+
+    def done(self, end: Offsets) -> None:
+        """As the port says."""
+        self.calls.append(("done", end))
+
+    def abandon(self) -> None:
+        """As the port says."""
+        self.calls.append("abandon")
+
+    def reread(self) -> None:
+        """As the port says."""
+        self.calls.append("reread")
+
+    def abort(self) -> None:
+        """As the port says."""
+        self.calls.append("abort")
+
+    def group_metadata(self) -> str:
+        """As the port says."""
+        return f"metadata {len(self.calls)}"
+
+    def commit(self, end: object, metadata: object = None) -> None:
+        """As the ports say: of a source, or of a sink."""
+        self.calls.append(("commit", end, metadata))
+        if self.raising is not None:
+            raise self.raising
+
+
+class Sink(Told):
+    """The sink's part, whose first parameter has another name."""
+
+    def commit(  # type: ignore[override]  # a sink's, not a source's
+        self, offsets: Mapping[tuple[str, int], int], group_metadata: object = None
+    ) -> None:
+        """As the port says."""
+        super().commit(offsets, group_metadata)
+
+
+def test_at_least_once_the_source_commits() -> None:
+    """A batch is begun, committed and given up at the source."""
+    source = Told()
+    journal = KafkaJournal(source)
+    journal.begin(END)
+    journal.commit(END, [], [])
+    journal.abandon()
+    journal.finish()
+    assert source.calls == [("begin", END), ("commit", END, None), "abandon"]
+
+
+def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
+    """The group's metadata are asked for anew for each commit, and the source learns of it afterwards."""
+    source, sink = Told(), Sink()
+    journal = TransactionalJournal(source, sink)
+    for number in (1, 3):
+        journal.begin(END)
+        journal.commit(END, [], [])
+        assert sink.calls[-1] == ("commit", END.next, f"metadata {number}")
+        assert source.calls[-1] == ("done", END)
+    journal.finish()
+
+
+@pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reread")])
+def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> None:
+    """The sink aborts; where nobody knows what was committed the brokers are asked, once."""
+    source, sink = Told(), Sink(error)
+    journal = TransactionalJournal(source, sink)
+    journal.begin(END)
+    with pytest.raises(type(error)):
+        journal.commit(END, [], [])
+    journal.abandon()
+    assert sink.calls[-1] == "abort"
+    assert source.calls == [("begin", END), then]
+    journal.begin(END)
+    journal.abandon()
+    assert source.calls[2:] == [("begin", END), "abandon"]
+
+
+def test_a_place_in_a_file_is_no_offset() -> None:
+    """A journal of a topic refuses a batch of a file."""
+    with pytest.raises(TypeError, match="offsets"):
+        KafkaJournal(Told()).begin(Position())
