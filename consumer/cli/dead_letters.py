@@ -1,0 +1,327 @@
+"""``dupwatch dead-letters``: look at records that could not be judged, and have them judged again."""
+
+import base64
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from consumer.app import STREAM, kafka_options
+from consumer.article import Reason
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results
+from consumer.clients import KafkaPlace, parse_kafka
+from consumer.config import Config
+from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
+from consumer.errors import ConfigError
+from consumer.events import rfc3339
+from consumer.letter_replay import Refused, Replay
+from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
+from consumer.stopping import Stopping
+
+ROWS_MAX: Final = 100
+"""Letters in a table, unless more are asked for."""
+_KAFKA: Final = "kafka://"
+_MS_PER_S: Final = 1000
+_SIGNALLED: Final = 128
+_CHARS_MAX: Final = 200
+_NOT_OURS: Final = "–"
+
+app = typer.Typer(
+    no_args_is_help=True, help="Records that could not be judged: look at them, and have them judged again."
+)
+
+LettersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sink",
+        help="Where verdicts went, with the dead letters beside them: kafka://HOST:PORT[,HOST:PORT]/PREFIX, "
+        "or a file (replay needs a topic).",
+        metavar="FILE|KAFKA",
+    ),
+]
+ReasonOption = Annotated[
+    list[str] | None, typer.Option("--reason", help="Only for this reason; may be given again.", metavar="REASON")
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", help="Only records of this time or later: 2026-11-21T00:00:00Z.", metavar="TIME"),
+]
+UntilOption = Annotated[str | None, typer.Option("--until", help="Only records before this time.", metavar="TIME")]
+KeyOption = Annotated[
+    str | None, typer.Option("--key", help="Only records with this key; in a file, of the article with this id.")
+]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Not more than so many, the first ones.")]
+
+
+@app.command("list")
+def list_(
+    sink: LettersOption = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """List dead letters, in order of their positions: as a table the first 100, as JSON lines all, or --limit."""
+    chosen = configured(config, settings, sink__url=sink)
+    selection = _selection(chosen, reason, since, until, key)
+    rows_max = limit if json or limit is not None else ROWS_MAX
+    with _letters(chosen) as letters:
+        selected = filter(selection.takes, letters.letters())
+        with results():
+            if json:
+                for letter in itertools.islice(selected, rows_max):
+                    sys.stdout.buffer.write(msgspec.json.encode(_plain(letter)) + b"\n")
+            else:
+                render.console().print(_table(itertools.islice(selected, rows_max)))
+        if limit is None and next(selected, None) is not None:
+            render.console(stderr=True).print(f"These are the first {rows_max}; --limit shows more.")
+
+
+@app.command()
+def show(
+    position: Annotated[
+        str, typer.Argument(metavar="POSITION", help="PARTITION:OFFSET in a topic, the line in a file; see list.")
+    ],
+    sink: LettersOption = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Show everything of one dead letter, with the record's value as it came."""
+    chosen = configured(config, settings, sink__url=sink)
+    with _letters(chosen) as letters:
+        letter = letters.letter(position)
+    if letter is None:
+        raise ConfigError(f"there is no dead letter at {position}, in {chosen.sink.url}")
+    with results():
+        if json:
+            value = _text_or_base64("value", letter.value)
+            sys.stdout.buffer.write(msgspec.json.encode(_plain(letter) | _headers(letter) | value) + b"\n")
+        else:
+            _print(render.console(), letter)
+
+
+@app.command()
+def replay(
+    sink: LettersOption = None,
+    to: Annotated[
+        str | None, typer.Option(help="Send all to this topic, not each to where it came from.", metavar="TOPIC")
+    ] = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = None,
+    limit: LimitOption = None,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Not more than so many a second.", metavar="N")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; say what would be sent.")] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Send the records of dead letters back to their topics, to be judged again: after a mended setting, for example.
+
+    Key, value, headers and time are those of the record; one header counts how often it was replayed. The letters stay
+    where they are, so a second replay sends the same records again, which then get the verdicts they have. Letters that
+    are written meanwhile are left to the next replay. A letter whose value was cut is refused.
+    """
+    chosen = configured(config, settings, sink__url=sink)
+    selection = _selection(chosen, reason, since, until, key)
+    place, topic = _letters_topic(chosen)
+    options = kafka_options(chosen)
+    stopping = Stopping()
+    with stopping.listening(), TopicLetters(place.brokers, topic, options) as letters:
+        sending = Replay(place.brokers, options, topic, to, dry_run=dry_run)
+        refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
+    _tell(sending.sent, refused, dry_run=dry_run, json=json)
+    if stopping.asked_by is not None:
+        render.console(stderr=True).print("Stopped when asked.")
+        raise typer.Exit(_SIGNALLED + stopping.asked_by)
+
+
+def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping) -> int:
+    """Send these letters; how many were refused, each of which is said."""
+    console = render.console(stderr=True)
+    refused = 0
+    began_s = time.monotonic()
+    with render.progress(console) as bar:
+        task = bar.add_task("replaying", total=letters.progress()[1])
+        for letter in selected:
+            if rate is not None:
+                sending.pace(rate, began_s, lambda: stopping.asked_by is not None)
+            if stopping.asked_by is not None:
+                break
+            try:
+                sending.send(letter)
+            except Refused as why:
+                refused += 1
+                console.print(f"{letter.position} is not replayed: {render.plain(str(why))}")
+            bar.update(task, completed=letters.progress()[0])
+        sending.finish()
+    return refused
+
+
+def _letters_topic(config: Config) -> tuple[KafkaPlace, str]:
+    """Where dead letters go beside the verdicts of a prefix."""
+    if not config.sink.url.startswith(_KAFKA):
+        raise ConfigError(f"{config.sink.url} is no topic; name it with --sink kafka://HOST:PORT/PREFIX")
+    place = parse_kafka(config.sink.url)
+    if len(place.names) != 1:
+        raise ConfigError(f"{config.sink.url} names several prefixes; name one")
+    return place, place.names[0] + TOPIC_SUFFIX
+
+
+@contextmanager
+def _letters(config: Config) -> Iterator[Letters]:
+    url = config.sink.url
+    if url == STREAM:
+        raise ConfigError("say where the dead letters are: --sink FILE or --sink kafka://HOST:PORT/PREFIX")
+    if url.startswith(_KAFKA):
+        place, topic = _letters_topic(config)
+        with TopicLetters(place.brokers, topic, kafka_options(config)) as letters:
+            yield letters
+    else:
+        yield FileLetters(_letters_path(Path(url)))
+
+
+def _letters_path(path: Path) -> Path:
+    """The file of letters that is named itself, or lies beside the sink that is named."""
+    if path.name.endswith(DEAD_LETTERS_SUFFIX):
+        return path
+    beside = dead_letters_path(path)
+    if path.exists() and not beside.exists():
+        raise ConfigError(f"{path} has no dead letters beside it: {beside.name} is not there, so there were none")
+    return beside
+
+
+def _selection(
+    config: Config, reasons: Sequence[str] | None, since: str | None, until: str | None, key: str | None
+) -> Selection:
+    for reason in reasons or ():
+        if reason not in frozenset(str(known) for known in Reason):
+            raise ConfigError(f"--reason {reason}: there is no such reason; there are {', '.join(sorted(Reason))}")
+    if (since or until) and not config.sink.url.startswith(_KAFKA):
+        raise ConfigError("--since and --until are for topics; the letters in a file have no time")
+    return Selection(frozenset(reasons or ()), _time_ms("--since", since), _time_ms("--until", until), key)
+
+
+def _time_ms(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text}: write it as 2026-11-21T00:00:00Z") from error
+    if found.tzinfo is None:
+        raise ConfigError(f"{option} {text}: say in which time zone, as in {text}Z")
+    return int(found.astimezone(UTC).timestamp() * _MS_PER_S)
+
+
+def _selected(letters: Letters, selection: Selection, limit: int | None) -> Iterator[Letter]:
+    return itertools.islice(filter(selection.takes, letters.letters()), limit)
+
+
+def _table(letters: Iterator[Letter]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("position", "time", "reason"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("key")
+    table.add_column("detail", overflow="fold")
+    for letter in letters:
+        table.add_row(
+            letter.position,
+            "" if letter.time_ms is None else rfc3339(letter.time_ms),
+            render.plain(letter.reason or _NOT_OURS),
+            render.plain(letter.name, _CHARS_MAX),
+            render.plain(letter.detail, _CHARS_MAX),
+        )
+    return table
+
+
+def _print(console: Console, letter: Letter) -> None:
+    table = render.pairs(letter.position)
+    size = f"{letter.size_bytes} bytes"
+    rows = {
+        "time": "" if letter.time_ms is None else rfc3339(letter.time_ms),
+        "reason": letter.reason or _NOT_OURS,
+        "detail": letter.detail,
+        "came from": _came_from(letter),
+        "key": letter.name,
+        "size": f"{size}, of which the first {len(letter.value or b'')} are here" if letter.cut else size,
+        "sha256": letter.sha256 or "",
+        "replayed": f"{letter.replays} times" if letter.replays else "",
+    }
+    for name, text in rows.items():
+        if text:
+            table.add_row(name, render.plain(text))
+    for name, value in letter.headers:
+        table.add_row(f"header {render.plain(name)}", render.plain(_shown(value)))
+    console.print(table)
+    console.print(Text("\nnull" if letter.value is None else "\nvalue", "bold"))
+    for line in _shown(letter.value).split("\n") if letter.value is not None else ():
+        console.print(render.plain(line), highlight=False)
+
+
+def _came_from(letter: Letter) -> str:
+    return letter.place if letter.origin is None else "{} {}:{}".format(*letter.origin)
+
+
+def _shown(value: bytes | None) -> str:
+    """Bytes as text; what is no UTF-8 as escapes."""
+    return "null" if value is None else value.decode(errors="backslashreplace")
+
+
+def _plain(letter: Letter) -> dict[str, Any]:
+    """What a program is told of a letter, but for its headers and value."""
+    return {
+        "position": letter.position,
+        "time": None if letter.time_ms is None else rfc3339(letter.time_ms),
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "origin": None if letter.origin is None else letter.origin._asdict(),
+        "place": letter.place,
+        **_text_or_base64("key", letter.key),
+        "size_bytes": letter.size_bytes,
+        "sha256": letter.sha256,
+        "cut": letter.cut,
+        "replays": letter.replays,
+    }
+
+
+def _headers(letter: Letter) -> dict[str, Any]:
+    return {"headers": [{"name": name} | _text_or_base64("value", value) for name, value in letter.headers]}
+
+
+def _text_or_base64(name: str, value: bytes | None) -> dict[str, str | None]:
+    """Bytes under a name of JSON: as text, or where they are no UTF-8 in base64 under the other name."""
+    try:
+        return {name: None if value is None else value.decode(), f"{name}_base64": None}
+    except UnicodeDecodeError:
+        return {name: None, f"{name}_base64": base64.b64encode(value or b"").decode()}
+
+
+def _tell(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
+    with results():
+        if json:
+            told = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
+            sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        else:
+            table = render.pairs("Replayed")
+            table.add_row("would be sent" if dry_run else "sent", f"{sent}")
+            table.add_row("refused", f"{refused}")
+            render.console().print(table)

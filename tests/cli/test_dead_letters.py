@@ -1,0 +1,151 @@
+"""``dupwatch dead-letters`` over the file beside that of the verdicts, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from consumer.dead_letters import FileLetters, Letter, Selection
+from consumer.errors import SourceError
+from consumer.sinks.file import dead_letters_path
+from tests.cli.command import FAST, Command, json_lines, write_lines
+
+COMMANDS = {
+    ("dead-letters",): ("list", "show", "replay"),
+    ("dead-letters", "list"): ("--sink", "--reason", "--since", "--until", "--key", "--limit", "--json", "--config"),
+    ("dead-letters", "show"): ("POSITION", "--sink", "--json", "--config", "--set"),
+    ("dead-letters", "replay"): (
+        "--sink", "--to", "--reason", "--since", "--until", "--key", "--limit", "--rate", "--dry-run", "--json",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def sink(dupwatch: Command, tmp_path: Path) -> Path:
+    """Where a run wrote its verdicts, with three dead letters beside them."""
+    feed = write_lines(
+        tmp_path / "feed.jsonl",
+        [{"id": "a1", "body": 1}, b'{"id": "\x1b[2J', {"id": "a2", "body": "a body"}, b"\xff" * 70_000],
+    )
+    path = tmp_path / "verdicts.jsonl"
+    assert dupwatch("run", "--source", feed, "--sink", path, "--store", f"lmdb:{tmp_path / 'store'}", *FAST).code == 0
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
+    """The help of each command names its options."""
+    ended = dupwatch(*command, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert [name for name in COMMANDS[command] if name not in ended.out.decode()] == []
+
+
+def test_list_a_file(dupwatch: Command, sink: Path) -> None:
+    """The letters beside a sink are listed by line, with the id where the record says one, and filtered."""
+    ended = dupwatch("dead-letters", "list", "--sink", sink)
+    assert ended.code == 0, ended.err
+    _, *rows = [line.split() for line in ended.out.decode().splitlines()]
+    assert [row[:2] for row in rows] == [["1", "body_wrong_type"], ["2", "invalid_json"], ["3", "invalid_utf8"]]
+    assert rows[0][2] == "a1"
+    ended = dupwatch("dead-letters", "list", "--sink", sink, "--reason", "invalid_json", "--json")
+    assert [line["position"] for line in json_lines(ended.out)] == ["2"]
+    ended = dupwatch("dead-letters", "list", "--sink", dead_letters_path(sink), "--key", "a1", "--json")
+    assert [line["position"] for line in json_lines(ended.out)] == ["1"]
+
+
+def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
+    """The record is shown as it came, harmless to a terminal, with how much of it is here where that is not all."""
+    ended = dupwatch("dead-letters", "show", "2", "--sink", sink)
+    assert ended.code == 0, ended.err
+    assert '{"id": "\ufffd[2J\n' in ended.out.decode()
+    assert b"\x1b" not in ended.out
+    ended = dupwatch("dead-letters", "show", "3", "--sink", sink)
+    assert b"70000 bytes, of which the first 65536 are here" in ended.out
+    (told,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
+    assert (told["value"], told["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)
+    assert (told["origin"], told["key"], told["time"], told["cut"]) == (None, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "4"), "there is no dead letter at 4"),
+        (("show", "0:1"), "in a file it is the number of a line"),
+        (("list", "--since", "2026-11-21T00:00:00Z"), "the letters in a file have no time"),
+        (("list", "--reason", "nonsense"), "there is no such reason; there are body_too_long"),
+        (("replay",), "is no topic; name it with --sink kafka://"),
+    ],
+)
+def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[str, ...], said: str) -> None:
+    """It is said in one sentence, with the exit code of a wrong option."""
+    ended = dupwatch("dead-letters", *arguments, "--sink", sink)
+    assert (ended.code, ended.out) == (2, b"")
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("list",), 2, "say where the dead letters are"),
+        (("list", "--sink", "none.jsonl"), 3, "none.jsonl.dead-letters.jsonl cannot be read: No such file"),
+        (("list", "--sink", "kafka://h:1/"), 2, "names no topic"),
+        (("list", "--sink", "kafka://h:1/a,b"), 2, "names several prefixes"),
+        (("replay", "--sink", "kafka://h:1/a", "--since", "yesterday"), 2, "--since yesterday: write it as"),
+        (("replay", "--sink", "kafka://h:1/a", "--until", "2026-11-21T00:00:00"), 2, "say in which time zone"),
+    ],
+)
+def test_what_is_refused(dupwatch: Command, arguments: tuple[str, ...], code: int, said: str) -> None:
+    """A place or a time that is none is told by a sentence, before anybody is asked."""
+    ended = dupwatch("dead-letters", *arguments)
+    assert (ended.code, ended.out) == (code, b"")
+    assert said in ended.err
+
+
+def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
+    """Verdicts with no dead letters beside them are told from a name that is wrong."""
+    path = tmp_path / "verdicts.jsonl"
+    path.write_bytes(b"")
+    ended = dupwatch("dead-letters", "list", "--sink", path)
+    assert ended.code == 2
+    assert "so there were none" in ended.err
+
+
+def test_a_file_that_is_being_written(sink: Path) -> None:
+    """The beginning of a line is no letter yet, and what came after the reader was made is not read."""
+    path = dead_letters_path(sink)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert [letter.position for letter in FileLetters(path).letters()] == ["1", "2"]
+    path.write_bytes(whole)
+    letters = FileLetters(path)
+    path.write_bytes(whole + whole)
+    assert [letter.position for letter in letters.letters()] == ["1", "2", "3"]
+    assert letters.progress() == (len(whole), len(whole))
+
+
+@pytest.mark.parametrize("line", [b"{}", b"\xff", b'{"id": "a1"}', b"[" * 100_000, b""])
+def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
+    """The file is named with the line."""
+    path = tmp_path / "x.dead-letters.jsonl"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(SourceError, match=r"x\.dead-letters\.jsonl, line 1: it is no dead letter"):
+        list(FileLetters(path).letters())
+
+
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is something else entirely is not read into memory."""
+    monkeypatch.setattr("consumer.dead_letters.LINE_BYTES_MAX", 1000)
+    path = tmp_path / "x.dead-letters.jsonl"
+    path.write_bytes(bytes(5000))
+    with pytest.raises(SourceError, match="too long for a dead letter"):
+        list(FileLetters(path).letters())
+
+
+def test_times_and_letters_without_one() -> None:
+    """A stretch begins with its first millisecond and ends before its last; a letter without a time is in none."""
+    letters = [
+        Letter(str(time_ms), time_ms, None, "empty_id", "", None, "", None, None, 0, None, cut=False)
+        for time_ms in (None, 1, 2, 3)
+    ]
+    assert [one.position for one in filter(Selection(since_ms=2).takes, letters)] == ["2", "3"]
+    assert [one.position for one in filter(Selection(until_ms=2).takes, letters)] == ["1"]
+    assert len(list(filter(Selection().takes, letters))) == 4

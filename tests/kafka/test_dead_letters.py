@@ -1,0 +1,425 @@
+"""Dead letters in a topic of a real broker: listed, shown, and sent back to be judged again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Message as Received
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from consumer import dead_letters
+from consumer.cli import main
+from consumer.clients import KafkaOptions
+from consumer.dead_letter import LetterPosition, dead_letter
+from consumer.dead_letters import Letter, TopicLetters
+from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.letter_headers import Origin, letter_headers
+from consumer.letter_replay import Refused, Replay, target_of
+from consumer.ports import Message, Position, RawRecord, Rejection
+from tests.cli.command import Outcome, json_lines, start, wait_for
+
+pytestmark = pytest.mark.servers
+
+PARTITIONS = 3
+TIME_MS = 1_700_000_000_000
+OWN = (("trace", b"\x00\xff"), ("none", None))
+WAIT_S = 20
+
+
+class Feed:
+    """A topic of articles and the topics of a prefix, both new, with what a test needs of the broker."""
+
+    def __init__(self, address: str, command: Callable[..., Outcome]) -> None:
+        self.address = address
+        self._command = command
+        name = f"t{uuid.uuid4().hex}"
+        self.articles = f"{name}.articles"
+        self.other = f"{name}.other"
+        self.prefix = f"{name}.out"
+        self.letters = f"{self.prefix}.dead-letters"
+        self.sink = f"kafka://{address}/{self.prefix}"
+        self.producer = Producer({"bootstrap.servers": address})
+        admin = AdminClient({"bootstrap.servers": address})
+        topics = [NewTopic(one, PARTITIONS, 1) for one in (self.articles, self.other, self.letters)]
+        for made in admin.create_topics(topics).values():
+            made.result(WAIT_S)
+
+    def bury(self, *rejections: Rejection, partition: int = 0) -> None:
+        """Write letters as the sink does, all to one partition."""
+        for one in rejections:
+            message = one.record.message
+            value = None if message is not None and message.null_value else one.record.data
+            key = None if message is None else message.key
+            time_ms = 0 if message is None else max(message.timestamp_ms, 0)
+            headers = cast("list[Any]", letter_headers(one))
+            self.producer.produce(self.letters, value, key, partition, timestamp=time_ms, headers=headers)
+        assert self.producer.flush(WAIT_S) == 0
+
+    def read(self, topic: str) -> list[Received]:
+        """All messages of a topic, by partition and offset."""
+        settings = {"bootstrap.servers": self.address, "group.id": "reads", "enable.partition.eof": True,
+                    "auto.offset.reset": "earliest", "enable.auto.commit": False}  # fmt: skip
+        consumer = Consumer(settings)
+        found: list[Received] = []
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+            ended = 0
+            while ended < PARTITIONS:
+                (message,) = consumer.consume(1, WAIT_S)
+                error = message.error()
+                if error is None:
+                    found.append(message)
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    ended += 1
+        finally:
+            consumer.close()
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+
+    def run(self, command: str, *arguments: str) -> Outcome:
+        """``dupwatch dead-letters COMMAND`` over this prefix."""
+        return self._command("dead-letters", command, *arguments, "--sink", self.sink)
+
+
+def rejected(
+    topic: str,
+    key: bytes | None = b"a1",
+    value: bytes = b'{"id": 1',
+    *,
+    reason: str = "invalid_json",
+    partition: int = 1,
+    offset: int = 0,
+    time_ms: int = TIME_MS,
+    more_bytes: int = 0,
+    null_value: bool = False,
+    headers: tuple[tuple[str, bytes | None], ...] = OWN,
+) -> Rejection:
+    """A record of a topic that was rejected, of whose value so many bytes more were not kept."""
+    fault = BadRecord(reason, f"because of {reason}")
+    message = Message(topic, partition, offset, key, headers, time_ms, null_value)
+    size_bytes = len(value) + more_bytes
+    sha256 = bytes(32) if more_bytes else None
+    record = RawRecord(0, offset, value, size_bytes, sha256, fault, Position(), message)
+    position = LetterPosition(f"kafka://{topic}/{partition}", 0, offset)
+    return Rejection(record, dead_letter(fault, position, value, size_bytes=size_bytes, sha256=sha256))
+
+
+@pytest.fixture
+def feed(kafka_address: str, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Feed:
+    """Topics of this test alone; commands run within this process, since to start one takes a second."""
+
+    def command(*arguments: str) -> Outcome:
+        capfdbinary.readouterr()
+        monkeypatch.setattr(sys, "argv", ["dupwatch", *arguments])
+        monkeypatch.setenv("COLUMNS", "200")
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        out, err = capfdbinary.readouterr()
+        return Outcome(code, out, err.decode())
+
+    return Feed(kafka_address, command)
+
+
+def listed(feed: Feed, *arguments: str) -> list[str]:
+    """The positions that ``list`` shows."""
+    ended = feed.run("list", "--json", *arguments)
+    assert ended.code == 0, ended.err
+    return [line["position"] for line in json_lines(ended.out)]
+
+
+def test_list_and_its_filters(feed: Feed) -> None:
+    """Letters come by position; each filter leaves out what it says, and several all have to hold."""
+    feed.bury(
+        rejected(feed.articles, b"a1", time_ms=TIME_MS),
+        rejected(feed.articles, b"a2", time_ms=TIME_MS + 60_000, reason="missing_id"),
+        partition=2,
+    )
+    feed.bury(rejected(feed.articles, b"a1", time_ms=TIME_MS + 120_000, reason="empty_id"), partition=0)
+    assert listed(feed) == ["0:0", "2:0", "2:1"]
+    assert listed(feed, "--reason", "missing_id", "--reason", "empty_id") == ["0:0", "2:1"]
+    assert listed(feed, "--key", "a1") == ["0:0", "2:0"]
+    assert listed(feed, "--since", "2023-11-14T22:14:20Z") == ["0:0", "2:1"]
+    assert listed(feed, "--until", "2023-11-14T23:14:20+01:00") == ["2:0"]
+    assert listed(feed, "--limit", "2") == ["0:0", "2:0"]
+    assert listed(feed, "--key", "a1", "--reason", "empty_id", "--since", "2023-11-14T22:14:20Z") == ["0:0"]
+    ended = feed.run("list")
+    assert ended.code == 0, ended.err
+    first = ended.out.decode().splitlines()[1].strip().split(maxsplit=4)
+    assert first == ["0:0", "2023-11-14T22:15:20.000Z", "empty_id", "a1", "because of empty_id"]
+
+
+def test_a_table_has_an_end(feed: Feed) -> None:
+    """Of many letters a table shows the first 100 and says that there are more; JSON lines are all of them."""
+    feed.bury(*(rejected(feed.articles, offset=number) for number in range(101)))
+    ended = feed.run("list")
+    assert len(ended.out.splitlines()) == 101
+    assert "These are the first 100" in ended.err
+    assert len(listed(feed)) == 101
+    ended = feed.run("list", "--limit", "101")
+    assert (len(ended.out.splitlines()), ended.err) == (102, "")
+
+
+def test_show(feed: Feed) -> None:
+    """Everything of a letter is shown, and nothing of it steers a terminal."""
+    feed.bury(rejected(feed.articles, "é\x1b[31m".encode(), b'{"id":\x1b]0;x\x07\nsecond \xff line', offset=9))
+    ended = feed.run("show", "0:0")
+    assert ended.code == 0, ended.err
+    shown = ended.out.decode()
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    for text in ("invalid_json", "because of invalid_json", f"{feed.articles} 1:9", "é\ufffd[31m", "header trace",
+                 '{"id":\ufffd]0;x\ufffd\nsecond \\xff line\n', "2023-11-14T22:13:20.000Z"):  # fmt: skip
+        assert text in shown
+    (told,) = json_lines(feed.run("show", "0:0", "--json").out)
+    assert told["origin"] == {"topic": feed.articles, "partition": 1, "offset": 9}
+    assert (told["value"], told["value_base64"] is None) == (None, False)
+    assert [header["name"] for header in told["headers"]] == ["trace", "none"]
+
+
+def test_a_position_where_nothing_is(feed: Feed) -> None:
+    """It is said in one sentence, whether it is no position or there is nothing."""
+    feed.bury(rejected(feed.articles))
+    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+        for position in ("0:1", "7:0"):
+            assert letters.letter(position) is None
+        for position in ("0:0x", "0", "-1:0", "", "0:０"):
+            with pytest.raises(ConfigError, match="it is PARTITION:OFFSET"):
+                letters.letter(position)
+    ended = feed.run("show", "0:1")
+    assert (ended.code, ended.err) == (2, f"dupwatch: there is no dead letter at 0:1, in {feed.sink}\n")
+
+
+def test_replay_sends_the_record_as_it_was(feed: Feed) -> None:
+    """Key, value, own headers and time are the record's; it goes to the partition it came from."""
+    feed.bury(rejected(feed.articles, partition=2), rejected(feed.articles, None, b"", null_value=True, partition=0))
+    ended = feed.run("replay", "--json")
+    assert ended.code == 0, ended.err
+    assert json_lines(ended.out) == [{"sent": 2, "would_be_sent": 0, "refused": 0}]
+    tombstone, message = feed.read(feed.articles)
+    assert (message.partition(), message.key(), message.value()) == (2, b"a1", b'{"id": 1')
+    assert message.headers() == [*OWN, ("dupwatch-replays", b"1")]
+    assert message.timestamp()[1] == TIME_MS
+    assert (tombstone.partition(), tombstone.key(), tombstone.value()) == (0, None, None)
+
+
+def test_a_record_without_a_time_stays_without_its_letters(feed: Feed) -> None:
+    """It gets the time at which it is sent again, and not that of its letter."""
+    feed.bury(rejected(feed.articles, time_ms=-1))
+    (letter,) = feed.read(feed.letters)
+    time.sleep(0.05)
+    assert feed.run("replay").code == 0
+    (message,) = feed.read(feed.articles)
+    assert message.timestamp()[1] > letter.timestamp()[1]
+
+
+def test_a_letter_of_a_replayed_record_is_counted_on(feed: Feed) -> None:
+    """Replayed, rejected and replayed again it has one header that says twice, and none of its letters'."""
+    feed.bury(rejected(feed.articles))
+    feed.run("replay")
+    (message,) = feed.read(feed.articles)
+    headers = cast("tuple[tuple[str, bytes | None], ...]", tuple(message.headers() or ()))
+    feed.bury(rejected(feed.articles, headers=headers, reason="missing_id"))
+    assert feed.run("replay", "--reason", "missing_id").code == 0
+    assert feed.read(feed.articles)[-1].headers() == [*OWN, ("dupwatch-replays", b"2")]
+
+
+def test_replay_elsewhere_and_of_some(feed: Feed) -> None:
+    """All that the filters take go to the topic that is named, where the key chooses the partition."""
+    records = [rejected(feed.articles, b"k%d" % number, offset=number) for number in range(20)]
+    feed.bury(*records, rejected(feed.articles, reason="missing_id"))
+    ended = feed.run("replay", "--to", feed.other, "--reason", "invalid_json", "--limit", "19")
+    assert ended.code == 0, ended.err
+    found = feed.read(feed.other)
+    assert {message.key() for message in found} == {b"k%d" % number for number in range(19)}
+    assert len({message.partition() for message in found}) > 1
+    assert feed.read(feed.articles) == []
+
+
+def test_a_dry_run_sends_nothing(feed: Feed) -> None:
+    """It says how many would be sent, and refuses what would be refused."""
+    feed.bury(rejected(feed.articles), rejected(feed.articles, more_bytes=10))
+    ended = feed.run("replay", "--dry-run", "--json")
+    assert json_lines(ended.out) == [{"sent": 0, "would_be_sent": 1, "refused": 1}]
+    assert "0:1 is not replayed" in ended.err
+    assert feed.read(feed.articles) == []
+
+
+def test_what_cannot_be_replayed_is_said(feed: Feed) -> None:
+    """A cut value, a topic that is gone, a record of a file, and something that is no letter: the others are sent."""
+    of_file = rejected(feed.articles)
+    of_file = replace(of_file, record=replace(of_file.record, message=None))
+    feed.bury(rejected(feed.articles, more_bytes=10), rejected("gone"), of_file)
+    feed.producer.produce(feed.letters, b"foreign", b"key", 0)
+    feed.bury(rejected(feed.articles))
+    ended = feed.run("replay")
+    assert ended.code == 0
+    told = [line for line in ended.err.splitlines() if " is not replayed: " in line]
+    assert [line.split()[0] for line in told] == ["0:0", "0:1", "0:2", "0:3"]
+    for line, why in zip(told, ("only 8 bytes of its value were kept, of 18", "its topic gone is not there",
+                                "which is no topic", "do not say that it is a dead letter"), strict=True):  # fmt: skip
+        assert why in line
+    assert ended.out.decode().split() == ["Replayed", "sent", "1", "refused", "4"]
+    assert len(feed.read(feed.articles)) == 1
+    assert [line["reason"] for line in json_lines(feed.run("list", "--json").out)][2:4] == ["invalid_json", None]
+
+
+def test_a_topic_with_fewer_partitions_than_it_had() -> None:
+    """A record whose partition is not there any more goes where its key says."""
+    letter = Letter("0:0", None, None, "invalid_json", "", None, "", b"k", b"", 0, None, cut=False)
+    with pytest.raises(Refused, match="--to TOPIC"):
+        target_of(letter, None, {"t": 3})
+    fewer = replace(letter, origin=Origin("t", 3, 0))
+    assert target_of(fewer, None, {"t": 3}) == ("t", -1)
+    assert target_of(fewer, None, {"t": 4}) == ("t", 3)
+
+
+def test_not_more_than_so_many_a_second(feed: Feed) -> None:
+    """Twenty-one records at forty a second take half a second, and not much more."""
+    feed.bury(*(rejected(feed.articles, offset=number) for number in range(21)))
+    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+        given = list(letters.letters())
+    sending = Replay(feed.address, KafkaOptions(), feed.letters, None, dry_run=False)
+    began_s = time.monotonic()
+    for letter in given:
+        sending.pace(40, began_s, lambda: False)
+        sending.send(letter)
+    took_s = time.monotonic() - began_s
+    sending.finish()
+    assert 0.5 <= took_s < 1.5
+    assert sending.acknowledged == 21
+
+
+def test_stopped_while_it_waits(feed: Feed) -> None:
+    """A signal ends a slow replay at once: what was sent is written and counted, the exit code names the signal."""
+    feed.bury(*(rejected(feed.articles, offset=number) for number in range(5)))
+    process = start(
+        "dead-letters", "replay", "--rate", "0.01", "--json", "--sink", feed.sink, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        wait_for(partial(_has_messages, feed, feed.articles))
+        os.kill(process.pid, signal.SIGTERM)
+        out, err = process.communicate(timeout=WAIT_S)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 143, err
+    assert json.loads(out)["sent"] == 1
+    assert len(feed.read(feed.articles)) == 1
+
+
+def _has_messages(feed: Feed, topic: str) -> bool:
+    return bool(feed.read(topic))
+
+
+def test_only_what_there_was_at_the_start(feed: Feed) -> None:
+    """Letters that are written while others are read are left to the next time: a replay ends."""
+    feed.bury(rejected(feed.articles), rejected(feed.articles))
+    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+        feed.bury(rejected(feed.articles))
+        assert letters.progress() == (0, 2)
+        assert [letter.position for letter in letters.letters()] == ["0:0", "0:1"]
+        assert letters.progress() == (2, 2)
+
+
+def test_transactions(feed: Feed) -> None:
+    """Letters of a transaction that was aborted are none, and the marks at a transaction's end hold nobody up."""
+    producer = Producer({"bootstrap.servers": feed.address, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(WAIT_S)
+    ends: Sequence[Callable[[float], None]] = (producer.abort_transaction, producer.commit_transaction)
+    for key, end in zip((b"aborted", b"committed"), ends, strict=True):
+        producer.begin_transaction()
+        headers = cast("list[Any]", letter_headers(rejected(feed.articles, key)))
+        producer.produce(feed.letters, b"{", key, 1, headers=headers)
+        # What was not sent yet would be thrown away, and leave no trace in the topic.
+        assert producer.flush(WAIT_S) == 0
+        end(WAIT_S)
+    began_s = time.monotonic()
+    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+        assert [letter.name for letter in letters.letters()] == ["committed"]
+        assert letters.letter("1:0") is None
+        assert letters.letter("1:2") is not None
+        assert letters.letter("1:3") is None
+    assert time.monotonic() - began_s < 10
+
+
+def test_letters_deleted_meanwhile(feed: Feed) -> None:
+    """What a topic's retention takes while it is read is passed over."""
+    feed.bury(*(rejected(feed.articles, offset=number) for number in range(3)))
+    with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
+        admin = AdminClient({"bootstrap.servers": feed.address})
+        (deleted,) = admin.delete_records([TopicPartition(feed.letters, 0, 2)]).values()
+        deleted.result(WAIT_S)
+        assert [letter.position for letter in letters.letters()] == ["0:2"]
+    assert listed(feed) == ["0:2"]
+
+
+def test_no_group_and_no_commit(feed: Feed) -> None:
+    """Reading letters makes no group, so it disturbs no consumer, whatever the options of its group are."""
+    feed.bury(rejected(feed.articles))
+    group = f"group-{uuid.uuid4().hex}"
+    options = KafkaOptions(group=group, instance_id="one", group_protocol="consumer")
+    with TopicLetters(feed.address, feed.letters, options) as letters:
+        assert len(list(letters.letters())) == 1
+    found = AdminClient({"bootstrap.servers": feed.address}).list_consumer_groups(request_timeout=WAIT_S).result()
+    assert group not in {one.group_id for one in found.valid}
+
+
+def test_a_topic_that_is_not_there(feed: Feed) -> None:
+    """It is said, and nothing is made: neither the topic of letters nor one to send to."""
+    missing = f"{feed.prefix}-missing"
+    with pytest.raises(SourceError, match=f"the topic {missing} cannot be read: .*[Uu]nknown topic"):
+        TopicLetters(feed.address, missing, KafkaOptions())
+    ended = feed.run("replay", "--to", missing)
+    assert (ended.code, f"there is no topic {missing} at {feed.address}" in ended.err) == (2, True)
+    assert missing not in AdminClient({"bootstrap.servers": feed.address}).list_topics(timeout=WAIT_S).topics
+
+
+def test_not_into_the_letters_themselves(feed: Feed) -> None:
+    """A replay into the topic that it reads is refused."""
+    ended = feed.run("replay", "--to", feed.letters)
+    assert ended.code == 2
+    assert "the topic of the dead letters itself" in ended.err
+
+
+def test_a_record_that_cannot_be_written(feed: Feed) -> None:
+    """The replay ends with a sentence and another exit code than 0."""
+    options = KafkaOptions(producer={"message.max.bytes": 2000})
+    feed.bury(rejected(feed.articles, value=bytes(5000)))
+    with TopicLetters(feed.address, feed.letters, options) as letters:
+        sending = Replay(feed.address, options, feed.letters, None, dry_run=False)
+        with pytest.raises(SinkError, match=r"0:0 cannot be sent to .*too large"):
+            sending.send(next(letters.letters()))
+
+
+def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
+    """What the broker says of a record that was sent is the end of the replay, and told."""
+    admin = AdminClient({"bootstrap.servers": feed.address})
+    narrow = f"{feed.prefix}.narrow"
+    admin.create_topics([NewTopic(narrow, 1, 1, config={"max.message.bytes": "1000"})])[narrow].result(WAIT_S)
+    feed.bury(rejected(feed.articles, value=os.urandom(5000)))
+    ended = feed.run("replay", "--to", narrow)
+    assert ended.code == 6
+    assert "a record could not be written: " in ended.err
+    assert "0 were before it" in ended.err
+
+
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that do not answer are an error that says so."""
+    monkeypatch.setattr(dead_letters, "_ASK_S", 0.5)
+    with pytest.raises(SourceError, match="cannot be read"):
+        TopicLetters("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))
