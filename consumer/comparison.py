@@ -37,6 +37,7 @@ class Comparison:
     in_window: bool
     in_force: bool
     allowed: bool
+    not_released: bool
     found_by_blocks: bool
     found_by_bands: bool
     verified: bool
@@ -64,6 +65,7 @@ class Comparison:
             and self.in_window
             and self.in_force
             and self.allowed
+            and self.not_released
             and self.found
             and self.verified
             and self.facts_agree
@@ -76,6 +78,11 @@ def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> l
         return []
     similarities = _similarities(one.record, [other.record for other in others])
     return [_compare(one, other, similarity, settings) for other, similarity in zip(others, similarities, strict=True)]
+
+
+def not_released(a: Stored, b: Stored) -> bool:
+    """Whether no person has said of these two that the one does not repeat the other."""
+    return a.released_from != b.record.reference and b.released_from != a.record.reference
 
 
 def _similarities(one: Record, others: Sequence[Record]) -> Sequence[float | None]:
@@ -101,6 +108,7 @@ def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettin
         in_window=abs(x.time_ms - y.time_ms) <= settings.window_ms,
         in_force=_in_force_together(a, b),
         allowed=x.source != y.source or settings.rule(x.source).within_source,
+        not_released=not_released(a, b),
         found_by_blocks=bool(x.keys and y.keys)
         and distance <= settings.suspect_distance_max
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from consumer import events
 from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
-from consumer.comparison import Comparison, compare
+from consumer.comparison import Comparison, compare, not_released
 from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
 from consumer.fingerprint import TextKind
 from consumer.known_originals import KnownOriginals
@@ -211,7 +211,7 @@ class Detector:
         never = frozenset(reference for reference, one in stored.items() if self._never_flagged(one.record))
         for _ in range(SETTLE_ROUNDS_MAX):
             states = {reference: _state(one) for reference, one in stored.items()}
-            decisions = decide(records, sight.neighbours, states, never)
+            decisions = decide(records, _not_released(sight.neighbours, stored), states, never)
             written = self._write_in_order(decisions, sight.truncated)
             if written is not None:
                 for one in decisions.duplicates:
@@ -269,6 +269,16 @@ class Detector:
 
 def _reference(one: Version | Tombstone) -> bytes:
     return one.reference if isinstance(one, Tombstone) else one.record.reference
+
+
+def _not_released(
+    neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, Stored]
+) -> Mapping[bytes, list[Neighbour]]:
+    """The neighbours as of what was read last: one that was pending at the look-up may have been released since."""
+    return {
+        reference: [other for other in others if not_released(stored[reference], stored[other.record.reference])]
+        for reference, others in neighbours.items()
+    }
 
 
 def _verdict(one: Stored) -> bytes:

@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from consumer.decision import Duplicate, Neighbour
-from consumer.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Verdict, encode
+from consumer.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Released, Verdict, encode
 from storage.records import ID_HASH_BYTES, Record
 
 _SIMILARITY_DIGITS = 4
@@ -58,6 +60,33 @@ def retracted_event(article_id: str, *, time_ms: int, decided_ms: int) -> bytes:
             outcome="retracted",
             arrived_at=rfc3339(time_ms),
             decided_at=rfc3339(decided_ms),
+        )
+    )
+
+
+def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> bytes:
+    """A version that was flagged and counts as a duplicate no more; ValueError for a verdict of another kind."""
+    if flag.duplicate_of is None or flag.duplicate_of_version is None:
+        raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to be undone")
+    return encode(
+        msgspec.structs.replace(
+            flag,
+            outcome="unique",
+            duplicate_of=None,
+            duplicate_of_version=None,
+            distance=None,
+            similarity=None,
+            cluster=flag.id,
+            matches=(),
+            shared_keywords=(),
+            decided_at=rfc3339(decided_ms),
+            released=Released(
+                duplicate_of=flag.duplicate_of,
+                duplicate_of_version=flag.duplicate_of_version,
+                flagged_at=flag.decided_at,
+                by=by,
+                reason=reason,
+            ),
         )
     )
 

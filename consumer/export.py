@@ -42,6 +42,7 @@ class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
     lang: str
     published_at: float | None
     verdict: msgspec.Raw | None
+    released_from: str | None
     body: str | None
 
 
@@ -95,6 +96,7 @@ def _version(one: Stored, body: str | None) -> ExportedVersion:
         lang=record.lang,
         published_at=record.published_at,
         verdict=None if one.verdict is None else msgspec.Raw(one.verdict),
+        released_from=None if one.released_from is None else one.released_from.hex(),
         body=body,
     )
 

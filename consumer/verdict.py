@@ -7,6 +7,8 @@ import msgspec
 SCHEMA: Final = "dupwatch.verdict/1"
 MATCHES_MAX = 5
 SHARED_KEYWORDS_MAX = 10
+RELEASED_BY_CHARS_MAX = 200
+REASON_CHARS_MAX = 2_000
 
 Outcome = Literal["unique", "duplicate", "retracted"]
 Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
@@ -25,10 +27,21 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     similarity: Similarity | None
 
 
+class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a release undid: the version it had been flagged against and when, who undid it, and why."""
+
+    duplicate_of: str
+    duplicate_of_version: Version
+    flagged_at: Timestamp
+    by: Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole event but for the transport's fields. The fields are described in ``docs/formats.md``.
 
     A retraction has only its ``id`` and the two times; what else it could say is null or empty, as the defaults are.
+    ``released`` is left out where nothing was: the events of judges are the same bytes as before there were releases.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -47,6 +60,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     truncated: bool = False
     arrived_at: Timestamp
     decided_at: Timestamp
+    released: Released | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Outcome(msgspec.Struct, frozen=True):

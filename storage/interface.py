@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from storage.postings import Row
-from storage.records import Record, Stored, Tombstone, Version
+from storage.records import Record, Release, Stored, Tombstone, Version
 
 
 class Stats(NamedTuple):
@@ -73,14 +73,23 @@ class Postings(Protocol):
 
 
 class Verdicts(Protocol):
-    """The one cell of each version that decides."""
+    """The one cell of each version that decides, and the one that undoes it."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """Give each reference its verdict, by compare-and-set from absent. The references of one call differ.
 
-        True where the cell holds this verdict now (also when it held just these bytes before: after an unknown
-        outcome a caller repeats the call). False where another verdict stands there, or where no record does:
-        what is stored is the truth, and is left as it was.
+        True where this is what ``read`` gives as the verdict now (also when it held just these bytes before: after an
+        unknown outcome a caller repeats the call). False where another verdict stands there, a release among them,
+        or where no record does: what is stored is the truth, and is left as it was.
+        """
+        ...
+
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        """Put each release beside the verdict, by compare-and-set from absent. The references of one call differ.
+
+        Returns the event that is the version's verdict now: this one, or the one of a release that was faster. None
+        where there is no verdict to be undone, as the version is pending or not there: nothing is written then. A
+        release lives as long as its version.
         """
         ...
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from storage.clock import Clock, now_ms
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
-from storage.records import Arrival, Record, Stored, Tombstone, Version
+from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
 ROW_POSTINGS_MAX: Final = 100_000
 
@@ -40,6 +40,7 @@ class MemoryStore:
         self._versions: dict[bytes, Version] = {}
         self._tombstones: dict[bytes, Tombstone] = {}
         self._verdicts: dict[bytes, bytes] = {}
+        self._releases: dict[bytes, Release] = {}
         self._timelines: dict[bytes, list[Arrival]] = {}
         # A row is never changed but replaced: whoever reads it needs no copy.
         self._rows: dict[bytes, bytes] = {}
@@ -110,8 +111,16 @@ class MemoryStore:
         """See ``Verdicts.settle``."""
         with self._lock:
             return [
-                reference in self._versions and self._verdicts.setdefault(reference, verdict) == verdict
+                reference in self._versions and self._settled(reference, verdict) == verdict
                 for reference, verdict in verdicts
+            ]
+
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        """See ``Verdicts.release``."""
+        with self._lock:
+            return [
+                self._releases.setdefault(one.reference, one).event if one.reference in self._verdicts else None
+                for one in releases
             ]
 
     def agree(self, settings: bytes) -> bytes:
@@ -166,11 +175,20 @@ class MemoryStore:
         insort(self._timelines.setdefault(what.id_hash, []), what.arrival)
         heapq.heappush(self._expiries, _Expiry(max(what.time_ms, self._clock()), what.reference, is_tombstone))
 
+    def _settled(self, reference: bytes, verdict: bytes) -> bytes:
+        """Settle unless that was done; the verdict that stands."""
+        first = self._verdicts.setdefault(reference, verdict)
+        release = self._releases.get(reference)
+        return first if release is None else release.event
+
     def _stored(self, reference: bytes) -> Stored:
         record = self._versions[reference].record
         timeline = self._timelines[record.id_hash]
         following = bisect_right(timeline, record.arrival)
         ends_at = timeline[following] if following < len(timeline) else None
+        release = self._releases.get(reference)
+        if release is not None:
+            return Stored(record, release.event, ends_at, release.of)
         return Stored(record, self._verdicts.get(reference), ends_at)
 
     def _whole(self, reference: bytes) -> Stored | Tombstone:
@@ -194,6 +212,7 @@ class MemoryStore:
         else:
             what = self._versions.pop(expiry.reference).record
             self._verdicts.pop(expiry.reference, None)
+            self._releases.pop(expiry.reference, None)
             self._remove_postings(what)
         timeline = self._timelines[what.id_hash]
         timeline.remove(what.arrival)

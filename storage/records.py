@@ -104,11 +104,25 @@ class Stored(NamedTuple):
 
     ``verdict`` is the verdict event's bytes, None while the version is pending. ``ends_at`` is the arrival of the id's
     next version or tombstone: from then on the version is no longer in force. None while nothing followed.
+    ``released_from`` is the version that this one was flagged against until a person released it; ``verdict`` is the
+    release's event then, so that nobody who reads verdicts can miss it.
     """
 
     record: Record
     verdict: bytes | None
     ends_at: Arrival | None
+    released_from: bytes | None = None
+
+
+class Release(NamedTuple):
+    """A flag undone: the version ``reference`` gets ``event`` as its verdict, and is near ``of`` no more.
+
+    ``of`` is the reference of the version that it was flagged against.
+    """
+
+    reference: bytes
+    event: bytes
+    of: bytes
 
 
 def id_hash(article_id: str) -> bytes:

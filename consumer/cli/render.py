@@ -11,7 +11,7 @@ from rich.text import Text
 from consumer.comparison import Comparison
 from consumer.detector import Tally
 from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
-from consumer.verdict import Verdict
+from consumer.verdict import Released, Verdict
 from storage.records import Record
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -121,10 +121,21 @@ def record_table(record: Record, verdict: Verdict | None, ends: str) -> Table:
     }
     if verdict is not None:
         rows["decided"] = verdict.decided_at
+        if isinstance(verdict.released, Released):
+            rows |= _release_rows(verdict.released)
     for name, value in rows.items():
         if value:
             table.add_row(name, plain(value))
     return table
+
+
+def _release_rows(released: Released) -> dict[str, str]:
+    """What a person undid; who and why only where that was told."""
+    return {
+        "released from": f"{released.duplicate_of}, flagged {released.flagged_at}",
+        "released by": released.by or "",
+        "reason": released.reason or "",
+    }
 
 
 def conditions(comparison: Comparison, settings: JudgeSettings) -> Table:
@@ -149,6 +160,7 @@ def conditions(comparison: Comparison, settings: JudgeSettings) -> Table:
         (comparison.in_window, "within the window", f"{settings.window_ms // 1000} s"),
         (comparison.in_force, "both in force", ""),
         (comparison.allowed, "allowed by the rules of their sources", ""),
+        (comparison.not_released, "the one not released from the other", ""),
         (
             comparison.found_by_blocks,
             "found by a block of the fingerprint",

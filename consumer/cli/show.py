@@ -38,20 +38,26 @@ def show(
         if json:
             sys.stdout.buffer.write(msgspec.json.encode([_plain(link) for link in links]) + b"\n")
         else:
-            _print(links)
+            print_links(links)
 
 
-def _print(links: Sequence[Link]) -> None:
+def print_links(links: Sequence[Link]) -> None:
+    """An article, and what it goes back to step by step."""
     console = render.console()
     for depth, link in enumerate(links):
         if depth:
             console.print(Text("\nwhich repeats\n" if depth > 1 else "\nit repeats\n", "bold"))
-        console.print(render.record_table(link.stored.record, link.verdict, _ends(link.stored)))
+        print_link(link)
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
         other = links[1].stored.record if len(links) > 1 else links[0].stored.record
         console.print(f"\ndistance {verdict.distance} bits, {render.similarity_text(verdict.similarity)}")
         console.print(render.keywords_line(shared_keywords(links[0].stored.record, other)))
+
+
+def print_link(link: Link) -> None:
+    """One version and its verdict."""
+    render.console().print(render.record_table(link.stored.record, link.verdict, _ends(link.stored)))
 
 
 def _ends(stored: Stored) -> str:

@@ -10,8 +10,8 @@ from storage.hbase.calls import Calls, Gateways, taken
 from storage.hbase.cell_cache import CellCache
 from storage.hbase.cells import ArticleRow
 from storage.hbase.connection import Change, Selection, Swap
-from storage.hbase.swapping import ROWS_AT_ONCE, Decision, read_cells, swap_all
-from storage.records import ID_HASH_BYTES, Stored, Tombstone, Version
+from storage.hbase.swapping import ROWS_AT_ONCE, Decide, Decision, read_cells, swap_all
+from storage.records import ID_HASH_BYTES, Release, Stored, Tombstone, Version
 
 _BODIES_AT_ONCE: Final = 16
 """Rows asked for with one question. A row of bodies is big, and all of an id's versions come with it."""
@@ -86,6 +86,16 @@ class Articles:
         outcomes |= zip(swaps, swap_all(calls, self._table, list(swaps.values()), deciders), strict=True)
         return [outcomes[reference] for reference, _ in verdicts]
 
+    def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
+        """Replace settled cells by released ones, and read what is there then."""
+        places = [(one.reference[:ID_HASH_BYTES], cells.version_column(one.reference)) for one in releases]
+        found = dict(zip(releases, read_cells(calls, self._table, places), strict=True))
+        swaps = {one: swap for one, cell in found.items() if isinstance(swap := _decide_release(one, cell), Swap)}
+        deciders = [_release_decider(one) for one in swaps]
+        swap_all(calls, self._table, list(swaps.values()), deciders)
+        standing = read_cells(calls, self._table, places)
+        return [None if cell is None or not cells.is_released(cell) else cells.verdict_in(cell) for cell in standing]
+
     def scan(self) -> Iterator[tuple[bytes, ArticleRow]]:
         """Every row, page by page: no scanner is open while the caller has the turn, however long it takes."""
         start = b""
@@ -137,6 +147,20 @@ def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes |
     if found is None or cells.verdict_in(found) is not None:
         return _settled_already(found, verdict)
     return _verdict_swap(reference, found, verdict)
+
+
+def _release_decider(release: Release) -> Decide:
+    return lambda _, found: _decide_release(release, found)
+
+
+def _decide_release(release: Release, found: bytes | None) -> Decision:
+    """A settled cell is released, also one that was settled anew; whoever released it, it is released."""
+    if found is None or cells.verdict_in(found) is None:
+        return False
+    if cells.is_released(found):
+        return True
+    row, column = release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)
+    return Swap(row, column, found, cells.released_cell(found, release.event, release.of))
 
 
 def _settled_already(cell: bytes | None, verdict: bytes) -> bool:

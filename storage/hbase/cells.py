@@ -1,20 +1,21 @@
 """Every byte of the table ``articles``: its columns and cells, as ``docs/row_keys.md`` draws them.
 
 A version is one cell, so that its verdict cannot exist without its record, both expire together, and a compare-and-set
-of the whole cell decides. The cell is replaced once: pending by settled.
+of the whole cell decides. The cell is replaced once, pending by settled; and once more where a person undoes a flag,
+settled by released.
 """
 
 import struct
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from storage.errors import StoreError
 from storage.hbase.connection import Columns
-from storage.records import ID_HASH_BYTES, Arrival, Record, Stored, Tombstone
+from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Stored, Tombstone
 
 RECORD_FAMILY: Final = b"a"
 BODY_FAMILY: Final = b"b"
@@ -26,7 +27,10 @@ _FORMAT: Final = 1
 """Raised whenever a byte of a cell changes its meaning; a cell of another format is refused."""
 _PENDING: Final = 0
 _SETTLED: Final = 1
+_RELEASED: Final = 2
 _HEAD: Final = struct.Struct(">BBI")
+_RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
+"""Behind the record of a released version: what it was flagged against, and how many bytes the flag has."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
@@ -60,10 +64,24 @@ def settled_cell(pending: bytes, verdict: bytes) -> bytes:
     return _HEAD.pack(_FORMAT, _SETTLED, record_bytes) + pending[_HEAD.size :] + verdict
 
 
+def released_cell(settled: bytes, event: bytes, of: bytes) -> bytes:
+    """The same version released: the flag stays in it, and ``event`` is its verdict."""
+    _, _, record_bytes = _HEAD.unpack_from(settled)
+    record, flag = settled[_HEAD.size : _HEAD.size + record_bytes], settled[_HEAD.size + record_bytes :]
+    return _HEAD.pack(_FORMAT, _RELEASED, record_bytes) + record + _RELEASE.pack(of, len(flag)) + flag + event
+
+
 def verdict_in(cell: bytes) -> bytes | None:
-    """The verdict of a version's cell, None while it is pending. Raises ``StoreError`` where it is no such cell."""
-    is_settled, record_bytes = _head(cell)
-    return cell[_HEAD.size + record_bytes :] if is_settled else None
+    """The verdict that counts of a version's cell, None while it is pending: that of a release where there is one.
+
+    Raises ``StoreError`` where it is no such cell.
+    """
+    return _standing(cell).verdict
+
+
+def is_released(cell: bytes) -> bool:
+    """Whether a version's cell has a release."""
+    return _standing(cell).released_from is not None
 
 
 def tombstone_cell(tombstone: Tombstone) -> bytes:
@@ -71,11 +89,19 @@ def tombstone_cell(tombstone: Tombstone) -> bytes:
     return bytes([_FORMAT]) + _encode(tombstone)
 
 
+class StoredCell(NamedTuple):
+    """What a version's cell says: its fields are those of ``Stored``, which knows the version's row as well."""
+
+    record: Record
+    verdict: bytes | None
+    released_from: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class ArticleRow:
     """All versions and tombstones of an id, each by its reference, and their arrivals in order."""
 
-    versions: Mapping[bytes, tuple[Record, bytes | None]]
+    versions: Mapping[bytes, StoredCell]
     tombstones: Mapping[bytes, Tombstone]
     arrivals: list[Arrival]
 
@@ -84,9 +110,9 @@ class ArticleRow:
         found = self.versions.get(reference)
         if found is None:
             return None
-        record, verdict = found
-        following = bisect_right(self.arrivals, record.arrival)
-        return Stored(record, verdict, self.arrivals[following] if following < len(self.arrivals) else None)
+        following = bisect_right(self.arrivals, found.record.arrival)
+        ends_at = self.arrivals[following] if following < len(self.arrivals) else None
+        return Stored(found.record, found.verdict, ends_at, found.released_from)
 
     def history(self) -> list[Stored | Tombstone]:
         """Everything, in order of arrival."""
@@ -96,7 +122,7 @@ class ArticleRow:
 
 def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
     """Read the row of an id. Raises ``StoreError`` where a cell is not what its column says."""
-    versions: dict[bytes, tuple[Record, bytes | None]] = {}
+    versions: dict[bytes, StoredCell] = {}
     tombstones: dict[bytes, Tombstone] = {}
     for column, cell in columns.items():
         kind, reference = column[: len(_VERSION)], id_hash + column[len(_VERSION) :]
@@ -107,17 +133,16 @@ def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
                 tombstones[reference] = _tombstone(cell.value, reference)
         except (StoreError, msgspec.MsgspecError) as error:
             raise StoreError(f"The row {id_hash.hex()} of articles is damaged at {column!r}: {error}") from error
-    arrivals = [record.arrival for record, _ in versions.values()] + [one.arrival for one in tombstones.values()]
+    arrivals = [one.record.arrival for one in versions.values()] + [one.arrival for one in tombstones.values()]
     return ArticleRow(versions, tombstones, sorted(arrivals))
 
 
-def _version(cell: bytes, reference: bytes) -> tuple[Record, bytes | None]:
-    verdict = verdict_in(cell)
-    _, record_bytes = _head(cell)
+def _version(cell: bytes, reference: bytes) -> StoredCell:
+    verdict, released_from, record_bytes = _standing(cell)
     record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
     if record.reference != reference:
         raise StoreError(f"it holds the version {record.reference.hex()}")
-    return record, verdict
+    return StoredCell(record, verdict, released_from)
 
 
 def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
@@ -129,15 +154,45 @@ def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
     return tombstone
 
 
-def _head(cell: bytes) -> tuple[bool, int]:
-    """Whether a version's cell is settled, and how many bytes its record has."""
+class _Standing(NamedTuple):
+    """The verdict of a version's cell that counts, what a release says it was flagged against, and where both begin."""
+
+    verdict: bytes | None
+    released_from: bytes | None
+    record_bytes: int
+
+
+def _standing(cell: bytes) -> _Standing:
+    state, record_bytes = _head(cell)
+    tail = _HEAD.size + record_bytes
+    if state == _PENDING:
+        return _Standing(None, None, record_bytes)
+    if state == _SETTLED:
+        return _Standing(cell[tail:], None, record_bytes)
+    of, flag_bytes = _RELEASE.unpack_from(cell, tail)
+    return _Standing(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
+
+
+def _head(cell: bytes) -> tuple[int, int]:
+    """The state of a version's cell, and how many bytes its record has; the rest is as long as the state asks for."""
     if len(cell) < _HEAD.size:
         raise StoreError("the cell is too short")
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
     if cell_format != _FORMAT:
         raise StoreError(f"the cell has format {cell_format}, and this program reads {_FORMAT}")
-    if state not in (_PENDING, _SETTLED) or len(cell) < _HEAD.size + record_bytes:
+    tail_bytes = len(cell) - _HEAD.size - record_bytes
+    if state not in (_PENDING, _SETTLED, _RELEASED) or tail_bytes < _tail_bytes_min(cell, state, tail_bytes):
         raise StoreError("the cell is cut off")
-    if state == _PENDING and len(cell) != _HEAD.size + record_bytes:
+    if state == _PENDING and tail_bytes:
         raise StoreError("the cell is pending and has a verdict")
-    return state == _SETTLED, record_bytes
+    return state, record_bytes
+
+
+def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
+    """How many bytes have to follow the record at least; ``tail_bytes`` do."""
+    if state != _RELEASED:
+        return 0
+    if tail_bytes < _RELEASE.size:
+        return _RELEASE.size
+    _, flag_bytes = _RELEASE.unpack_from(cell, len(cell) - tail_bytes)
+    return _RELEASE.size + int(flag_bytes)

@@ -13,7 +13,7 @@ from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout
-from storage.records import Record, Stored, Tombstone, Version
+from storage.records import Record, Release, Stored, Tombstone, Version
 
 _What = TypeVar("_What", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
@@ -99,6 +99,10 @@ class HbaseStore:
         """See ``Verdicts.settle``."""
         return self._articles.settle(self._writing(), verdicts)
 
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        """See ``Verdicts.release``. The release is in its version's cell, and lives as long."""
+        return self._articles.release(self._writing(), releases)
+
     def agree(self, settings: bytes) -> bytes:
         """See ``Binding.agree``."""
         return self._meta.agree(self._writing(), SETTINGS_ROW, settings)
@@ -122,7 +126,7 @@ class HbaseStore:
         versions = verdicts = tombstones = 0
         for _, row in self._articles.scan():
             versions += len(row.versions)
-            verdicts += sum(verdict is not None for _, verdict in row.versions.values())
+            verdicts += sum(one.verdict is not None for one in row.versions.values())
             tombstones += len(row.tombstones)
         postings, rows = self._postings.count()
         return Stats(versions, verdicts, tombstones, postings, rows, size_bytes=None)

@@ -21,7 +21,7 @@ import lmdb
 from storage.clock import Clock, now_ms
 from storage.errors import StoreFull, StoreRefused, StoreUnavailable
 from storage.lmdb.failures import DATA_FILE, code_of, store_error
-from storage.lmdb.layout import DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName
+from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName
 
 _Answer = TypeVar("_Answer")
 _Databases = dict[DatabaseName, Any]
@@ -200,10 +200,12 @@ class Environment:
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:
         create = not self._options.readonly
-        return {
-            name: self._env.open_db(name.encode(), transaction, create=create, **flags)
-            for name, flags in DATABASES.items()
-        }
+        databases: _Databases = {}
+        for name, flags in DATABASES.items():
+            # Who only reads cannot make what an older store lacks, and finds nothing in it.
+            with suppress(*((lmdb.NotFoundError,) if name in ADDED else ())):
+                databases[name] = self._env.open_db(name.encode(), transaction, create=create, **flags)
+        return databases
 
 
 class _Gate:

@@ -8,21 +8,26 @@ from typing import Final, Literal
 
 import msgspec
 
-from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Tombstone
+from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
 
-DatabaseName = Literal["postings", "records", "tombstones", "verdicts", "timeline", "expiry", "bodies", "meta"]
+DatabaseName = Literal[
+    "postings", "records", "tombstones", "verdicts", "releases", "timeline", "expiry", "bodies", "meta"
+]
 
 DATABASES: Final[dict[DatabaseName, dict[str, bool]]] = {
     "postings": {"dupsort": True, "dupfixed": True},
     "records": {},
     "tombstones": {},
     "verdicts": {},
+    "releases": {},
     "timeline": {},
     "expiry": {},
     "bodies": {},
     "meta": {},
 }
 """The named databases, and how LMDB keeps each."""
+ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases"})
+"""Those that a store made by an earlier version lacks until somebody opens it for writing."""
 
 LAYOUT_KEY: Final = b"layout"
 LAYOUT: Final = b"1"
@@ -53,6 +58,16 @@ def arrival_at(key: bytes) -> Arrival:
     """The arrival that a timeline key was made of."""
     id_hash, time_ms, sequence, digest = _TIMELINE.unpack(key)
     return Arrival(time_ms, sequence, id_hash + digest)
+
+
+def encode_release(release: Release) -> bytes:
+    """The version it was flagged against, then the event."""
+    return release.of + release.event
+
+
+def release_at(reference: bytes, value: bytes) -> Release:
+    """The release of a version that ``encode_release`` wrote."""
+    return Release(reference, value[REFERENCE_BYTES:], value[:REFERENCE_BYTES])
 
 
 def expiry_key(at_ms: int, reference: bytes) -> bytes:

@@ -15,7 +15,7 @@ from storage.lmdb import layout
 from storage.lmdb.environment import Environment, LmdbOptions, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
-from storage.records import ID_HASH_BYTES, Arrival, Record, Stored, Tombstone, Version
+from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone, Version
 
 _ROWS_AT_ONCE: Final = 16
 _SCAN_PAGE: Final = 256
@@ -164,10 +164,26 @@ class LmdbStore:
                 records.set_key(reference)
                 and (
                     transaction.put(reference, verdict, overwrite=False, db=database)
-                    or transaction.get(reference, db=database) == verdict
+                    or self._standing(transaction, reference)[0] == verdict
                 )
                 for reference, verdict in verdicts
             ]
+
+        return self._environment.write(work)
+
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        """See ``Verdicts.release``. One transaction decides all of the call."""
+
+        def work(transaction: Transaction) -> list[bytes | None]:
+            verdicts = transaction.cursor(self._databases["verdicts"])
+            events: list[bytes | None] = []
+            for one in releases:
+                is_settled = verdicts.set_key(one.reference)
+                if is_settled:
+                    value = layout.encode_release(one)
+                    transaction.put(one.reference, value, overwrite=False, db=self._databases["releases"])
+                events.append(self._standing(transaction, one.reference)[0] if is_settled else None)
+            return events
 
         return self._environment.write(work)
 
@@ -248,8 +264,17 @@ class LmdbStore:
         if value is None:
             return None
         record = layout.decode_record(value)
-        verdict = transaction.get(reference, db=self._databases["verdicts"])
-        return Stored(record, verdict, self._ends_at(timeline, record))
+        verdict, released_from = self._standing(transaction, reference)
+        return Stored(record, verdict, self._ends_at(timeline, record), released_from)
+
+    def _standing(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
+        """The verdict that counts, and where a release made it what it was flagged against."""
+        database = self._databases.get("releases")
+        value = None if database is None else transaction.get(reference, db=database)
+        if value is None:
+            return transaction.get(reference, db=self._databases["verdicts"]), None
+        release = layout.release_at(reference, value)
+        return release.event, release.of
 
     @staticmethod
     def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
@@ -307,6 +332,7 @@ class LmdbStore:
         else:
             what = layout.decode_record(transaction.pop(reference, db=self._databases["records"]))
             transaction.delete(reference, db=self._databases["verdicts"])
+            transaction.delete(reference, db=self._databases["releases"])
             transaction.delete(reference, db=self._databases["bodies"])
             self._delete_postings(transaction, postings_of(what))
         transaction.delete(layout.timeline_key(what.arrival), db=self._databases["timeline"])

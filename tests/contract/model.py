@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from storage.postings import postings_of
-from storage.records import Arrival, Record, Stored, Tombstone, Version
+from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
 
 @dataclass(slots=True)
@@ -14,6 +14,7 @@ class Model:
     versions: dict[bytes, Version] = field(default_factory=dict)
     tombstones: dict[bytes, Tombstone] = field(default_factory=dict)
     verdicts: dict[bytes, bytes] = field(default_factory=dict)
+    releases: dict[bytes, Release] = field(default_factory=dict)
     postings: set[tuple[bytes, bytes]] = field(default_factory=set)
     written_ms: dict[bytes, int] = field(default_factory=dict)
     settings: bytes | None = None
@@ -47,7 +48,9 @@ class Model:
         """A version, its verdict, and the next arrival of its id."""
         record = self.versions[reference].record
         later: list[Arrival] = [what.arrival for what in self.of_id(record.id_hash) if what.arrival > record.arrival]
-        return Stored(record, self.verdicts.get(reference), min(later, default=None))
+        release = self.releases.get(reference)
+        verdict = self.verdicts.get(reference) if release is None else release.event
+        return Stored(record, verdict, min(later, default=None), None if release is None else release.of)
 
     def whole(self, what: Record | Tombstone) -> Stored | Tombstone:
         """As a store returns it."""
@@ -55,7 +58,16 @@ class Model:
 
     def settle(self, reference: bytes, verdict: bytes) -> bool:
         """Compare-and-set from absent."""
-        return reference in self.versions and self.verdicts.setdefault(reference, verdict) == verdict
+        if reference not in self.versions:
+            return False
+        self.verdicts.setdefault(reference, verdict)
+        return self.stored(reference).verdict == verdict
+
+    def release(self, release: Release) -> bytes | None:
+        """Compare-and-set from absent, beside a verdict only."""
+        if release.reference not in self.verdicts:
+            return None
+        return self.releases.setdefault(release.reference, release).event
 
     def row(self, key: bytes) -> list[bytes]:
         """The postings under a key, sorted."""
@@ -70,6 +82,7 @@ class Model:
         """All of a version or tombstone."""
         self.tombstones.pop(reference, None)
         self.verdicts.pop(reference, None)
+        self.releases.pop(reference, None)
         version = self.versions.pop(reference, None)
         if version is not None:
             self.postings -= set(postings_of(version.record))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from storage.postings import POSTING_LAYOUTS, postings_of
-from storage.records import Record, Stored, Tombstone, Version, id_hash
+from storage.records import Record, Release, Stored, Tombstone, Version, id_hash
 from tests.builders import make_key, make_record, make_tombstone
 from tests.contract.conftest import Kind, SetClock
 from tests.contract.model import Model
@@ -109,6 +109,14 @@ class StoreMachine(RuleBasedStateMachine):
         references = data.draw(st.lists(st.sampled_from(sorted(self.known)), unique=True))
         verdicts = [(reference, verdict) for reference in references]
         assert self.store.settle(verdicts) == [self.model.settle(*item) for item in verdicts]
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), event=st.sampled_from([b"released", b"kept", b""]))
+    def release(self, data: st.DataObject, event: bytes) -> None:
+        """The same stands."""
+        some = st.lists(st.sampled_from(sorted(self.known)), unique=True)
+        releases = [Release(reference, event, reference[::-1]) for reference in data.draw(some)]
+        assert self.store.release(releases) == [self.model.release(one) for one in releases]
 
     @rule(given=st.sampled_from([b"one", b"two"]))
     def agree(self, given: bytes) -> None:

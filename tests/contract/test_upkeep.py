@@ -3,7 +3,7 @@
 import pytest
 
 from storage.interface import Store
-from storage.records import Record, Stored, Tombstone, id_hash
+from storage.records import Record, Release, Stored, Tombstone, id_hash
 from tests.builders import TIME_MS, make_record, make_tombstone, make_version
 from tests.contract.conftest import Kind, SetClock
 
@@ -47,6 +47,19 @@ def test_a_sweep_forgets_all_of_a_version(sweeping: Store, clock: SetClock) -> N
     assert sweeping.history(id_hash("a")) == [kept]
     assert [len(row.postings) for row in sweeping.look_up(old.record.keys + new.record.keys)] == [0] * 8 + [1] * 8
     assert sweeping.stats()[:4] == (1, 1, 0, 8)
+
+
+def test_a_sweep_forgets_a_release_with_its_version(sweeping: Store) -> None:
+    """What comes again is pending, and settled as if it had never been released."""
+    version = make_version()
+    reference = version.record.reference
+    sweeping.create([version])
+    sweeping.settle([(reference, b"duplicate")])
+    sweeping.release([Release(reference, b"released", b"\1" * 32)])
+    assert sweeping.sweep(TIME_MS + 1, 1) == 1
+    assert sweeping.create([version]) == [Stored(version.record, None, None)]
+    assert sweeping.settle([(reference, b"duplicate")]) == [True]
+    assert sweeping.read([reference]) == [Stored(version.record, b"duplicate", None)]
 
 
 def test_what_was_swept_can_come_again(sweeping: Store) -> None:

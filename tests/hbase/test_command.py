@@ -19,7 +19,7 @@ def untimed(path: Path) -> list[dict[str, object]]:
 def test_a_run_judges_as_with_lmdb_and_can_be_looked_into(
     hbase_address: str, hbase_namespace: str, tmp_path: Path
 ) -> None:
-    """The same verdicts but for times; a second run has nothing to do; show, query, explain, stats and verify work."""
+    """The same verdicts but for times; a second run has nothing to do; what looks in works, and so does a release."""
     hbase = ("--store", f"hbase://{hbase_address}/{hbase_namespace}", *FAST)
     lmdb = ("--store", f"lmdb:{tmp_path / 'store'}", *FAST)
     for store, sink in ((hbase, "hbase.jsonl"), (lmdb, "lmdb.jsonl")):
@@ -35,10 +35,12 @@ def test_a_run_judges_as_with_lmdb_and_can_be_looked_into(
         "show": run_process("show", str(flag["id"]), "--json", *hbase),
         "explain": run_process("explain", str(flag["id"]), str(flag["duplicate_of"]), *hbase),
         "query": run_process("query", SAMPLE, *hbase),
+        "release": run_process("release", str(flag["id"]), "--yes", "--json", *hbase),
         "stats": run_process("store", "stats", "--json", *hbase),
         "verify": run_process("store", "verify", "--json", *hbase),
     }
     assert {name: ended.code for name, ended in told.items()} == dict.fromkeys(told, 0), told
+    assert json.loads(told["release"].out)["released"]["duplicate_of"] == flag["duplicate_of"]
     assert json.loads(told["stats"].out)["versions"] == json.loads(told["verify"].out)["versions"] > 200
     assert json.loads(told["verify"].out)["wrong"] == []
 

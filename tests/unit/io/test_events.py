@@ -14,9 +14,12 @@ from jsonschema import Draft202012Validator
 
 from consumer.article import DecodeLimits, FieldMap, Reason, decode
 from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
+from consumer.decision import Duplicate, Neighbour
 from consumer.errors import BadRecord
-from consumer.verdict import Match, Verdict, decode_verdict
+from consumer.events import duplicate_event, kept_event, released_event
+from consumer.verdict import Match, Released, Verdict, decode_verdict
 from consumer.verdict import encode as encode_verdict
+from tests.builders import TIME_MS, make_record
 
 DOCS = Path(__file__).parents[3] / "docs"
 PLACE = LetterPosition("feed.jsonl", 3, 120)
@@ -48,8 +51,17 @@ JUDGED = {
     "arrived_at": TIMES,
     "decided_at": TIMES,
 }
+RELEASES = st.builds(
+    Released,
+    duplicate_of=TEXTS,
+    duplicate_of_version=VERSIONS,
+    flagged_at=TIMES,
+    by=st.none() | TEXTS,
+    reason=st.none() | TEXTS,
+)
 VERDICTS = (
     st.builds(Verdict, outcome=st.just("unique"), **JUDGED)
+    | st.builds(Verdict, outcome=st.just("unique"), released=RELEASES, **JUDGED)
     | st.builds(
         Verdict,
         outcome=st.just("duplicate"),
@@ -86,6 +98,34 @@ def test_the_bytes_of_a_verdict() -> None:
         b'"shared_keywords":[],"fingerprint":null,"scheme":null,"truncated":false,'
         b'"arrived_at":"2026-01-31T08:15:30.250Z","decided_at":"2026-01-31T08:15:31.000Z"}'
     )
+
+
+def test_a_release_says_what_it_undid() -> None:
+    """The version is unique; whom it had been flagged against stands in a member that no other event has."""
+    record, of = make_record("copy"), make_record("original")
+    match = Neighbour(of, 2, 0.9)
+    flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
+    event = released_event(decode_verdict(flag), by="Kim", reason=None, decided_ms=TIME_MS + 5)
+    kept = kept_event(record, truncated=False, decided_ms=TIME_MS + 5)
+    version = of.reference[16:].hex()
+    assert b"released" not in kept + flag
+    assert event == kept[:-1] + (
+        b',"released":{"duplicate_of":"original","duplicate_of_version":"%b",'
+        b'"flagged_at":"2023-11-14T22:13:20.000Z","by":"Kim","reason":null}}' % version.encode()
+    )
+    VERDICT.validate(json.loads(event))
+    with pytest.raises(ValueError, match="'copy' is unique: there is no flag"):
+        released_event(decode_verdict(event), by=None, reason=None, decided_ms=TIME_MS)
+
+
+def test_the_schema_has_releases_of_unique_ones_only() -> None:
+    """A flag that was undone is no flag."""
+    record = make_record("copy")
+    match = Neighbour(make_record("original"), 2, 0.9)
+    flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
+    released = json.loads(released_event(decode_verdict(flag), by=None, reason="", decided_ms=TIME_MS))["released"]
+    assert VERDICT.is_valid(json.loads(flag))
+    assert not VERDICT.is_valid(json.loads(flag) | {"released": released})
 
 
 @pytest.mark.parametrize(

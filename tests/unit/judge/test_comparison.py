@@ -49,6 +49,29 @@ def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list
     assert compare(one, others, by) == [compare(one, [other], by)[0] for other in others]
 
 
+@settings(max_examples=200, deadline=None)
+@given(a=stored_versions, b=stored_versions, released=some.sampled_from(["a", "b", "both"]), by=judge_settings)
+def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
+    a: Stored, b: Stored, released: str, by: JudgeSettings
+) -> None:
+    """All else is as it was, and it is the same from both sides."""
+    assume(a.record.reference != b.record.reference)
+    x = a if released == "b" else a._replace(released_from=b.record.reference)
+    y = b if released == "a" else b._replace(released_from=a.record.reference)
+    forth, back = compare(x, [y], by)[0], compare(y, [x], by)[0]
+    assert forth == back == replace(compare(a, [b], by)[0], not_released=False)
+    assert not forth.near
+
+
+def test_a_version_that_was_released_from_one_is_near_the_others() -> None:
+    """The pair is two versions: neither another article nor another version of the same is meant by it."""
+    pair = record("b", NEAR, 1)
+    for other in (record("c", sequence=2), record("a", edited(BASE, random.Random("more"), 0.02), 2)):
+        released = Stored(pair, b"", None, record("a").reference)
+        assert not compare(released, [Stored(record("a"), None, None)], SETTINGS)[0].near
+        assert compare(released, [Stored(other, None, None)], SETTINGS)[0].near
+
+
 def test_a_near_pair_is_near() -> None:
     """Two articles alike but for a tenth meet every condition; the tests below take away one each."""
     comparison = compared(record("a"), record("b", NEAR, 1))

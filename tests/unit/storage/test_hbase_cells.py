@@ -21,6 +21,7 @@ class Cell:
 
 RECORD = make_record()
 PENDING = cells.pending_cell(RECORD)
+ORIGINAL = make_record("original").reference
 ID_HASH = RECORD.reference[:ID_HASH_BYTES]
 
 
@@ -32,6 +33,19 @@ def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict:
     assert cells.verdict_in(settled) == verdict
     row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(settled)})
     assert row.stored(RECORD.reference) == Stored(RECORD, verdict, None)
+
+
+@given(flag=some.binary(max_size=50), event=some.binary(max_size=50))
+def test_a_release_of_any_bytes_comes_back_as_the_verdict(flag: bytes, event: bytes) -> None:
+    """With whom the version was flagged against; the flag stays in the cell and counts no more."""
+    released = cells.released_cell(cells.settled_cell(PENDING, flag), event, ORIGINAL)
+    assert cells.verdict_in(released) == event
+    assert cells.is_released(released)
+    assert not cells.is_released(cells.settled_cell(PENDING, flag))
+    assert not cells.is_released(PENDING)
+    row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(released)})
+    assert row.stored(RECORD.reference) == Stored(RECORD, event, None, ORIGINAL)
+    assert released == (b"\1\2" + PENDING[2:] + ORIGINAL + len(flag).to_bytes(4, "big") + flag + event)
 
 
 def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
@@ -57,6 +71,9 @@ def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
         (b"\x02" + PENDING[1:], "format 2"),
         (PENDING[:1] + b"\x07" + PENDING[2:], "cut off"),
         (cells.pending_cell(make_record("another")), "it holds the version"),
+        (b"\1\2" + PENDING[2:], "cut off"),
+        (b"\1\2" + PENDING[2:] + bytes(35), "cut off"),
+        (b"\1\2" + PENDING[2:] + bytes(32) + b"\0\0\0\5flag", "cut off"),
         (PENDING[:6] + bytes(len(PENDING) - 6), "Expected `array`"),
     ],
 )

@@ -10,7 +10,7 @@ import snappy
 from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
-from storage.records import Arrival, Record
+from storage.records import Arrival, Record, Release
 from tests.builders import make_key, make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
 
@@ -40,13 +40,14 @@ def test_a_body_is_utf8_in_snappy_blocks() -> None:
 
 
 def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path: Path) -> None:
-    """One version that is settled, one tombstone: every key and value of the file."""
+    """One version that is settled and released, one tombstone: every key and value of the file."""
     version = make_version("a", time_ms=5, sequence=6, keys=(make_key(0x0708, number=3), make_key(0x090A, lane=1)))
     record, tombstone = version.record, make_tombstone("b", time_ms=9, sequence=1, place=b"offset")
     store = LmdbStore.open(tmp_path, SMALL)
     store.create([version])
     store.add([record])
-    store.settle([(record.reference, b"kept")])
+    store.settle([(record.reference, b"flagged")])
+    store.release([Release(record.reference, b"kept", REFERENCE)])
     store.retract([tombstone])
     store.agree(b"settings")
     databases = store._environment.databases
@@ -64,7 +65,8 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
         ],
         "records": [(record.reference, msgspec.msgpack.encode(record))],
         "tombstones": [(tombstone.reference, msgspec.msgpack.encode(tombstone))],
-        "verdicts": [(record.reference, b"kept")],
+        "verdicts": [(record.reference, b"flagged")],
+        "releases": [(record.reference, REFERENCE + b"kept")],
         "timeline": sorted(
             [
                 (record.id_hash + arrival + record.reference[16:], b"v"),

@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import postings_of
-from storage.records import Stored
+from storage.records import Release, Stored
 from tests.builders import make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL, open_as_nobody
 
@@ -72,6 +72,28 @@ def test_what_is_no_store_is_refused_and_left_alone(name: str, tmp_path: Path, *
         with pytest.raises(StoreRefused, match=sentence if not readonly or name != "other things" else "no store"):
             LmdbStore.open(path, replace(SMALL, readonly=readonly))
     assert [entry.read_bytes() for entry in path.glob("data.mdb")] == before
+
+
+def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path) -> None:
+    """For reading only, when what it lacks is not made; opened for writing once, a release can be put into it."""
+    version = make_version()
+    store = LmdbStore.open(tmp_path, SMALL)
+    store.create([version])
+    store.settle([(version.record.reference, b"flagged")])
+    store.close()
+    with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as transaction:
+        transaction.drop(env.open_db(b"releases", transaction), delete=True)
+    flagged = Stored(version.record, b"flagged", None)
+    store = LmdbStore.open(tmp_path, replace(SMALL, readonly=True))
+    assert (store.read([version.record.reference]), list(store.scan())) == ([flagged], [flagged])
+    assert store.stats()[:2] == (1, 1)
+    store.close()
+    store = LmdbStore.open(tmp_path, SMALL)
+    assert store.release([Release(version.record.reference, b"kept", b"\1" * 32)]) == [b"kept"]
+    store.close()
+    store = LmdbStore.open(tmp_path, replace(SMALL, readonly=True))
+    assert store.read([version.record.reference]) == [Stored(version.record, b"kept", None, b"\1" * 32)]
+    store.close()
 
 
 @pytest.mark.parametrize("present", [[], ["lock.mdb"], ["data.mdb"]])
