@@ -1,0 +1,140 @@
+"""``dupwatch demo``: the whole way through Kafka, in one process and without any server."""
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from consumer import app
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.config import Config
+from consumer.dead_letter import DeadLetter
+from consumer.deadline import enforce
+from consumer.demo import Sending, sample_feed
+from consumer.inspection import titles
+from consumer.mock_cluster import mock_cluster
+from consumer.pipeline import Onlooker
+from consumer.ports import Position
+from consumer.sources.file import FileSource
+from consumer.sources.kafka import CLOSE_S
+from consumer.stopping import Stopping
+from consumer.stream import StreamRun, prepared_stream
+from consumer.topics import SinkTopics
+from consumer.verdict import Verdict
+from storage.interface import Store
+
+TOPIC: Final = "articles"
+PREFIX: Final = "dupwatch"
+_TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True)
+_DEFAULTS: Final = ("http.listen=127.0.0.1:0", "kafka.unique=true", "sink.emit=all", "store.durability=process")
+"""Any free port, so that a demo runs beside a consumer; all topics; and a store that nobody keeps."""
+
+
+class _Through(Stopping):
+    """Ends the run as a signal does, once the feed is through."""
+
+    def __init__(self) -> None:
+        super().__init__(interrupts=False)
+
+    def through(self) -> None:
+        """Stop."""
+        if self.asked_by is None:
+            self.asked_at_s = time.monotonic()
+            self.asked_by = signal.SIGTERM
+
+
+class _Watcher(Onlooker):
+    """Shows every flag, counts dead letters, and tells how many records were answered."""
+
+    def __init__(self, console: Console, answered: Callable[[int], None]) -> None:
+        self._console = console
+        self._answered = answered
+        self._store: Store | None = None
+        self.dead_letters = 0
+
+    def over(self, store: Store) -> "_Watcher":
+        """Look titles up in this store."""
+        self._store = store
+        return self
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        self.dead_letters += len(letters)
+        if self._store is not None:
+            flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+            for verdict, (title, other_title) in zip(flags, titles(self._store, flags), strict=True):
+                self._console.print(render.flag(verdict, title, other_title))
+        self._answered(len(verdicts) + len(letters))
+
+
+def demo(
+    feed: Annotated[
+        Path | None, typer.Option(help="Articles as JSON lines, plain or gzip; default: the sample feed.")
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Articles a second.", min=0.01)] = 50.0,
+    forever: Annotated[
+        bool, typer.Option("--forever", help="Stay when the feed is through, for articles that you send; until Ctrl-C.")
+    ] = False,
+    store: StoreOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Try the Kafka consumer without any server: flags show as articles come.
+
+    A mock cluster, a producer of the feed and the real consumer run within this one process. Other clients can read and
+    write its topics while it runs. Without --store what was judged is gone afterwards.
+    """
+    console = render.console(stderr=True)
+    logging.getLogger("dupwatch").setLevel(logging.WARNING)
+    stopping = _Through()
+    with ExitStack() as held:
+        held.enter_context(stopping.listening())
+        address = held.enter_context(mock_cluster([TOPIC, *_topic_names()]))
+        chosen = configured(
+            config,
+            [*_DEFAULTS, *(settings or ())],
+            source__url=f"kafka://{address}/{TOPIC}",
+            sink__url=f"kafka://{address}/{PREFIX}",
+            store__url=store or f"lmdb:{held.enter_context(TemporaryDirectory(prefix='dupwatch-demo-'))}",
+        )
+        through = (lambda: None) if forever else stopping.through
+        with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
+            watcher = _Watcher(console, sending.answered)
+            streams = app.Streams(sys.stdout.buffer, sys.stderr.buffer)
+            with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
+                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + 2 * CLOSE_S)
+                _tell_where(console, address, ready)
+                sending.start(lambda: not ready.health.reasons())
+                ready.pipeline.run()
+                seconds = sending.seconds()
+        console.print(render.summary(ready.tally, watcher.dead_letters, seconds))
+
+
+def _topic_names() -> list[str]:
+    return [_TOPICS.duplicates_topic, _TOPICS.unique_topic, _TOPICS.verdicts_topic, _TOPICS.dead_letters_topic]
+
+
+@contextmanager
+def _sending(config: Config, feed: Path, address: str, rate: float, through: Callable[[], None]) -> Iterator[Sending]:
+    source = FileSource(feed, app.read_limits(config), Position())
+    sending = Sending(source, app.record_decoder(config), (address, TOPIC), rate, through)
+    try:
+        yield sending
+        sending.close()
+    finally:
+        source.close()
+
+
+def _tell_where(console: Console, address: str, ready: StreamRun) -> None:
+    console.print(f"Kafka, while this runs: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
+    if ready.address:
+        console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")

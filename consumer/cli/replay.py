@@ -1,0 +1,181 @@
+"""``dupwatch replay``: judge a stretch of a topic again, and say what would change."""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.text import Text
+
+from consumer.app import opened_store, outlives_run
+from consumer.bounds import Stretch, parse_bound
+from consumer.changes import CHANGES, Changed, Report, compare_stores
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.results import results
+from consumer.cli.run import SIGNALLED
+from consumer.config import Config
+from consumer.dead_letter import DeadLetter
+from consumer.detector import Tally
+from consumer.errors import ConfigError
+from consumer.pipeline import Onlooker
+from consumer.replaying import Replay, prepared_replay, same_store
+from consumer.stopping import Stopping
+from consumer.verdict import Verdict
+
+
+class _Watcher(Onlooker):
+    """Shows how far the stretch was judged; counts dead letters and times that were replaced."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+        self._run: Replay | None = None
+        self.dead_letters = 0
+        self.undated = 0
+
+    def watch(self, run: Replay) -> None:
+        """Follow this run from now on."""
+        self._run = run
+        done, total = run.source.progress()
+        self._task = self._progress.add_task("judging again", total=total, completed=done)
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        del verdicts
+        self.dead_letters += len(letters)
+        if self._run is not None and self._task is not None:
+            self._progress.update(self._task, completed=self._run.source.progress()[0])
+
+    def replaced(self) -> None:
+        """A message's time could not be."""
+        self.undated += 1
+
+
+def replay(
+    store: Annotated[str, typer.Option(help="Where it is judged into: another store than the one in force.")],
+    since: Annotated[
+        str, typer.Option("--from", help="Where it begins: a time, or an offset in every partition.", metavar="FROM")
+    ],
+    source: Annotated[str | None, typer.Option(help="kafka://HOST:PORT/TOPIC[,TOPIC].", metavar="TOPIC")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Where it ends, exclusive; default: where the topic ends now.", metavar="UNTIL")
+    ] = None,
+    sink: Annotated[
+        str | None, typer.Option(help="Topics for its verdicts, kafka://HOST:PORT/PREFIX; default: none.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The store in force: report what would change.", metavar="STORE")
+    ] = None,
+    examples: Annotated[int, typer.Option(help="How many examples of each change are shown.", min=0)] = 5,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Judge a stretch of a topic again, with these settings, into a store of its own.
+
+    It joins no group and commits nothing. Articles came when their messages say, in that order over all partitions.
+    Times are RFC 3339, 2026-03-02T09:00:00Z; without a zone they are UTC. Given --against, the verdicts are compared,
+    version by version, with those of the store in force, which is only read.
+    """
+    # Consumers may have their settings in the same file: their topics and their store are not for a replay.
+    theirs = configured(config, settings, source__url=source)
+    chosen = configured(
+        config, settings,
+        source__url=source, sink__url=sink or "-", store__url=store, kafka__delivery="at-least-once",
+    )  # fmt: skip
+    _check_places(chosen, theirs, against)
+    stretch = Stretch(parse_bound(since), None if until is None else parse_bound(until))
+    console = render.console(stderr=True)
+    progress = render.progress(console)
+    stopping = Stopping(interrupts=False)
+    watcher = _Watcher(progress)
+    began_s = time.monotonic()
+    with (
+        stopping.listening(),
+        prepared_replay(chosen, stretch, watcher, stopping, watcher.replaced) as ready,
+    ):
+        with progress:
+            watcher.watch(ready)
+            ready.pipeline.run()
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        if watcher.undated:
+            console.print(f"{watcher.undated:,} messages have no time, or one in the future, and count as of now.")
+        if stopping.asked_by is None:
+            _report(ready, theirs, against, examples, json=json, dead_letters=watcher.dead_letters)
+    if stopping.asked_by is not None:
+        console.print("Stopped when asked; started again, it begins anew, and what was judged keeps its verdicts.")
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _check_places(chosen: Config, theirs: Config, against: str | None) -> None:
+    if not outlives_run(chosen) and against is None:
+        raise ConfigError("a replay into memory: leaves nothing; name a store with --store, or compare with --against")
+    for other in (against, theirs.store.url):
+        if other is not None and same_store(chosen.store.url, other):
+            raise ConfigError(f"{chosen.store.url} is the store in force: name another one, an empty one, with --store")
+    if chosen.sink.url != "-" and chosen.sink.url == theirs.sink.url:
+        raise ConfigError(f"{chosen.sink.url} are the topics in force: name another prefix with --sink")
+
+
+def _report(
+    ready: Replay, theirs: Config, against: str | None, examples: int, *, json: bool, dead_letters: int
+) -> None:
+    if against is None:
+        report = None
+    else:
+        in_force = theirs.model_copy(update={"store": theirs.store.model_copy(update={"url": against})})
+        with opened_store(in_force, readonly=True) as before:
+            report = compare_stores(ready.store, before, examples)
+    with results():
+        if json:
+            sys.stdout.buffer.write(msgspec.json.encode(_plain(ready.tally, dead_letters, report)) + b"\n")
+        elif report is not None:
+            _show(render.console(), report)
+
+
+def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, Any]:
+    return {
+        "judged": {
+            "articles": tally.versions,
+            "unique": tally.kept,
+            "duplicates": tally.duplicates,
+            "retractions": tally.retractions,
+            "judged_before": tally.replays,
+            "dead_letters": dead_letters,
+        },
+        "versions": None if report is None else {kind: report.counts[kind] for kind in CHANGES},
+        "examples": None
+        if report is None
+        else [{"change": one.change, "now": one.now, "before": one.before} for one in report.examples],
+    }
+
+
+def _show(console: Console, report: Report) -> None:
+    table = render.pairs("Versions, against the store in force")
+    for kind, words in CHANGES.items():
+        table.add_row(words, f"{report.counts[kind]:,}")
+    console.print(table)
+    for one in report.examples:
+        console.print(_example(one))
+
+
+def _example(one: Changed) -> Text:
+    before = "no verdict" if one.before is None else _words(one.before)
+    return Text.assemble(
+        (render.plain(one.now.id), "bold"), f": {CHANGES[one.change]}\n",
+        f"  now     {_words(one.now)}\n  before  {before}",
+    )  # fmt: skip
+
+
+def _words(verdict: Verdict) -> str:
+    if verdict.outcome != "duplicate":
+        return verdict.outcome
+    return (
+        f"repeats {render.plain(verdict.duplicate_of or '')}, distance {verdict.distance} bits, "
+        f"{render.similarity_text(verdict.similarity)}"
+    )

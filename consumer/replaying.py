@@ -1,0 +1,132 @@
+"""A replay, built and wired: a stretch of topics judged again, into a store of its own."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from consumer import app
+from consumer.app import kafka_options
+from consumer.bounds import Stretch
+from consumer.clients import consumer_settings, parse_kafka, producer_settings
+from consumer.config import Config, is_kafka
+from consumer.detector import Detector, Tally
+from consumer.errors import ConfigError, SinkError
+from consumer.feed import TopicFeed
+from consumer.journal import NoJournal
+from consumer.letter_headers import letter_headers
+from consumer.pipeline import Observer, Pipeline
+from consumer.ports import Sink
+from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.nowhere import Nowhere
+from consumer.sources.stretch import StretchSource
+from consumer.stopping import Stopping
+from consumer.stream import burier, dress_of, record_decoder, sink_topics
+from storage.clock import now_ms
+from storage.hbase import parse_place
+from storage.interface import Store
+
+_MS_PER_S: Final = 1000
+_LMDB: Final = "lmdb:"
+_HBASE: Final = "hbase://"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay that is ready to go, and what can be told of it while it does."""
+
+    pipeline: Pipeline
+    source: StretchSource
+    store: Store
+    tally: Tally
+
+
+def same_store(one: str, other: str) -> bool:
+    """Whether two URLs name one store, as far as they tell: an HBase may have gateways that neither names."""
+    if one.startswith(_LMDB) and other.startswith(_LMDB):
+        return _folder(one) == _folder(other)
+    if one.startswith(_HBASE) and other.startswith(_HBASE):
+        a, b = parse_place(one), parse_place(other)
+        return a.namespace == b.namespace and bool(set(a.addresses) & set(b.addresses))
+    return False
+
+
+@contextmanager
+def prepared_replay(
+    config: Config,
+    stretch: Stretch,
+    observer: Observer,
+    stopping: Stopping,
+    undated: Callable[[], None],
+) -> Iterator[Replay]:
+    """Build a replay from its configuration: verdicts go to a prefix of topics, or nowhere. It joins no group.
+
+    ``undated`` is told of each message whose time cannot be.
+    """
+    if not is_kafka(config.source.url):
+        raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
+    with ExitStack() as held:
+        lexicon = app.lexicon_of(config)
+        settings = app.judge_settings(config, lexicon)
+        fingerprinting = app.fingerprinting(config, settings, lexicon)
+        held.callback(fingerprinting.close)
+        store = held.enter_context(app.opened_store(config))
+        app.bind(store, settings)
+        place = parse_kafka(config.source.url)
+        source = StretchSource(
+            consumer_settings(place.brokers, kafka_options(config)),
+            place.names,
+            app.read_limits(config),
+            stretch,
+            stopping.asked,
+        )
+        held.callback(source.close)
+        sink = _sink(config, source.name, stopping)
+        held.callback(sink.close)
+        detector = Detector(store, settings, now_ms)
+        pipeline = Pipeline(
+            source=source,
+            decode=record_decoder(config),
+            bury=burier(source.name),
+            fingerprinting=fingerprinting,
+            builder=app.version_builder(settings),
+            feed=TopicFeed(now_ms, int(config.kafka.ahead_s_max * _MS_PER_S), undated),
+            detector=detector,
+            sink=sink,
+            journal=NoJournal(),
+            observer=observer,
+            stopping=stopping,
+            keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
+            postings_watch=config.judge.postings_watch,
+        )
+        yield Replay(pipeline, source, store, detector.tally)
+
+
+class _Log:
+    """A watcher of the sink: what its client meets is in the client's own log."""
+
+    def sink_trouble(self, why: str | None) -> None:
+        """As the port says."""
+
+    def reconnected(self) -> None:
+        """As the port says."""
+
+
+def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
+    if not is_kafka(config.sink.url):
+        return Nowhere()
+
+    def check() -> None:
+        asked_s = stopping.asked_at_s
+        if asked_s is not None and time.monotonic() - asked_s > config.kafka.drain_s:
+            raise SinkError("the verdicts of the last batch could not be sent before the run was to end")
+
+    place = parse_kafka(config.sink.url)
+    settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
+    return KafkaSink(settings, sink_topics(config), dress_of(config, source), letter_headers, _Log(), check)
+
+
+def _folder(url: str) -> Path:
+    return Path(url.removeprefix(_LMDB)).resolve()

@@ -1,0 +1,132 @@
+"""``dupwatch demo``: Kafka without any server, and so without Java."""
+
+import gzip
+import json
+import signal
+import subprocess
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from consumer import demo
+from consumer.cli.demo import TOPIC
+from consumer.errors import ConfigError
+from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, write_lines
+
+READY_S = 30.0
+
+
+def shown(err: str, name: str) -> int:
+    """A figure of the summary; 0 where it has none of that name."""
+    lines = [line.split() for line in err.splitlines()]
+    return next((int(line[-1]) for line in lines if " ".join(line[:-1]) == name), 0)
+
+
+def said(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) -> str:
+    """The first line of its standard error that is meant."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found(line.decode()):
+            return line.decode()
+    raise AssertionError("it never said so")
+
+
+def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_sample: Path) -> None:
+    """It ends by itself with exit code 0, shows each flag, and counts what ``dupwatch run`` counts."""
+    verdicts = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
+    outcomes = Counter(one["outcome"] for one in verdicts)
+    ended = run_process("demo", "--rate", "10000")
+    assert ended.code == 0, ended.err
+    assert ended.out == b""
+    assert ended.err.count("≈ ") == shown(ended.err, "duplicates") == outcomes["duplicate"]
+    assert shown(ended.err, "unique") == outcomes["unique"]
+    assert shown(ended.err, "retractions") == outcomes["retracted"]
+    assert shown(ended.err, "dead letters") == 0
+    assert "/readyz" in ended.err
+
+
+def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
+    """A gzip feed with a line that is no article: it becomes a dead letter, and the store is kept."""
+    feed = tmp_path / "feed.jsonl.gz"
+    lines = write_lines(tmp_path / "feed", [{"id": "a", "body": text(1)}, b"{", {"id": "b", "body": text(1)}])
+    feed.write_bytes(gzip.compress(lines.read_bytes()))
+    store = f"lmdb:{tmp_path / 'store'}"
+    ended = run_process("demo", "--feed", feed, "--store", store, "--rate", "1000")
+    assert ended.code == 0, ended.err
+    assert (shown(ended.err, "duplicates"), shown(ended.err, "dead letters")) == (1, 1)
+    looked = run_process("show", "b", "--store", store, "--json", *FAST)
+    assert json.loads(looked.out)[0]["verdict"]["duplicate_of"] == "a", looked
+
+
+def test_the_rate_is_kept_to(tmp_path: Path) -> None:
+    """Ten articles at ten a second take a second."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": f"a{number}", "body": text(number)} for number in range(11)])
+    ended = run_process("demo", "--feed", feed, "--rate", "10")
+    assert ended.code == 0, ended.err
+    assert 7 <= shown(ended.err, "articles a second") <= 11
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_the_middle(number: signal.Signals) -> None:
+    """With a summary of what was judged so far, and exit code 0."""
+    process = start("demo", "--rate", "20", stderr=subprocess.PIPE)
+    said(process, lambda line: line.startswith("≈ "))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=READY_S)
+    assert process.returncode == 0, err
+    assert 0 < shown(err.decode(), "articles") < 226
+
+
+def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
+    """With --forever it says where its brokers are, and judges what another client sends there, after the feed."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}])
+    process = start("demo", "--forever", "--feed", feed, stderr=subprocess.PIPE)
+    address = said(process, lambda line: line.startswith("Kafka")).split()[4]
+    pages = said(process, lambda line: line.startswith("Health")).split()
+    wait_ready(pages[3])
+    producer = Producer({"bootstrap.servers": address})
+    for name in ("b", "c"):
+        producer.produce(TOPIC, json.dumps({"id": name, "body": text(1)}).encode(), name.encode())
+    assert producer.flush(READY_S) == 0
+    del producer
+    said(process, lambda line: line.startswith("≈ "))
+    said(process, lambda line: line.startswith("≈ "))
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=READY_S)
+    assert process.returncode == 0
+
+
+def wait_ready(page: str) -> None:
+    """Return when the page says so."""
+    until_s = time.monotonic() + READY_S
+    while time.monotonic() < until_s:
+        try:
+            with urllib.request.urlopen(page, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("it was never ready")
+
+
+def test_a_feed_that_is_not_there() -> None:
+    """It is named, with the exit code of an input that cannot be read."""
+    ended = run_process("demo", "--feed", "nowhere.jsonl")
+    assert ended.code == 3
+    assert "nowhere.jsonl" in ended.err
+
+
+def test_the_sample_is_found_installed_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the module where it was installed, else in the checkout; else one has to be named."""
+    assert demo.sample_feed() == SAMPLE
+    monkeypatch.setattr(demo, "__file__", str(tmp_path / "consumer" / "demo.py"))
+    with pytest.raises(ConfigError, match="--feed"):
+        demo.sample_feed()
+    installed = tmp_path / "consumer" / "sample" / "feed.jsonl"
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    assert demo.sample_feed() == installed

@@ -1,0 +1,168 @@
+"""A stretch of topics, read to its end without a group; on the mock cluster, which has four partitions."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from consumer.bounds import Bound, Stretch, parse_bound
+from consumer.clients import KafkaOptions, consumer_settings
+from consumer.errors import ConfigError, SourceError
+from consumer.mock_cluster import mock_cluster
+from consumer.ports import Offsets, RawRecord
+from consumer.sources import stretch
+from consumer.sources.file import ReadLimits
+from consumer.sources.stretch import StretchSource
+
+TOPIC = "articles"
+PARTITIONS = 4
+BEGINNING = Bound(offset=0)
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A cluster of the test's own, with one topic."""
+    with mock_cluster([TOPIC]) as address:
+        yield address
+
+
+def send(address: str, places: list[tuple[int, int]], value: bytes = b"{}") -> None:
+    """Send a message for each (partition, time)."""
+    producer = Producer({"bootstrap.servers": address})
+    for partition, time_ms in places:
+        producer.produce(TOPIC, value, b"key", partition, timestamp=time_ms)
+        producer.poll(0)
+    assert producer.flush(10) == 0
+
+
+def made(
+    address: str, since: Bound = BEGINNING, until: Bound | None = None, limits: ReadLimits | None = None
+) -> StretchSource:
+    """A source over all partitions."""
+    settings = consumer_settings(address, KafkaOptions(group="replayed"))
+    return StretchSource(settings, [TOPIC], limits or ReadLimits(), Stretch(since, until))
+
+
+def read(source: StretchSource) -> list[RawRecord]:
+    """All its records, after which it is closed."""
+    try:
+        return [record for batch in source.batches() for record in batch.records]
+    finally:
+        source.close()
+
+
+def places(records: list[RawRecord]) -> list[tuple[int, int, int]]:
+    """Time, partition and offset of each."""
+    messages = [record.message for record in records]
+    return [(one.timestamp_ms, one.partition, one.offset) for one in messages if one is not None]
+
+
+def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> None:
+    """Whatever partition they are in, messages come in the order of their times, each once."""
+    shuffled = random.Random(1)
+    sent = [(shuffled.randrange(PARTITIONS), 1_000 + number) for number in range(3_000)]
+    send(address, sent)
+    found = places(read(made(address)))
+    assert [(partition, time_ms) for time_ms, partition, _ in found] == sent
+
+
+def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a share of a few records the partitions are read in turns, and give the same."""
+    monkeypatch.setattr(stretch, "_HELD_BYTES", 0)
+    monkeypatch.setattr(stretch, "_SHARE_BYTES_MIN", 5_000)
+    monkeypatch.setattr(stretch, "_CONSUME_MAX", 10)
+    # One partition is far behind the others, so that these have to wait.
+    sent = [(0, 1_000 + number) for number in range(200)]
+    sent += [(1 + number % 3, 2_000 + number) for number in range(300)]
+    send(address, sent, b"x" * 1_000)
+    source = made(address)
+    held = 0
+    found: list[RawRecord] = []
+    for batch in source.batches():
+        found += batch.records
+        held = max(held, sum(len(part.held) for part in source._parts.values()))
+    source.close()
+    assert [(partition, time_ms) for time_ms, partition, _ in places(found)] == sent
+    assert held <= PARTITIONS * (5 + 10)
+
+
+def test_times_that_go_back_within_a_partition_keep_its_order(address: str) -> None:
+    """The order of a partition is that of its offsets."""
+    send(address, [(0, 5_000), (0, 1_000), (1, 3_000), (1, 6_000)])
+    assert places(read(made(address))) == [(3_000, 1, 0), (5_000, 0, 0), (1_000, 0, 1), (6_000, 1, 1)]
+
+
+def test_it_ends_where_the_topic_ended_when_it_began(address: str) -> None:
+    """What comes while it is read is another replay's."""
+    send(address, [(0, 1_000), (1, 1_001)])
+    source = made(address)
+    send(address, [(0, 1_002), (1, 1_003)])
+    assert len(read(source)) == 2
+
+
+def test_offsets_bound_it_in_every_partition(address: str) -> None:
+    """From is inclusive, until exclusive; a partition that has no such offset gives what it has."""
+    send(address, [(0, number) for number in range(10)] + [(1, number) for number in range(3)])
+    found = places(read(made(address, Bound(offset=2), Bound(offset=5))))
+    assert sorted((partition, offset) for _, partition, offset in found) == [(0, 2), (0, 3), (0, 4), (1, 2)]
+    assert read(made(address, Bound(offset=5), Bound(offset=2))) == []
+
+
+def test_an_empty_topic_ends_at_once(address: str) -> None:
+    """There is nothing to wait for."""
+    assert read(made(address)) == []
+
+
+def test_batches_are_bounded_and_say_what_comes_next(address: str) -> None:
+    """By count; the end names the first offset of each partition that was not given."""
+    send(address, [(number % 2, 1_000 + number) for number in range(10)])
+    source = made(address, limits=ReadLimits(batch_records_max=4))
+    batches = list(source.batches())
+    assert [len(batch.records) for batch in batches] == [4, 4, 2]
+    assert isinstance(batches[0].end, Offsets)
+    assert batches[0].end.next == {(TOPIC, 0): 2, (TOPIC, 1): 2, (TOPIC, 2): 0, (TOPIC, 3): 0}
+    assert source.progress() == (10, 10)
+    source.close()
+
+
+def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
+    """Nothing is committed for the group whose name the settings have."""
+    send(address, [(0, 1_000)])
+    assert len(read(made(address))) == 1
+    looking = Consumer({"bootstrap.servers": address, "group.id": "replayed"})
+    assert [one.offset for one in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
+    looking.close()
+
+
+def test_silence_ends_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that gives nothing any more is an error, not the end of the stretch."""
+    monkeypatch.setattr(stretch, "SILENCE_MAX_S", 0.5)
+    send(address, [(0, 1_000)])
+    source = made(address)
+    source._consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
+    monkeypatch.setattr(stretch, "TopicPartition", lambda topic, number, _: TopicPartition(topic, number, 1))
+    with pytest.raises(SourceError, match="nothing for"):
+        read(source)
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("0", Bound(offset=0)),
+        ("120000", Bound(offset=120_000)),
+        ("1970-01-02", Bound(time_ms=86_400_000)),
+        ("1970-01-01T00:00:01Z", Bound(time_ms=1_000)),
+        ("1970-01-01T09:00:00.5+09:00", Bound(time_ms=500)),
+    ],
+)
+def test_bounds(text: str, bound: Bound) -> None:
+    """Whole numbers are offsets; a time without a zone is UTC."""
+    assert parse_bound(text) == bound
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "-1", "1.5", "٣"])
+def test_what_is_no_bound(text: str) -> None:
+    """It is named, with how to write one."""
+    with pytest.raises(ConfigError, match="neither"):
+        parse_bound(text)
