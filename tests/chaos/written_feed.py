@@ -9,7 +9,8 @@ WORDS_AN_ARTICLE = 50
 RECENT = 80
 
 
-def _word(chance: random.Random) -> str:
+def word(chance: random.Random) -> str:
+    """A word of the language."""
     return "".join(chance.choices(SYLLABLES, k=chance.randint(2, 4)))
 
 
@@ -17,7 +18,7 @@ def _copied(body: str, chance: random.Random) -> str:
     """The text with a few words changed: about the threshold of similarity, more often above it."""
     words = body.split()
     for place in chance.sample(range(len(words)), chance.choice((0, 0, 1, 2, 3))):
-        words[place] = _word(chance)
+        words[place] = word(chance)
     return " ".join(words)
 
 
@@ -37,7 +38,7 @@ def write_feed(path: Path, lines: int, seed: str) -> None:
             body = (
                 _copied(chance.choice(bodies[-RECENT:]), chance)
                 if is_copy
-                else " ".join(_word(chance) for _ in range(WORDS_AN_ARTICLE))
+                else " ".join(word(chance) for _ in range(WORDS_AN_ARTICLE))
             )
             bodies.append(body)
             file.write(json.dumps({"id": f"article {number}", "title": f"Title {number}", "body": body}) + "\n")

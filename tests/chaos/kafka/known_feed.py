@@ -1,0 +1,130 @@
+"""A feed without end of which it is known what repeats what: articles as messages, in a made-up language.
+
+A **group** is a text and its copies. Copies are exact, or have a word changed; texts of two groups have nothing in
+common. No article of a group is ever replaced or retracted, so of each group something is kept to the end, and of what
+has one text never two. Beside them come articles of which that cannot be said: copies on the edge, new versions,
+retractions; and messages that come again, and some that are no articles.
+"""
+
+import heapq
+import json
+import random
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from tests.chaos.written_feed import WORDS_AN_ARTICLE, word
+
+RECENT: Final = 400
+"""Copies and new versions are made of something among so many that came last."""
+LATE_MAX: Final = 400
+"""How many messages may come between two of a group."""
+SHORT_WORDS: Final = 3
+FLOOD: Final = 40
+
+
+class Made(NamedTuple):
+    """A message; ``value`` is None for a retraction. What is in a group has its number, and its ``text``."""
+
+    key: bytes | None
+    value: bytes | None
+    group: int | None = None
+    text: str | None = None
+    poison: bool = False
+
+
+class KnownFeed:
+    """Makes messages one by one; the same seed makes the same ones. ``made`` has all so far, in order."""
+
+    def __init__(self, seed: str) -> None:
+        self.made: list[Made] = []
+        self._chance = random.Random(f"feed {seed}")
+        self._groups = 0
+        self._due: list[tuple[int, int, Made]] = []
+        self._loose: list[tuple[str, str]] = []
+        self._makers: Mapping[Callable[[], Made], int] = {
+            self._group: 20,
+            self._loner: 10,
+            self._edge: 8,
+            self._new_version: 4,
+            self._retraction: 2,
+            self._again: 3,
+            self._poison: 1,
+        }
+
+    def next(self) -> Made:
+        """The next message."""
+        if self._due and self._due[0][0] <= len(self.made):
+            made = heapq.heappop(self._due)[2]
+        else:
+            made = self._chance.choices(list(self._makers), list(self._makers.values()))[0]()
+        self.made.append(made)
+        return made
+
+    def _group(self) -> Made:
+        self._groups += 1
+        short = self._chance.random() < 0.1
+        size = FLOOD if self._chance.random() < 0.004 else self._chance.randint(2, 5)
+        body = self._text(SHORT_WORDS if short else WORDS_AN_ARTICLE)
+        members = []
+        for number in range(size):
+            exact = short or self._chance.random() < 0.6
+            own = body if exact else self._edited(body, 1)
+            members.append(_article(f"group {self._groups}.{number}", own, self._groups))
+        for number, member in enumerate(members[1:]):
+            # At once, where it meets the others in judging, or later, where it finds what they left.
+            late = self._chance.choice((0, 0, self._chance.randrange(LATE_MAX)))
+            heapq.heappush(self._due, (len(self.made) + late, FLOOD * self._groups + number, member))
+        return members[0]
+
+    def _loner(self) -> Made:
+        return self._said(f"loner {len(self.made)}", self._text(WORDS_AN_ARTICLE))
+
+    def _edge(self) -> Made:
+        _, body = self._recent()
+        return self._said(f"edge {len(self.made)}", self._edited(body, self._chance.randint(1, 12)))
+
+    def _new_version(self) -> Made:
+        (name, own), (_, other) = self._recent(), self._recent()
+        return self._said(name, self._edited(self._chance.choice((own, other)), self._chance.randint(1, 12)))
+
+    def _retraction(self) -> Made:
+        return Made(self._recent()[0].encode(), None)
+
+    def _again(self) -> Made:
+        recent = [one for one in self.made[-RECENT:] if one.value is not None and not one.poison]
+        return self._chance.choice(recent) if recent else self._loner()
+
+    def _poison(self) -> Made:
+        name = f"poison {len(self.made)}".encode()
+        key, value = self._chance.choice(
+            [
+                (name, b'{"title": "cut o'),
+                (name, b"\xff\xfe"),
+                (None, b'{"body": "a"}'),
+                (name, b'{"id": "b", "body": "a"}'),
+            ]
+        )
+        return Made(key, value, poison=True)
+
+    def _recent(self) -> tuple[str, str]:
+        if not self._loose:
+            self._loner()
+        return self._chance.choice(self._loose[-RECENT:])
+
+    def _said(self, name: str, body: str) -> Made:
+        self._loose.append((name, body))
+        return _article(name, body)
+
+    def _text(self, words: int) -> str:
+        return " ".join(word(self._chance) for _ in range(words))
+
+    def _edited(self, body: str, changed: int) -> str:
+        words = body.split()
+        for place in self._chance.sample(range(len(words)), min(changed, len(words))):
+            words[place] = word(self._chance)
+        return " ".join(words)
+
+
+def _article(name: str, body: str, group: int | None = None) -> Made:
+    value = json.dumps({"title": f"Title of {name}", "body": body}).encode()
+    return Made(name.encode(), value, group, body if group is not None else None)

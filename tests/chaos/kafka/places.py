@@ -1,0 +1,72 @@
+"""How far the group is, and where its topic ends, as somebody sees it who belongs to neither."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from tests.kafka.topics import Topics
+
+_ANSWER_S: Final = 2.0
+
+
+class Place(NamedTuple):
+    """One partition: the group goes on at ``committed``, and the topic ends before ``end``."""
+
+    committed: int
+    end: int
+
+
+Places = Mapping[int, Place]
+
+
+def done(places: Places) -> int:
+    """How many messages were answered; every offset is one, since nothing of the source is in a transaction."""
+    return sum(place.committed for place in places.values())
+
+
+def lag(places: Places) -> int:
+    """How many messages are not answered."""
+    return sum(place.end - place.committed for place in places.values())
+
+
+def moved(before: Places, now: Places) -> bool:
+    """Whether every partition has gone on, or is at its end."""
+    return all(now[number].committed > before[number].committed or now[number].end == now[number].committed
+               for number in before)  # fmt: skip
+
+
+class Onlooker:
+    """Asks the broker, for as long as it is needed; not for several threads."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._partitions = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": topics.address,
+                "group.id": topics.prefix,
+                "enable.auto.commit": False,
+                # Else it would wait for transactions that are open.
+                "isolation.level": "read_uncommitted",
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+            }
+        )
+
+    def look(self) -> Places | None:
+        """How it is now; None where the broker does not answer."""
+        try:
+            found = self._consumer.committed(self._partitions, timeout=_ANSWER_S)
+            return {
+                one.partition: Place(
+                    max(0, one.offset),
+                    self._consumer.get_watermark_offsets(one, timeout=_ANSWER_S)[1],
+                )
+                for one in found
+            }
+        except KafkaException:
+            return None
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._consumer.close()

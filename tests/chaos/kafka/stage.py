@@ -1,0 +1,221 @@
+"""Servers and consumers that are harmed and healed, and what is seen of it."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from deploy.local.hbase import Hbase, ThriftGateway
+from deploy.local.kafka import KafkaBroker
+from deploy.local.server import Server
+from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
+from tests.chaos.kafka.feeding import Feeding
+from tests.chaos.kafka.places import Onlooker, Places, done, lag, moved
+from tests.kafka.running import Running, running
+from tests.kafka.topics import Topics
+
+STORE_CALL_S: Final = 5
+RECOVER_S: Final = 120.0
+"""However bad it was, after so long every partition goes on."""
+_LOOK_S: Final = 0.1
+_LOG_LINES: Final = 20
+_SETTINGS: Final = (
+    "--set", "source.batch_records_max=50",
+    "--set", f'kafka.consumer={{"session.timeout.ms"={SESSION_S * 1000:.0f},"heartbeat.interval.ms"=1000}}',
+    "--set", 'kafka.client={"reconnect.backoff.max.ms"=1000}',
+    # A gateway that is stopped has to be given up before the test's patience ends.
+    "--set", f"store.hbase.call_s={STORE_CALL_S}",
+)  # fmt: skip
+EXACTLY_ONCE: Final = (
+    "--set", "kafka.delivery=exactly-once",
+    # What a killed consumer left open holds up its partitions for so long.
+    "--set", 'kafka.producer={"transaction.timeout.ms"=10000}',
+)  # fmt: skip
+
+
+class Servers(NamedTuple):
+    """What the consumers need."""
+
+    broker: KafkaBroker
+    hbase: Hbase
+    gateway: ThriftGateway
+
+    def of(self, target: Target) -> Server:
+        """The server that is meant."""
+        return {Target.BROKER: self.broker, Target.HBASE: self.hbase, Target.GATEWAY: self.gateway}[target]
+
+
+class Struck(NamedTuple):
+    """A fault that has struck, so many seconds into the run, while so many messages were not answered."""
+
+    fault: Fault
+    at_s: float
+    lag: int
+
+
+@dataclass(slots=True)
+class Stage(AbstractContextManager["Stage"]):
+    """Three consumers over these servers, and the feed; all consumers end with it."""
+
+    servers: Servers
+    topics: Topics
+    feeding: Feeding
+    store_url: str
+    folder: Path
+    more: Sequence[str]
+    began_s: float = field(default_factory=time.monotonic)
+    struck: list[Struck] = field(default_factory=list)
+    ended_by_themselves: list[str] = field(default_factory=list)
+    _consumers: list[Running] = field(default_factory=list)
+    _held: ExitStack = field(default_factory=ExitStack)
+    _onlooker: Onlooker | None = None
+    _seen: Places = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        """Start the consumers."""
+        self._onlooker = Onlooker(self.topics)
+        self._held.callback(self._onlooker.close)
+        self._consumers = [self._start() for _ in range(CONSUMERS)]
+        for consumer in self._consumers:
+            consumer.wait_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is left."""
+        self._held.close()
+
+    def play(self, faults: Round) -> None:
+        """Strike, heal, and return when every partition goes on again."""
+        struck = [self._strike(fault) for fault in faults]
+        lasted_s = {}
+        for one in sorted(struck, key=lambda one: list(Target).index(one.fault.kind.target)):
+            self._rest(one.at_s + one.fault.lasts_s - self._now_s())
+            self._heal(one.fault)
+            lasted_s[one] = self._now_s() - one.at_s
+        before = dict(self._seen)
+        self._until(lambda: moved(before, self._look()), f"go on after {', '.join(map(str, faults))}")
+        for one in struck:
+            say(
+                f"{one.at_s:7.1f} s  {one.fault!s:<20} lag {one.lag:6,}   lasted {lasted_s[one]:5.1f} s"
+                f"   recovered after {self._now_s() - one.at_s:5.1f} s   answered {done(self._seen):,}"
+            )
+
+    def finish(self, messages_min: int) -> None:
+        """Send what is missing, wait until all is answered, and stop the consumers, each of which ends in order."""
+        self.feeding.fill(messages_min)
+        self._until(lambda: len(self.feeding.feed.made) >= messages_min, "send the rest", seconds=900)
+        self.feeding.end(RECOVER_S)
+        sent = len(self.feeding.feed.made)
+        self._until(lambda: done(self._look()) == sent, f"answer all {sent}")
+        for number, consumer in enumerate(self._consumers):
+            code = consumer.stop()
+            assert code == 0, f"consumer {number} ended with {code}\n{_tail(consumer)}"
+
+    def logged(self, words: str) -> int:
+        """How often the consumers have said this."""
+        return sum(log.read_text(errors="replace").count(words) for log in self.folder.glob("*.log"))
+
+    def _start(self) -> Running:
+        return self._held.enter_context(running(self.topics, self.store_url, self.folder, *_SETTINGS, *self.more))
+
+    def _strike(self, fault: Fault) -> Struck:
+        self._rest(fault.after_s)
+        if fault.kind.target is Target.CONSUMER:
+            one = self._consumers[fault.consumer]
+            self._until(lambda: one.metric("dupwatch_assigned_partitions") > 0, "share the partitions")
+        self.feeding.burst()
+        self._rest(fault.into_s)
+        self._until(self._busy, "have something to do")
+        struck = Struck(fault, self._now_s(), lag(self._seen))
+        self.struck.append(struck)
+        if fault.kind.target is Target.CONSUMER:
+            consumer = self._consumers[fault.consumer]
+            assert consumer.process.poll() is None
+            if fault.kind.stop:
+                consumer.process.send_signal(signal.SIGSTOP)
+            else:
+                consumer.kill()
+        else:
+            server = self.servers.of(fault.kind.target)
+            assert server.process is not None
+            assert server.alive, f"{server.name} was not running"
+            if fault.kind.stop:
+                os.kill(server.process.pid, signal.SIGSTOP)
+            else:
+                server.kill9()
+        return struck
+
+    def _busy(self) -> bool:
+        """Whether something is not answered; where the broker is away nothing was committed since the last look."""
+        if lag(self._look()) > 0:
+            return True
+        self.feeding.burst()
+        return False
+
+    def _heal(self, fault: Fault) -> None:
+        if fault.kind.target is Target.CONSUMER:
+            if fault.kind.stop:
+                self._consumers[fault.consumer].process.send_signal(signal.SIGCONT)
+            else:
+                self._consumers[fault.consumer] = self._start()
+            return
+        server = self.servers.of(fault.kind.target)
+        if not fault.kind.stop:
+            server.start()
+        elif server.process is not None:
+            os.kill(server.process.pid, signal.SIGCONT)
+
+    def _mend(self) -> None:
+        """Start servers again that ended themselves; consumers never do."""
+        self.feeding.check()
+        for target in (Target.HBASE, Target.GATEWAY, Target.BROKER):
+            server = self.servers.of(target)
+            if not server.alive:
+                self.ended_by_themselves.append(server.name)
+                say(f"{self._now_s():7.1f} s  {server.name} ended by itself, and is started again")
+                server.start()
+        for number, consumer in enumerate(self._consumers):
+            code = consumer.process.poll()
+            assert code is None, f"consumer {number} ended by itself with {code}\n{_tail(consumer)}"
+
+    def _look(self) -> Places:
+        assert self._onlooker is not None
+        self._seen = self._onlooker.look() or self._seen
+        return self._seen
+
+    def _until(self, holds: Callable[[], bool], what: str, seconds: float = RECOVER_S) -> None:
+        until_s = time.monotonic() + seconds
+        while not holds():
+            self._mend()
+            assert time.monotonic() < until_s, f"after {seconds:.0f} s they do not {what}\n{self._state()}"
+            time.sleep(_LOOK_S)
+
+    def _state(self) -> str:
+        lines = [f"places: {self._seen}"]
+        for number, consumer in enumerate(self._consumers):
+            lines += [f"consumer {number}: {consumer.reasons()}", _tail(consumer)]
+        return "\n".join(lines)
+
+    def _rest(self, seconds: float) -> None:
+        if seconds > 0:
+            time.sleep(seconds)
+
+    def _now_s(self) -> float:
+        return time.monotonic() - self.began_s
+
+
+def say(line: str) -> None:
+    """Tell whoever watches; pytest shows it where the test fails."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _tail(consumer: Running) -> str:
+    """The end of its log, without each attempt to connect."""
+    lines = consumer.log.read_text(errors="replace").splitlines()
+    return "\n".join([line.rstrip() for line in lines if "Connect to ipv4" not in line][-_LOG_LINES:])

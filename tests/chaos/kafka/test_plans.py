@@ -1,0 +1,76 @@
+"""What a seed makes: the feed, and the faults."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import pytest
+
+from tests.chaos.kafka.faults import CONSUMERS, KINDS, Kind, Target, long_plan, short_plan
+from tests.chaos.kafka.known_feed import FLOOD, KnownFeed, Made
+
+SEEDS = [str(number) for number in range(20)]
+
+
+def messages(seed: str, count: int = 5_000) -> list[Made]:
+    """The beginning of a feed."""
+    feed = KnownFeed(seed)
+    return [feed.next() for _ in range(count)]
+
+
+def test_a_seed_makes_the_same_feed_and_faults_again() -> None:
+    """Another one makes others."""
+    assert messages("a") == messages("a") != messages("b")
+    assert long_plan("a", 40) == long_plan("a", 40) != long_plan("b", 40)
+    assert short_plan("a", 6) == short_plan("a", 6) != short_plan("b", 6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_long_plan_has_every_kind_equally_often_and_some_at_once(seed: str) -> None:
+    """Forty faults: eight kinds, five times each; a process is in no round twice."""
+    plan = long_plan(seed, 40)
+    assert Counter(fault.kind for faults in plan for fault in faults) == dict.fromkeys(KINDS, 5)
+    assert {len(faults) for faults in plan} == {1, 2}
+    for faults in plan:
+        assert len({str(fault).removeprefix(str(fault.kind).split()[0]) for fault in faults}) == len(faults)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_short_plan_has_the_kinds_that_may_not_be_missing(seed: str) -> None:
+    """Everything is killed, and a consumer is stopped."""
+    kinds = {fault.kind for faults in short_plan(seed, 6) for fault in faults}
+    assert kinds == {*(Kind(target, stop=False) for target in Target), Kind(Target.CONSUMER, stop=True)}
+    assert all(fault.consumer < CONSUMERS for faults in short_plan(seed, 6) for fault in faults)
+
+
+def test_articles_of_groups_stay_as_they_are() -> None:
+    """One message an article, but for the same again; no retraction; every text in one group only."""
+    contents: defaultdict[bytes | None, set[bytes | None]] = defaultdict(set)
+    groups: defaultdict[str | None, set[int]] = defaultdict(set)
+    for made in messages("c"):
+        contents[made.key].add(made.value)
+        if made.group is not None:
+            groups[made.text].add(made.group)
+    known = {made.key for made in messages("c") if made.group is not None}
+    assert all(len(contents[key]) == 1 and None not in contents[key] for key in known)
+    assert {len(numbers) for numbers in groups.values()} == {1}
+    assert sum(map(len, contents.values())) > len(contents)
+
+
+def test_a_feed_has_all_that_it_is_to_have() -> None:
+    """Groups of all sizes, near and far apart, exact copies, retractions, messages that come again, and poison."""
+    feed = messages("d")
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for number, made in enumerate(feed):
+        if made.group is not None:
+            places[made.group].append(number)
+    sizes = Counter(map(len, places.values()))
+    assert {2, 3, 4, 5} <= sizes.keys()
+    assert max(sizes) >= FLOOD
+    distances = [later - earlier for group in places.values() for earlier, later in pairwise(group)]
+    assert min(distances) == 1
+    assert max(distances) > 100
+    texts = Counter(made.text for made in feed if made.group is not None)
+    assert sum(count > 1 for count in texts.values()) > 100
+    assert 50 < sum(made.value is None for made in feed) < 500
+    assert 20 < sum(made.poison for made in feed) < 200
+    assert max(Counter(feed).values()) > 1
