@@ -115,6 +115,13 @@ def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> I
         yield Servers(hbase, ways)
 
 
+def empty_store(running: Servers) -> str:
+    """The URL of a store that has nothing in it."""
+    wanted = Wanted("4x16", 0, packed=False)
+    shell.run(running.hbase.conf, render_script(schema_of(wanted.namespace, _TTL_S)))
+    return running.url(wanted)
+
+
 def filled(running: Servers, wanted: Wanted) -> str:
     """The URL of this store, which is filled and compacted first where it is not there yet."""
     url = running.url(wanted)

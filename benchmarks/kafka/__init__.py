@@ -1,0 +1,1 @@
+"""Measurements of the consumer on a real Kafka broker, which each of them starts for itself."""

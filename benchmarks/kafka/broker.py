@@ -1,0 +1,89 @@
+"""A broker of a measurement's own, its topics, and the clients that fill and read them."""
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import getpid
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.speed.texts import make_feed
+from deploy.local import fetch, java
+from deploy.local.kafka import KafkaBroker
+from deploy.local.ports import free_ports
+
+PARTITIONS: Final = 2
+PREFIX: Final = "judged"
+_WAIT_S: Final = 30.0
+
+
+class Record(NamedTuple):
+    """An article as it is sent: its id as the key, and the rest as JSON."""
+
+    key: str
+    value: bytes
+
+
+@contextmanager
+def broker() -> Iterator[KafkaBroker]:
+    """Run a broker while this is entered; its data go with it."""
+    with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as folder:
+        port, controller_port = free_ports(2)
+        one = KafkaBroker(
+            folder=Path(folder) / "kafka",
+            port=port,
+            controller_port=controller_port,
+            jars=fetch.jars(),
+            java=java.java(),
+            owner=getpid(),
+        )
+        one.start()
+        try:
+            yield one
+        finally:
+            one.kill9()
+
+
+def make_topics(address: str, name: str) -> tuple[str, str]:
+    """A source topic and the topics of a sink, all of them new; their URLs."""
+    prefix = f"{PREFIX}-{name}"
+    sinks = [f"{prefix}.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters")]
+    admin = AdminClient({"bootstrap.servers": address})
+    for made in admin.create_topics([NewTopic(one, PARTITIONS, 1) for one in (name, *sinks)]).values():
+        made.result(_WAIT_S)
+    return f"kafka://{address}/{name}", f"kafka://{address}/{prefix}"
+
+
+def articles(count: int, chars: int, seed: int) -> list[Record]:
+    """Articles of about so many characters, some of them edited copies of earlier ones."""
+    return [
+        Record(made.id, msgspec.json.encode({"id": made.id, "body": made.body}))
+        for made in make_feed(count, chars, seed=seed)
+    ]
+
+
+def send(address: str, topic: str, records: Sequence[Record], rate: float | None = None) -> None:
+    """Send them, all at once or so many a second; the timestamps are the producer's."""
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 0 if rate else 50, "compression.type": "lz4"})
+    began_s = time.monotonic()
+    for number, record in enumerate(records):
+        if rate is not None:
+            while (early_s := began_s + number / rate - time.monotonic()) > 0:
+                producer.poll(0)
+                time.sleep(min(early_s, 0.005))
+        while True:
+            try:
+                producer.produce(topic, record.value, record.key)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+    left = producer.flush(_WAIT_S)
+    if left:
+        raise RuntimeError(f"{left} articles could not be sent")

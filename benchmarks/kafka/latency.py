@@ -1,0 +1,133 @@
+"""From the producer's timestamp to the verdict in a reader's hands: ``python -m benchmarks.kafka.latency --rate 100``.
+
+A broker of its own, a consumer as a process with the defaults, a producer that sends so many articles a second, and a
+reader of the topic of all verdicts. An article's latency is from the timestamp that its producer gave it to the moment
+at which the reader has the verdict, by the clock of one machine. The first seconds are not counted. With ``--hbase``
+the store is an HBase of its own, else LMDB.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import typer
+from confluent_kafka import Consumer
+
+from benchmarks.hbase.servers import empty_store, servers
+from benchmarks.kafka.broker import articles, broker, make_topics, send
+from benchmarks.speed.report import OUT, publish
+from consumer.verdict import decode_verdict
+
+PART: Final = "kafka_latency"
+SECONDS: Final = 60
+WARM_UP_S: Final = 10
+_END_S: Final = 60.0
+_HBASE_HEAP_MB: Final = 1024
+
+
+def latencies(address: str, topic: str, wanted: int) -> npt.NDArray[np.float64]:
+    """Read so many verdicts; each one's arrival and latency in seconds, in the order of reading: float64[n, 2]."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "latency",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 10,
+        }
+    )
+    reader.subscribe([topic])
+    found: list[tuple[float, float]] = []
+    until_s = time.monotonic() + _END_S + wanted
+    try:
+        while len(found) < wanted:
+            if time.monotonic() > until_s:
+                raise RuntimeError(f"{len(found)} of {wanted} verdicts came")
+            for message in reader.consume(100, 0.01):
+                error, value, now_s = message.error(), message.value(), time.time()
+                if error is not None:
+                    raise RuntimeError(error.str())
+                verdict = decode_verdict(value if isinstance(value, bytes) else b"")
+                arrived_s = _seconds(verdict.arrived_at)
+                found.append((arrived_s, now_s - arrived_s))
+    finally:
+        reader.close()
+    return np.array(found)
+
+
+def _seconds(timestamp: str) -> float:
+    return msgspec.convert(timestamp, datetime).timestamp()
+
+
+@contextmanager
+def store_of(folder: Path, *, hbase: bool) -> Iterator[str]:
+    """The URL of an empty store."""
+    if not hbase:
+        yield f"lmdb:{folder / 'store'}"
+        return
+    with servers(folder / "hbase", heap_mb=_HBASE_HEAP_MB) as running:
+        yield empty_store(running)
+
+
+@contextmanager
+def consumer(source: str, sink: str, store: str, more: list[str]) -> Iterator[None]:
+    """Run a consumer as a process."""
+    command = [
+        str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store", store,
+        "--emit", "all", "--set", "http.listen=", *more,
+    ]  # fmt: skip
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(_END_S)
+
+
+def main(  # noqa: PLR0913  # options of a command
+    rate: Annotated[int, typer.Option(min=1, help="Articles a second.")] = 100,
+    seconds: Annotated[int, typer.Option(min=1)] = SECONDS,
+    chars: Annotated[int, typer.Option(min=50)] = 2_000,
+    delivery: Annotated[str, typer.Option(help="at-least-once or exactly-once.")] = "at-least-once",
+    workers: Annotated[int, typer.Option(min=0)] = 0,
+    *,
+    hbase: Annotated[bool, typer.Option("--hbase", help="An HBase of its own in place of LMDB.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
+) -> None:
+    """Measure latency at one rate."""
+    records = articles(rate * (WARM_UP_S + seconds), chars, 1)
+    more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        address = held.enter_context(broker()).address
+        store = held.enter_context(store_of(folder, hbase=hbase))
+        source, sink = make_topics(address, "feed")
+        held.enter_context(consumer(source, sink, store, more))
+        sending = threading.Thread(target=send, args=(address, "feed", records, rate))
+        sending.start()
+        found = latencies(address, f"{sink.rsplit('/', 1)[1]}.verdicts", len(records))
+        sending.join()
+    counted = found[found[:, 0] > found[:, 0].min() + WARM_UP_S][:, 1] * 1_000
+    row = {
+        "store": "HBase" if hbase else "LMDB",
+        "articles a second": rate,
+        "articles": len(counted),
+        **{f"p{percent:g}, ms": float(np.percentile(counted, percent)) for percent in (50, 90, 99, 99.9)},
+        "longest, ms": float(counted.max()),
+    }
+    publish(PART, f"Producer's timestamp to verdict, {chars:,} characters, {delivery}", [row], out=out, workers=workers)
+
+
+if __name__ == "__main__":
+    typer.run(main)

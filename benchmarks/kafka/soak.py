@@ -1,0 +1,114 @@
+"""Whether a consumer's memory grows: ``python -m benchmarks.kafka.soak --minutes 30``.
+
+A broker of its own, a consumer as a process with the defaults and LMDB, and a producer that sends fresh articles all
+the time. The process's resident memory is read twelve times a minute: what it has for itself (RssAnon), and all of it,
+in which the pages of the store's file are counted that the system happens to hold (VmRSS). A minute's figure is the
+median of its readings.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from benchmarks.kafka.broker import articles, broker, make_topics, send
+from benchmarks.speed.report import OUT, Row, publish, tell
+
+PART: Final = "kafka_soak"
+_READ_S: Final = 5.0
+_PORTION: Final = 2_000
+_END_S: Final = 60.0
+_MB: Final = 1024
+
+
+class Reading(NamedTuple):
+    """Resident memory in MB, ``at_s`` seconds after the start."""
+
+    at_s: float
+    own: float
+    all: float
+
+
+def read(pid: int, began_s: float) -> Reading:
+    """Read a process's memory."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    kilobytes = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines) if rest.strip()}
+    return Reading(time.monotonic() - began_s, int(kilobytes["RssAnon"]) / _MB, int(kilobytes["VmRSS"]) / _MB)
+
+
+def produce(address: str, chars: int, rate: int, stop: threading.Event) -> None:
+    """Send articles that nobody has sent before, until told to stop."""
+    seed = 0
+    while not stop.is_set():
+        seed += 1
+        send(address, "feed", articles(_PORTION, chars, seed), rate)
+
+
+def readings(process: "subprocess.Popen[bytes]", minutes: int) -> Iterator[Reading]:
+    """Read for so long."""
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < minutes * 60:
+        time.sleep(_READ_S)
+        if process.poll() is not None:
+            raise RuntimeError(f"the consumer ended with {process.returncode}")
+        yield read(process.pid, began_s)
+
+
+def of_minute(found: list[Reading], minute: int) -> tuple[float, float]:
+    """The medians of the minute that ends there."""
+    some = [one for one in found if minute - 1 <= one.at_s / 60 < minute]
+    return median(one.own for one in some), median(one.all for one in some)
+
+
+def main(
+    minutes: Annotated[int, typer.Option(min=3)] = 30,
+    rate: Annotated[int, typer.Option(min=1, help="Articles a second.")] = 200,
+    chars: Annotated[int, typer.Option(min=50)] = 1_000,
+    delivery: Annotated[str, typer.Option(help="at-least-once or exactly-once.")] = "at-least-once",
+    out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
+) -> None:
+    """Measure a consumer's memory over some time."""
+    with tempfile.TemporaryDirectory() as name, broker() as running:
+        source, sink = make_topics(running.address, "feed")
+        command = [
+            str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store",
+            f"lmdb:{name}/store", "--emit", "all", "--set", f"kafka.delivery={delivery}",
+        ]  # fmt: skip
+        stop = threading.Event()
+        sending = threading.Thread(target=produce, args=(running.address, chars, rate, stop), daemon=True)
+        with subprocess.Popen([*command, "--set", "http.listen="]) as process:
+            try:
+                sending.start()
+                found = []
+                for one in readings(process, minutes):
+                    found.append(one)
+                    if len(found) % 60 == 0:
+                        tell(f"{one.at_s / 60:.0f} minutes: {one.own:.1f} MB of its own, {one.all:.1f} MB in all")
+            finally:
+                stop.set()
+                process.terminate()
+                process.wait(_END_S)
+    marks = sorted({max(2, minutes // 3), 2 * minutes // 3, minutes})
+    first = of_minute(found, marks[0])
+    rows: list[Row] = [
+        {
+            "minute": str(minute),
+            "own, MB": (now := of_minute(found, minute))[0],
+            "in all, MB": now[1],
+            "own, % more": 100 * (now[0] / first[0] - 1),
+            "in all, % more": 100 * (now[1] / first[1] - 1),
+        }
+        for minute in marks
+    ]
+    publish(PART, f"{rate} articles of {chars:,} characters a second, {delivery}", rows, out=out, minutes=minutes)
+
+
+if __name__ == "__main__":
+    typer.run(main)
