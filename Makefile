@@ -2,6 +2,7 @@
 # make test       everything that must hold before a change is taken; needs Java 17 and Maven, for Kafka and HBase
 # make test-core  the same without servers, needs Python alone
 # make test-load  the long forms of some tests, one after the other; about 8 minutes on two cores of its own
+# make chaos      forty faults in the whole consumer, twice; takes about 20 minutes, the same again: make chaos SEED=123
 # make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
 # make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
@@ -11,7 +12,7 @@ OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-core test-load lint types contracts servers unit unit-core stack-up stack-down stack-status bench
-.PHONY: format clean
+.PHONY: chaos format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -39,10 +40,13 @@ unit: servers .venv/test.stamp
 	$(BIN)/pytest
 
 unit-core: .venv/test.stamp
-	$(BIN)/pytest -m "not servers and not load"
+	$(BIN)/pytest -m "not servers and not load and not chaos"
 
 test-load: servers .venv/test.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
+
+chaos: servers .venv/test.stamp
+	CHAOS_SEED=$(SEED) $(BIN)/pytest -m chaos -n 0 --capture=no tests/chaos/kafka $(CHAOS)
 
 stack-up: servers
 	@$(BIN)/python -m deploy.local.stack up

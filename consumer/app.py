@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
@@ -14,7 +13,8 @@ import msgspec
 
 from consumer import checkpoint as checkpoints
 from consumer.article import Article, DecodeLimits, FieldMap, decode
-from consumer.config import Config
+from consumer.clients import KafkaOptions
+from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMismatch
@@ -226,12 +226,14 @@ def prepared_run(
     With ``undated`` the file is an archive: its articles came when they were published, and ``undated`` is told of each
     that does not say when.
     """
+    if is_kafka(config.sink.url):
+        raise ConfigError("a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -")
     with ExitStack() as held:
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
         before = _checkpoint(config)
         start = Position() if before is None else before.position
-        source = FileSource(_path(config.source.url), _read_limits(config), start)
+        source = FileSource(_path(config.source.url), read_limits(config), start)
         held.callback(source.close)
         store = held.enter_context(opened_store(config))
         bind(store, settings)
@@ -242,14 +244,14 @@ def prepared_run(
         feed, journal = _feed_and_journal(config, settings, before, source, sink)
         if undated is not None:
             feed = _archive(feed, undated)
-        fingerprinting = _fingerprinting(config, settings, lexicon)
-        held.callback(fingerprinting.close)
+        making = fingerprinting(config, settings, lexicon)
+        held.callback(making.close)
         detector = Detector(store, settings, now_ms)
         pipeline = Pipeline(
             source=source,
             decode=record_decoder(config),
             bury=_burier(config.source.url),
-            fingerprinting=fingerprinting,
+            fingerprinting=making,
             builder=version_builder(settings),
             feed=feed,
             detector=detector,
@@ -338,7 +340,8 @@ def _identity(url: str, source: FileSource) -> bytes:
     return hashlib.sha256(os.fsencode(Path(url).resolve()) + b"\0" + first_line).digest()
 
 
-def _read_limits(config: Config) -> ReadLimits:
+def read_limits(config: Config) -> ReadLimits:
+    """How much is read at once, as configured."""
     section = config.source
     return ReadLimits(
         record_bytes_max=section.record_bytes_max,
@@ -347,7 +350,8 @@ def _read_limits(config: Config) -> ReadLimits:
     )
 
 
-def _fingerprinting(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinting:
+def fingerprinting(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinting:
+    """Where fingerprints are made, as configured."""
     if config.workers:
         return OnWorkers(settings.scheme, word_files(config), config.workers, sketched=settings.sketched)
     return InProcess(fingerprinter(settings, lexicon))
@@ -359,8 +363,28 @@ def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
     return lambda record: decode_bytes(record.whole())
 
 
+def kafka_options(config: Config) -> KafkaOptions:
+    """What the Kafka clients are told, as configured."""
+    section = config.kafka
+    return KafkaOptions(
+        group=section.group,
+        instance_id=section.instance_id,
+        group_protocol=section.group_protocol,
+        client=section.client,
+        consumer=section.consumer,
+        producer=section.producer,
+        secret_files=section.secret_files,
+    )
+
+
 def decoder(config: Config) -> Callable[[bytes], Article]:
     """What decodes records as configured; it raises BadRecord."""
+    decode_value = value_decoder(config)
+    return lambda data: decode_value(data, None)
+
+
+def value_decoder(config: Config) -> Callable[[bytes, str | None], Article]:
+    """The same, of a value that was sent under an id."""
     section = config.source
     limits = DecodeLimits(
         record_bytes_max=section.record_bytes_max,
@@ -368,7 +392,7 @@ def decoder(config: Config) -> Callable[[bytes], Article]:
         depth_max=section.depth_max,
     )
     fields = FieldMap(**section.fields.model_dump())
-    return partial(decode, fields=fields, limits=limits, body_format=section.body_format)
+    return lambda data, key: decode(data, fields, limits, section.body_format, key)
 
 
 def _burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:

@@ -276,16 +276,6 @@ class Config(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _topics_go_to_topics(self) -> "Config":
-        if is_kafka(self.source.url) and not (is_kafka(self.sink.url) or self.sink.url == "-"):
-            raise ValueError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
-        if is_kafka(self.sink.url) and not is_kafka(self.source.url):
-            raise ValueError("a kafka:// sink needs a kafka:// source; dupwatch run judges files into files")
-        if self.kafka.delivery == "exactly-once" and is_kafka(self.source.url) and not is_kafka(self.sink.url):
-            raise ValueError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
-        return self
-
-    @model_validator(mode="after")
     def _fact_guards_have_effect(self) -> "Config":
         for name, rule in self.rules.items():
             if rule.facts_shared_min is not None and not self.judge.verify:

@@ -10,7 +10,7 @@ import numpy as np
 from consumer.candidates import Probe, find_candidates, probe_keys
 from consumer.comparison import compare
 from consumer.settings import JudgeSettings
-from consumer.verdict import Verdict, decode_verdict, outcome_of
+from consumer.verdict import Released, Verdict, decode_verdict, outcome_of
 from storage.interface import Store
 from storage.postings import PostingArray, postings_of
 from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
@@ -105,8 +105,8 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
     """Check every version, batch by batch; yields the findings so far after each.
 
     A kept version has all its postings, and no near one is kept beside it (unless a source that is never flagged is
-    one of the two, or the search was cut); a duplicate leads to a kept one. A pending version is not wrong: its batch
-    may be under way, or its message never came again.
+    one of the two, or the search was cut, or one was released when the other had been judged); a duplicate leads to
+    a kept one. A pending version is not wrong: its batch may be under way, or its message never came again.
     """
     findings = Findings()
     everything = store.scan()
@@ -169,12 +169,26 @@ def _kept(one: Stored) -> bool:
 
 
 def _exempt(one: Stored, other: Stored, settings: JudgeSettings) -> bool:
-    """Sources that are never flagged, and verdicts reached under a limit, are exempt from the promise."""
-    never = any(settings.rule(each.record.source).flag == "never" for each in (one, other))
-    return never or any(each.verdict is not None and decode_verdict(each.verdict).truncated for each in (one, other))
+    """Sources that are never flagged, verdicts reached under a limit and releases are exempt from the promise."""
+    if any(settings.rule(each.record.source).flag == "never" for each in (one, other)):
+        return True
+    verdicts = [decode_verdict(each.verdict) for each in (one, other) if each.verdict is not None]
+    if any(verdict.truncated for verdict in verdicts):
+        return True
+    # Who was judged before a release could not know of it; whoever comes later has to be flagged.
+    last_decided_at = max(verdict.decided_at for verdict in verdicts)
+    return any(each.decided_at == last_decided_at and isinstance(each.released, Released) for each in verdicts)
 
 
 def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
     """The version of an id that came last."""
     versions = [one for one in history if isinstance(one, Stored)]
     return versions[-1] if versions else None
+
+
+def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """The titles of flagged articles, and of what they repeat."""
+    references = [reference_in(flag.id, flag.version) for flag in flags]
+    references += [reference_in(flag.duplicate_of or "", flag.duplicate_of_version) for flag in flags]
+    titles = ["" if one is None else one.record.title for one in store.read(references)]
+    return list(zip(titles[: len(flags)], titles[len(flags) :], strict=True))

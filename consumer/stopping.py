@@ -15,12 +15,21 @@ class _Woken(BaseException):
 
 
 class Stopping:
-    """Turns SIGINT and SIGTERM into an end between two items."""
+    """Turns SIGINT and SIGTERM into an end between two items.
 
-    def __init__(self) -> None:
+    ``interrupts`` leaves a wait for the next item by an exception within it. Where that could leave a lock behind it is
+    False, and the wait has to ask ``asked``.
+    """
+
+    def __init__(self, *, interrupts: bool = True) -> None:
+        self._interrupts = interrupts
         self.asked_by: int | None = None
         self.asked_at_s: float | None = None
         self._waiting = False
+
+    def asked(self) -> bool:
+        """Whether somebody has asked to stop."""
+        return self.asked_by is not None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -50,7 +59,7 @@ class Stopping:
         self.asked_by = number
         if self.asked_at_s is None:
             self.asked_at_s = time.monotonic()
-        if self._waiting:
+        if self._waiting and self._interrupts:
             # Once: a second signal must not find the handler of the first one still at work.
             self._waiting = False
             raise _Woken

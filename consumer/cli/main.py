@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from consumer import app as wiring
-from consumer.cli import backfill, compare, evaluate, explain, fingerprint, idf, query, run, show
+from consumer.cli import backfill, compare, demo, evaluate, explain, fingerprint, idf, query, release, replay, run, show
 from consumer.cli import config as config_commands
+from consumer.cli import dead_letters as dead_letter_commands
 from consumer.cli import store as store_commands
+from consumer.cli import topics as topics_commands
 from consumer.cli.results import results
 from consumer.errors import DupwatchError, Fatal, SinkError
 from storage.errors import StoreError
@@ -36,14 +38,19 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("backfill")(backfill.backfill)
+app.command("demo")(demo.demo)
+app.command("replay")(replay.replay)
 app.command("show")(show.show)
 app.command("explain")(explain.explain)
 app.command("query")(query.query)
+app.command("release")(release.release)
 app.command("evaluate")(evaluate.evaluate)
 app.command("fingerprint")(fingerprint.fingerprint)
 app.command("compare")(compare.compare)
 app.add_typer(idf.app, name="idf")
 app.add_typer(store_commands.app, name="store")
+app.add_typer(dead_letter_commands.app, name="dead-letters")
+app.add_typer(topics_commands.app, name="topics")
 app.add_typer(config_commands.app, name="config")
 
 

@@ -12,16 +12,15 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
-from consumer.cli import render
+from consumer.cli import render, stream
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
-from consumer.config import Config
+from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
-from consumer.inspection import reference_in
+from consumer.inspection import titles
 from consumer.pipeline import Onlooker
 from consumer.sinks.file import dead_letters_path
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict
-from storage.interface import Store
 
 SIGNALLED = 128
 
@@ -52,24 +51,23 @@ class Watcher(Onlooker):
         self._progress.update(self._task, completed=done, total=total)
         if self._show:
             flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
-            for verdict, (title, other_title) in zip(flags, _titles(self._run.store, flags), strict=True):
+            for verdict, (title, other_title) in zip(flags, titles(self._run.store, flags), strict=True):
                 self._console.print(render.flag(verdict, title, other_title))
-
-
-def _titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
-    references = [reference_in(flag.id, flag.version) for flag in flags]
-    references += [reference_in(flag.duplicate_of or "", flag.duplicate_of_version) for flag in flags]
-    titles = ["" if one is None else one.record.title for one in store.read(references)]
-    return list(zip(titles[: len(flags)], titles[len(flags) :], strict=True))
 
 
 def run(
     source: Annotated[
-        str | None, typer.Option(help="JSON lines, plain or gzip; - is standard input.", metavar="FILE|-")
+        str | None,
+        typer.Option(
+            help="JSON lines, plain or gzip; - is standard input; or kafka://HOST:PORT/TOPIC.", metavar="FILE|-|TOPIC"
+        ),
     ] = None,
     sink: Annotated[
         str | None,
-        typer.Option(help="Where verdicts go; dead letters go beside it. - is standard output.", metavar="FILE|-"),
+        typer.Option(
+            help="Where verdicts go; dead letters go beside it. - is standard output. kafka://HOST:PORT/PREFIX.",
+            metavar="FILE|-|PREFIX",
+        ),
     ] = None,
     store: StoreOption = None,
     emit: Annotated[str | None, typer.Option(help="duplicates (default), all or none.", metavar="WHICH")] = None,
@@ -82,7 +80,8 @@ def run(
 ) -> None:
     """Judge a feed: one verdict for every article, one dead letter for everything that is none.
 
-    A run from a file into a file with an lmdb: or hbase:// store goes on where it was when it is started again.
+    A run from a file into a file with an lmdb: or hbase:// store goes on where it was when it is started again. A run
+    over topics goes on until it is stopped, shares them with others of its group, and loses nothing whoever ends.
     """
     chosen = configured(
         config,
@@ -93,6 +92,9 @@ def run(
         store__url=store,
         workers=workers,
     )
+    if is_kafka(chosen.source.url):
+        stream.run_stream(chosen, show=show)
+        return
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = Stopping()

@@ -1,0 +1,68 @@
+"""``dupwatch run`` over topics: no end, no bar, and flags as they come where somebody looks."""
+
+import logging
+import sys
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from consumer.app import Streams
+from consumer.cli import render
+from consumer.config import Config
+from consumer.dead_letter import DeadLetter
+from consumer.deadline import enforce
+from consumer.inspection import titles
+from consumer.pipeline import Observer, Onlooker
+from consumer.sources.kafka import CLOSE_S
+from consumer.stopping import Stopping
+from consumer.stream import prepared_stream
+from consumer.verdict import Verdict
+from storage.interface import Store
+
+
+class _Flags(Onlooker):
+    """Shows every flag."""
+
+    def __init__(self, console: Console, store: Store) -> None:
+        self._console = console
+        self._store = store
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        del letters
+        flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+        for verdict, (title, other_title) in zip(flags, titles(self._store, flags), strict=True):
+            self._console.print(render.flag(verdict, title, other_title))
+
+
+class _Letters(Onlooker):
+    """Counts dead letters."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        del verdicts
+        self.count += len(letters)
+
+
+def run_stream(config: Config, *, show: bool) -> None:
+    """Judge what comes in until SIGTERM or SIGINT; then finish what was begun, and end with exit code 0."""
+    console = render.console(stderr=True)
+    logging.getLogger("dupwatch").setLevel(logging.INFO)
+    stopping = Stopping(interrupts=False)
+    letters = _Letters()
+    began_s = time.monotonic()
+
+    def flags(store: Store) -> Observer:
+        return _Flags(console, store) if show else Onlooker()
+
+    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
+        enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
+        where = f", {ready.address}/readyz" if ready.address else ""
+        console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
+        ready.pipeline.run()
+    console.print(render.summary(ready.tally, letters.count, time.monotonic() - began_s))

@@ -1,0 +1,277 @@
+"""A run over topics, built and wired: articles from Kafka, verdicts to Kafka, until it is stopped."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from typing import Final
+
+from consumer import app
+from consumer.article import Article, DecodeLimits
+from consumer.clients import admin_settings, consumer_settings, parse_kafka, producer_settings
+from consumer.config import Config, is_kafka
+from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
+from consumer.delivery import KafkaJournal, TransactionalJournal
+from consumer.detector import Detector, Tally
+from consumer.errors import BadRecord, ConfigError, SinkError
+from consumer.feed import TopicFeed
+from consumer.health import Health
+from consumer.health_server import HealthServer, pages_of, parse_address
+from consumer.journal import Journal
+from consumer.letter_headers import letter_headers
+from consumer.message_headers import Headers, cloud_event_headers, event_headers
+from consumer.messages import decode_message
+from consumer.metrics import Build, Metrics
+from consumer.monitoring import Monitoring
+from consumer.patience import Backoff, Drain
+from consumer.pipeline import Observer, Pipeline, Stage
+from consumer.poison import PoisonLimit
+from consumer.ports import Answer, Position, RawRecord, Sink
+from consumer.settings import JudgeSettings
+from consumer.sinks.file import StreamSink
+from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.transactions import TransactionalSink
+from consumer.sources.kafka import KafkaSource, SourceOptions
+from consumer.stopping import Stopping
+from consumer.topics import SinkTopics, missing
+from consumer.verdict import Verdict, decode_verdict
+from storage.clock import now_ms
+from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
+
+_MS_PER_S: Final = 1000
+_RELEASE_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRun:
+    """A run over topics that is ready to go, and what can be told of it while it does."""
+
+    pipeline: Pipeline
+    store: Store
+    tally: Tally
+    health: Health
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Several observers, told in turn; the stages are timed by the first."""
+
+    all: Sequence[Observer]
+
+    def begun(self) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.begun()
+
+    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+        """Tell the first."""
+        return self.all[0].stage(stage)
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.judged(verdicts, letters)
+
+    def abandoned(self) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.abandoned()
+
+
+def sink_topics(config: Config) -> SinkTopics:
+    """The topics that verdicts go to; ConfigError where the sink names more than one prefix."""
+    place = parse_kafka(config.sink.url)
+    if len(place.names) != 1:
+        raise ConfigError(f"the sink {config.sink.url} names {len(place.names)} prefixes of topics; name one")
+    return SinkTopics(place.names[0], unique=config.kafka.unique, verdicts=config.sink.emit == "all")
+
+
+@contextmanager
+def prepared_stream(
+    config: Config, streams: app.Streams, stopping: Stopping, *onlookers: Callable[[Store], Observer]
+) -> Iterator[StreamRun]:
+    """Build a run over topics from its configuration; what it holds is let go of afterwards.
+
+    The health pages are there first: they say what is waited for. ``onlookers`` make more observers, given the store.
+    """
+    _check_places(config)
+    with ExitStack() as held:
+        lexicon = app.lexicon_of(config)
+        settings = app.judge_settings(config, lexicon)
+        metrics = Metrics(Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name))
+        health = Health(config.http.stuck_s)
+        monitoring = Monitoring(metrics, health)
+        address = _served(config, held, health, metrics)
+        # Workers are there before any client is: they start from nothing, and know of none.
+        fingerprinting = app.fingerprinting(config, settings, lexicon)
+        held.callback(fingerprinting.close)
+        fingerprinting.submit([""], [""]).result()
+        source = _source(config, monitoring, stopping)
+        drain = Drain(stopping, config.kafka.drain_s)
+
+        def check() -> None:
+            monitoring.working()
+            drain.check()
+            source.check()
+
+        patience = Backoff(check, monitoring)
+        store = held.enter_context(_store(config, settings, patience))
+        sink, journal = _delivery(config, streams, source, monitoring, check)
+        # Closed in this order: the source last, when nothing is left to be committed.
+        held.callback(source.close)
+        held.callback(sink.close)
+        detector = Detector(store, settings, now_ms)
+        metrics.watch(detector.tally)
+        pipeline = Pipeline(
+            source=source,
+            decode=record_decoder(config),
+            bury=burier(source.name),
+            fingerprinting=fingerprinting,
+            builder=app.version_builder(settings),
+            feed=TopicFeed(
+                now_ms, int(config.kafka.ahead_s_max * _MS_PER_S), partial(metrics.record_times_replaced, 1)
+            ),
+            detector=detector,
+            sink=sink,
+            journal=journal,
+            observer=Observers([monitoring, *(make(store) for make in onlookers)]),
+            stopping=stopping,
+            keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
+            postings_watch=config.judge.postings_watch,
+            patience=patience,
+            poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
+        )
+        yield StreamRun(pipeline, store, detector.tally, health, address)
+
+
+def send_release(config: Config, event: bytes) -> None:
+    """Send the event of a release to the configured sink; ``SinkError`` where no broker takes it in time."""
+    place, topics = parse_kafka(config.sink.url), sink_topics(config)
+    _check_topics(config, place.brokers, topics)
+    settings = producer_settings(place.brokers, app.kafka_options(config), transactional=False)
+    until_s = time.monotonic() + _RELEASE_S
+
+    def give_up() -> None:
+        if time.monotonic() > until_s:
+            raise SinkError(
+                f"{config.sink.url} did not take the event within {_RELEASE_S:g} s. The article is released all the "
+                "same; give the command again to send the event"
+            )
+
+    sink = KafkaSink(settings, topics, dress_of(config, config.sink.url), letter_headers, Unwatched(), give_up)
+    try:
+        sink.release(Answer(RawRecord(0, 0, b"", 0, None, None, Position()), event, decode_verdict(event)))
+        sink.flush()
+    finally:
+        sink.close()
+
+
+class Unwatched:
+    """A watcher of a sink to whom nothing matters."""
+
+    def sink_trouble(self, why: str | None) -> None:
+        """Nothing."""
+
+    def reconnected(self) -> None:
+        """Nothing."""
+
+
+def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
+    """What decodes messages as configured; it raises BadRecord."""
+    decode_value = app.value_decoder(config)
+    id_bytes_max = DecodeLimits().id_bytes_max
+    return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
+
+
+def _check_places(config: Config) -> None:
+    if is_kafka(config.sink.url):
+        sink_topics(config)
+    elif config.sink.url != app.STREAM:
+        raise ConfigError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
+    elif config.kafka.delivery == "exactly-once":
+        raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
+
+
+def _served(config: Config, held: ExitStack, health: Health, metrics: Metrics) -> str | None:
+    if not config.http.listen:
+        return None
+    server = HealthServer(
+        parse_address(config.http.listen), pages_of(health, metrics), partial(metrics.error, "request")
+    )
+    held.callback(server.close)
+    return f"http://{server.address.host}:{server.address.port}"
+
+
+def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> KafkaSource:
+    section, place = config.kafka, parse_kafka(config.source.url)
+    options = SourceOptions(
+        start=section.start, on_gap=section.on_gap, linger_s=section.linger_s, revoke_s=section.revoke_s
+    )
+    settings = consumer_settings(place.brokers, app.kafka_options(config))
+    return KafkaSource(settings, place.names, app.read_limits(config), options, monitoring, stopping.asked)
+
+
+@contextmanager
+def _store(config: Config, settings: JudgeSettings, patience: Backoff) -> Iterator[Store]:
+    """The store, bound to the settings; waited for where it is out of reach."""
+    with ExitStack() as opened:
+
+        def bound() -> Store:
+            store = opened.enter_context(app.opened_store(config))
+            app.bind(store, settings)
+            return store
+
+        yield patience.call(bound)
+
+
+def _delivery(
+    config: Config, streams: app.Streams, source: KafkaSource, monitoring: Monitoring, check: Callable[[], None]
+) -> tuple[Sink, Journal]:
+    if config.sink.url == app.STREAM and config.kafka.delivery == "at-least-once":
+        return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(source)
+    place, topics = parse_kafka(config.sink.url), sink_topics(config)
+    _check_topics(config, place.brokers, topics)
+    exactly_once = config.kafka.delivery == "exactly-once"
+    settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
+    dress = dress_of(config, source.name)
+    if exactly_once:
+        sink = TransactionalSink(settings, topics, dress, letter_headers, monitoring, check)
+        return sink, TransactionalJournal(source, sink)
+    return KafkaSink(settings, topics, dress, letter_headers, monitoring, check), KafkaJournal(source)
+
+
+def _check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
+    """A topic that is missing is better told now than when the first verdict waits for it."""
+    try:
+        gone = missing(admin_settings(brokers, app.kafka_options(config)), topics.written)
+    except SinkError as error:
+        # Brokers that are away are waited for, like everything else.
+        log.warning("The topics of the sink could not be looked at: %s", error)
+        return
+    if gone:
+        raise ConfigError(
+            f"there is no topic {', '.join(gone)}: make it with dupwatch topics init --sink {config.sink.url}"
+        )
+
+
+def dress_of(config: Config, source: str) -> Callable[[Answer], Headers]:
+    """What makes the headers of events, as configured."""
+    return cloud_event_headers(source) if config.kafka.events == "cloudevents" else event_headers
+
+
+def burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:
+    """What makes the dead letter of a message that cannot be judged."""
+
+    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
+        message = record.message
+        where = source if message is None else f"{message.topic}[{message.partition}]"
+        position = LetterPosition(source=where, line=record.line, offset=record.start)
+        return dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
+
+    return bury

@@ -1,0 +1,85 @@
+"""Consumers as processes, as their users start them."""
+
+import json
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from deploy.local.ports import free_ports
+from tests.cli.command import FAST, start
+from tests.kafka.topics import Topics
+
+END_S = 60
+
+
+class Running:
+    """One consumer, its log in a file."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
+        self.process = process
+        self.log = log
+        self.port = port
+
+    def page(self, path: str) -> tuple[int, str]:
+        """One of its health pages: status and text; status 0 while nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def reasons(self) -> list[str]:
+        """Why it is not ready; what it says when nobody answers is that."""
+        status, text = self.page("/readyz")
+        return json.loads(text)["reasons"] if status else ["no answer"]
+
+    def wait_ready(self, *, ready: bool = True, seconds: float = 30) -> None:
+        """Return when it is ready, or is not."""
+        until_s = time.monotonic() + seconds
+        while (self.page("/readyz")[0] == 200) is not ready:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < until_s, f"{self.reasons()}\n{self.log.read_text()}"
+            time.sleep(0.05)
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric's samples."""
+        lines = self.page("/metrics")[1].splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(END_S)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait(END_S)
+
+
+@contextmanager
+def running(topics: Topics, store: str, folder: Path, *more: str, **options: Any) -> Iterator[Running]:  # noqa: ANN401
+    """Start a consumer, which is killed at the end where it is still there."""
+    (port,) = free_ports(1)
+    number = len(list(folder.glob("*.log")))
+    log = folder / f"consumer-{number}.log"
+    with log.open("wb") as file:
+        process = start(
+            "run", "--source", topics.url(), "--sink", topics.sink_url(), "--store", store, "--emit", "all", *FAST,
+            "--set", f"http.listen=127.0.0.1:{port}", "--set", f"kafka.group={topics.prefix}", *more,
+            stdout=file, stderr=file, **options,
+        )  # fmt: skip
+        one = Running(process, log, port)
+        try:
+            yield one
+        finally:
+            if process.poll() is None:
+                one.kill()

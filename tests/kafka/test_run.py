@@ -1,0 +1,174 @@
+"""The whole consumer, as its users start it: articles from a topic, verdicts to topics, nothing lost."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.command import SCHEMAS, text
+from tests.kafka.running import running
+from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
+
+pytestmark = pytest.mark.servers
+
+EXACTLY_ONCE = ("--set", "kafka.delivery=exactly-once")
+BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at least once", "exactly once"])
+SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000}')
+ALL = ("verdicts", "dead-letters")
+
+
+@pytest.fixture
+def topics(kafka_address: str) -> Topics:
+    """Topics of the test's own, two partitions each."""
+    return make_topics(kafka_address)
+
+
+def article(body: str, **fields: object) -> dict[str, object]:
+    """An article without an id: the key is its id."""
+    return {"body": body, "title": "A title"} | fields
+
+
+def feed(count: int) -> list[tuple[str, object]]:
+    """Articles of which every fifth repeats the one before."""
+    return [(f"a{number}", article(text(number - (number % 5 == 4)))) for number in range(count)]
+
+
+@BOTH
+def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
+    topics: Topics, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """Flags, all verdicts, the clean feed and dead letters; headers say where each comes from; SIGTERM ends with 0."""
+    trace = [("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), ("own", b"\xff\0")]
+    count = send(topics, feed(100), trace)
+    bad = [("bad", b"{"), (None, article("x")), ("one", article("x", id="other"))]
+    count += send(topics, bad, trace)
+    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "kafka.unique=true", *more) as consumer:
+        wait_for_count(topics, ALL, count)
+        consumer.wait_ready()
+        assert consumer.page("/healthz")[0] == 200
+        assert consumer.metric("dupwatch_articles_total") == 100
+        assert consumer.stop() == 0, consumer.log.read_text()
+    verdicts = read_all(topics, topics.sink("verdicts"))
+    validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "verdict.schema.json").read_bytes()))
+    for one in verdicts:
+        validator.validate(one.said)
+        assert one.key == one.said["id"].encode()
+        headers = dict(one.headers)
+        assert headers["traceparent"] == trace[0][1]
+        assert headers["dupwatch-origin-topic"] == topics.source.encode()
+    assert Counter(one.said["outcome"] for one in verdicts) == {"unique": 80, "duplicate": 20}
+    flags = read_all(topics, topics.sink("duplicates"))
+    # Which of a pair is kept depends on whose partition was read first.
+    pairs = {frozenset((one.said["id"], one.said["duplicate_of"])) for one in flags}
+    assert pairs == {frozenset((f"a{number - 1}", f"a{number}")) for number in range(4, 100, 5)}
+    sent = {one.key: one for one in read_all(topics, topics.source)}
+    for one in read_all(topics, topics.sink("unique")):
+        if one.value is not None:
+            assert (one.value, one.headers, one.timestamp_ms) == sent[one.key][3:]
+    letters = read_all(topics, topics.sink("dead-letters"))
+    reasons = {one.key: dict(one.headers)["dupwatch-reason"] for one in letters}
+    assert reasons == {b"bad": b"invalid_json", None: b"missing_key", b"one": b"key_contradicts_id"}
+    assert {(one.value, one.headers[:2] == trace) for one in letters} == {
+        (sent[one.key].value, True) for one in letters
+    }
+
+
+@BOTH
+def test_versions_and_retractions(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """No value retracts; new content under an id is judged anew; what was retracted matches nothing."""
+    one, other = text(1), text(2)
+    send(topics, [("a", article(one)), ("a", article(other)), ("a", article(one)), ("a", None)])
+    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *more) as consumer:
+        wait_for_count(topics, ALL, 4)
+        send(topics, [("b", article(other)), ("c", article(other))])
+        wait_for_count(topics, ALL, 6)
+        assert consumer.stop() == 0
+    said = [verdict.said for verdict in read_all(topics, topics.sink("verdicts"))]
+    of_a = [verdict for verdict in said if verdict["id"] == "a"]
+    assert [verdict["outcome"] for verdict in of_a] == ["unique", "unique", "unique", "retracted"]
+    assert of_a[0] == of_a[2]
+    assert Counter(verdict["outcome"] for verdict in said if verdict["id"] in "bc") == {"unique": 1, "duplicate": 1}
+
+
+@BOTH
+def test_consumers_that_are_killed_lose_nothing(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """Killed with -9 again and again in the middle; each version gets its one verdict, exactly once where asked for."""
+    count = 3_000
+    send(topics, feed(count))
+    store = f"lmdb:{tmp_path / 'store'}"
+    few = ("--set", "source.batch_records_max=20", *SHORT_SESSION)
+    for done in (200, 900, 1_700):
+        with running(topics, store, tmp_path, *few, *more) as consumer:
+            wait_for_count(topics, ["verdicts"], done)
+            consumer.kill()
+    with running(topics, store, tmp_path, *more) as consumer:
+        wait_for_seen(topics, count)
+        assert consumer.stop() == 0
+    check_verdicts(topics, count, once=bool(more))
+
+
+@BOTH
+def test_a_rolling_restart_loses_none_and_repeats_none_where_asked(
+    topics: Topics, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """Two consumers, each stopped and started while the feed goes on."""
+    store = f"lmdb:{tmp_path / 'store'}"
+    # A member that leaves in the middle of a rebalance is missed until its session ends.
+    few = ("--set", "source.batch_records_max=20", *SHORT_SESSION, *more)
+    with running(topics, store, tmp_path, *few) as first, running(topics, store, tmp_path, *few) as second:
+        first.wait_ready()
+        second.wait_ready()
+        send(topics, feed(2_000))
+        wait_for_count(topics, ["verdicts"], 200)
+        assert first.stop() == 0, first.log.read_text()
+        with running(topics, store, tmp_path, *few) as third:
+            third.wait_ready()
+            assert second.stop() == 0, second.log.read_text()
+            wait_for_seen(topics, 2_000)
+            assert third.stop() == 0, third.log.read_text()
+    check_verdicts(topics, 2_000, once=bool(more))
+
+
+def wait_for_seen(topics: Topics, count: int) -> None:
+    """Return when there are verdicts of so many ids."""
+    wait_for_count(topics, ["verdicts"], count)
+    for _ in range(100):
+        if len({one.key for one in read_all(topics, topics.sink("verdicts"))}) == count:
+            return
+    raise AssertionError("some verdict never came")
+
+
+def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
+    """Every article has a verdict, all events of one are equal, and a fifth are duplicates of the one before."""
+    seen = read_all(topics, topics.sink("verdicts"))
+    said: dict[bytes | None, set[bytes | None]] = {}
+    for one in seen:
+        said.setdefault(one.key, set()).add(one.value)
+    assert len(said) == count
+    assert {len(values) for values in said.values()} == {1}
+    assert Counter(json.loads(value or b"")["outcome"] for (value,) in said.values()) == {
+        "unique": count * 4 // 5,
+        "duplicate": count // 5,
+    }
+    if once:
+        assert len(seen) == count
+
+
+def test_a_feed_of_poison_stops_the_consumer(topics: Topics, tmp_path: Path) -> None:
+    """With a sentence that says why, an exit code, and the letters of the batches before."""
+    send(topics, [(f"{number}", b"{") for number in range(400)])
+    limits = ("--set", "kafka.poison_records_min=200", "--set", "source.batch_records_max=50")
+    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *limits) as consumer:
+        assert consumer.process.wait(60) == 3
+        assert "poison_share_max" in consumer.log.read_text()
+    assert 0 < len(read_all(topics, topics.sink("dead-letters"))) <= 200
+
+
+def test_a_topic_that_is_not_there_is_named(kafka_address: str, tmp_path: Path) -> None:
+    """With the command that makes it."""
+    topics = make_topics(kafka_address)._replace(source="nowhere")
+    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path) as consumer:
+        assert consumer.process.wait(60) == 3
+        assert "nowhere" in consumer.log.read_text()

@@ -1,0 +1,155 @@
+"""Topics for tests: made, filled and read to their end."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+WAIT_S = 30.0
+SINKS = ("duplicates", "unique", "verdicts", "dead-letters")
+
+
+class Seen(NamedTuple):
+    """A message as a reader sees it."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    timestamp_ms: int
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The value as JSON."""
+        found: dict[str, Any] = json.loads(self.value or b"null")
+        return found
+
+
+class Topics(NamedTuple):
+    """A source topic, and the prefix of what is made of it."""
+
+    address: str
+    source: str
+    prefix: str
+    partitions: int
+
+    def url(self) -> str:
+        """The source."""
+        return f"kafka://{self.address}/{self.source}"
+
+    def sink_url(self) -> str:
+        """The sink."""
+        return f"kafka://{self.address}/{self.prefix}"
+
+    def sink(self, name: str) -> str:
+        """One topic of the sink."""
+        return f"{self.prefix}.{name}"
+
+
+def make_topics(address: str, partitions: int = 2) -> Topics:
+    """Topics that no other test has."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    topics = Topics(address, f"{name}-articles", name, partitions)
+    new = [NewTopic(topics.source, partitions, 1), *(NewTopic(topics.sink(one), partitions, 1) for one in SINKS)]
+    admin = AdminClient({"bootstrap.servers": address})
+    for made in admin.create_topics(new).values():
+        made.result(WAIT_S)
+    return topics
+
+
+def send(
+    topics: Topics,
+    records: Iterable[tuple[str | bytes | None, object]],
+    headers: Sequence[tuple[str, bytes]] = (),
+    rate: float = 0,
+) -> int:
+    """Send (key, value) to the source: bytes as they are, None as none, anything else as JSON; how many there were."""
+    producer = Producer({"bootstrap.servers": topics.address, "linger.ms": 5})
+    count = 0
+    for key, value in records:
+        raw = value if value is None or isinstance(value, bytes) else json.dumps(value, ensure_ascii=False).encode()
+        while True:
+            try:
+                producer.produce(topics.source, raw, key, headers=[*headers])
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+        count += 1
+        if rate:
+            time.sleep(1 / rate)
+    assert producer.flush(WAIT_S) == 0
+    return count
+
+
+def read_all(topics: Topics, topic: str, *, committed: bool = True) -> list[Seen]:
+    """Everything that is in a topic now, partition by partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": topics.address,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+    )
+    found: list[Seen] = []
+    until_s = time.monotonic() + WAIT_S
+    try:
+        for partition in range(topics.partitions):
+            consumer.assign([TopicPartition(topic, partition, 0)])
+            at_end = False
+            while not at_end:
+                assert time.monotonic() < until_s, f"{topic} [{partition}] could not be read to its end"
+                for message in consumer.consume(500, 0.1):
+                    error = message.error()
+                    if error is None:
+                        found.append(_seen(message))
+                    else:
+                        assert error.code() == KafkaError._PARTITION_EOF, error
+                        at_end = True
+    finally:
+        consumer.close()
+    return found
+
+
+def _seen(message: Message) -> Seen:
+    headers = [(one[0], _bytes(one[1])) for one in message.headers() or []]
+    key, value = _bytes(message.key()), _bytes(message.value())
+    return Seen(message.partition() or 0, message.offset() or 0, key, value, headers, message.timestamp()[1])
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def wait_for_count(topics: Topics, names: Sequence[str], count: int, seconds: float = 60) -> None:
+    """Return when so many messages can be read from the topics of the sink together."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": topics.address,
+            "group.id": "counter",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+    )
+    partitions = range(topics.partitions)
+    consumer.assign([TopicPartition(topics.sink(name), partition, 0) for name in names for partition in partitions])
+    until_s = time.monotonic() + seconds
+    seen = 0
+    try:
+        while seen < count:
+            assert time.monotonic() < until_s, f"{seen} of {count} came"
+            for message in consumer.consume(500, 0.05):
+                assert message.error() is None, message.error()
+                seen += 1
+    finally:
+        consumer.close()
