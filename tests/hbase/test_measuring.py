@@ -31,6 +31,7 @@ def running(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path, monkeypa
     return Servers(hbase, (gateway,))
 
 
+@pytest.mark.load
 def test_judging_and_look_ups_are_measured(running: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores are filled once, hold the same hot and packed, and are judged against by both settings."""
     wanted = [Wanted("4x16", 200, packed) for packed in (False, True)]
