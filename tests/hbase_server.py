@@ -130,7 +130,7 @@ def kafka_address() -> str:
     with _locked():
         state = _state("kafka")
         port, controller_port = state["ports"] if state else free_ports(2)
-        broker = KafkaBroker(folder=_folder() / "kafka", port=port, controller_port=controller_port, **_common())
+        broker = _kafka(_folder() / "kafka", port, controller_port)
         if not state:
             broker.start()
             _write_state("kafka", [port, controller_port], [broker])
@@ -145,8 +145,7 @@ def own_kafka(tmp_path: Path) -> Iterator[Callable[[], KafkaBroker]]:
     def start() -> KafkaBroker:
         with _tools():
             port, controller_port = free_ports(2)
-            folder = tmp_path / f"kafka-{len(started)}"
-            broker = KafkaBroker(folder=folder, port=port, controller_port=controller_port, **_common())
+            broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port)
             started.append(broker)
             broker.start()
         return broker
@@ -201,6 +200,12 @@ def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]
         ),
         ThriftGateway(folder=folder / "gateway", port=port, zookeeper_port=zookeeper_port, **common),
     )
+
+
+def _kafka(folder: Path, port: int, controller_port: int) -> KafkaBroker:
+    # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
+    settings = {"log.retention.ms": "-1"}
+    return KafkaBroker(folder=folder, port=port, controller_port=controller_port, settings=settings, **_common())
 
 
 def _common() -> dict[str, Any]:

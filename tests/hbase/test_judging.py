@@ -53,6 +53,7 @@ def test_of_each_pair_that_comes_to_two_processes_at_once_one_is_kept(hbase_addr
     assert lost(judged) > 0
 
 
+@pytest.mark.load
 def test_a_gateway_that_is_killed_while_two_processes_judge_changes_no_promise(
     hbase_address: str, hbase_namespace: str, new_gateway: Callable[..., ThriftGateway]
 ) -> None:

@@ -96,7 +96,9 @@ def test_versions_and_retractions(topics: Topics, tmp_path: Path, more: tuple[st
     assert Counter(verdict["outcome"] for verdict in said if verdict["id"] in "bc") == {"unique": 1, "duplicate": 1}
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "more", [pytest.param((), marks=pytest.mark.load), EXACTLY_ONCE], ids=["at least once", "exactly once"]
+)
 def test_consumers_that_are_killed_lose_nothing(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """Killed with -9 again and again in the middle; each version gets its one verdict, exactly once where asked for."""
     count = 2_000

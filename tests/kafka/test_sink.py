@@ -221,6 +221,7 @@ def native_threads() -> int:
         return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
 
 
+@pytest.mark.load
 def test_a_broker_that_comes_back_gets_everything(own_kafka: Callable[[], KafkaBroker]) -> None:
     """A broker killed while a flush waits, and started again, has every event once, in order; the trouble was told."""
     broker = own_kafka()

@@ -100,6 +100,7 @@ def test_gateways_come_and_go(
     assert gateway_answers(second.port)
 
 
+@pytest.mark.load
 def test_hbase_keeps_its_cells(own_hbase: Callable[[str], tuple[Hbase, ThriftGateway]]) -> None:
     """HBase that is killed and started again has what was acknowledged, and its gateway finds it by itself."""
     hbase, gateway = own_hbase("mine")
