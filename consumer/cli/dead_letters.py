@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,7 +18,7 @@ from rich.text import Text
 from consumer.app import STREAM, kafka_options
 from consumer.article import Reason
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, time_ms
 from consumer.cli.results import results
 from consumer.clients import KafkaPlace, parse_kafka
 from consumer.config import Config
@@ -217,19 +216,7 @@ def _selection(
             raise ConfigError(f"--reason {reason}: there is no such reason; there are {', '.join(sorted(Reason))}")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until are for topics; the letters in a file have no time")
-    return Selection(frozenset(reasons or ()), _time_ms("--since", since), _time_ms("--until", until), key)
-
-
-def _time_ms(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigError(f"{option} {text}: write it as 2026-11-21T00:00:00Z") from error
-    if found.tzinfo is None:
-        raise ConfigError(f"{option} {text}: say in which time zone, as in {text}Z")
-    return int(found.astimezone(UTC).timestamp() * _MS_PER_S)
+    return Selection(frozenset(reasons or ()), time_ms("--since", since), time_ms("--until", until), key)
 
 
 def _selected(letters: Letters, selection: Selection, limit: int | None) -> Iterator[Letter]:

@@ -15,12 +15,12 @@ from rich.console import Console
 
 from consumer import app
 from consumer.cli import render
+from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
 from consumer.demo import Sending, sample_feed
-from consumer.inspection import titles
 from consumer.mock_cluster import mock_cluster
 from consumer.pipeline import Onlooker
 from consumer.ports import Position
@@ -70,9 +70,7 @@ class _Watcher(Onlooker):
         """See one batch."""
         self.dead_letters += len(letters)
         if self._store is not None:
-            flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
-            for verdict, (title, other_title) in zip(flags, titles(self._store, flags), strict=True):
-                self._console.print(render.flag(verdict, title, other_title))
+            show_flags(self._console, self._store, verdicts)
         self._answered(len(verdicts) + len(letters))
 
 

@@ -2,14 +2,17 @@
 
 import tomllib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from consumer.config import Config, load_config
 from consumer.errors import ConfigError
 from storage.records import id_hash
+
+_MS_PER_S: Final = 1000
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings; see: dupwatch config show.", metavar="FILE")
@@ -41,6 +44,19 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
         if value is not None:
             _put(overrides, name.split("__"), value)
     return load_config(config, overrides)
+
+
+def time_ms(option: str, text: str | None) -> int | None:
+    """The time that an option gives, in milliseconds since 1970, None where none is; ConfigError for no time."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text}: write it as 2026-11-21T00:00:00Z") from error
+    if found.tzinfo is None:
+        raise ConfigError(f"{option} {text}: say in which time zone, as in {text}Z")
+    return int(found.astimezone(UTC).timestamp() * _MS_PER_S)
 
 
 def id_hash_of(article_id: str) -> bytes:

@@ -13,10 +13,10 @@ from rich.progress import Progress, TaskID
 
 from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
 from consumer.cli import render, stream
+from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
-from consumer.inspection import titles
 from consumer.pipeline import Onlooker
 from consumer.sinks.file import dead_letters_path
 from consumer.stopping import Stopping
@@ -50,9 +50,7 @@ class Watcher(Onlooker):
         done, total = self._run.source.progress()
         self._progress.update(self._task, completed=done, total=total)
         if self._show:
-            flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
-            for verdict, (title, other_title) in zip(flags, titles(self._run.store, flags), strict=True):
-                self._console.print(render.flag(verdict, title, other_title))
+            show_flags(self._console, self._run.store, verdicts)
 
 
 def run(

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -11,7 +10,7 @@ import typer
 
 from consumer.app import opened_store, scheme_of
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, time_ms
 from consumer.cli.results import results
 from consumer.cli.store_init import posting_shares
 from consumer.config import Config
@@ -54,7 +53,7 @@ def pack(
     it was. Run it once a bucket, from cron for example.
     """
     chosen = configured(config, settings, store__url=store)
-    options = PackOptions(_time_ms(before), bucket_s * _MS_PER_S, row_postings_min)
+    options = PackOptions(time_ms("--before", before), bucket_s * _MS_PER_S, row_postings_min)
     shares = _shares(chosen)
     tally = PackTally()
     with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:
@@ -121,18 +120,6 @@ def _shares(config: Config) -> list[Share]:
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error
     return posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
-
-
-def _time_ms(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigError(f"--before {text}: write it as 2026-11-21T00:00:00Z") from error
-    if time.tzinfo is None:
-        raise ConfigError(f"--before {text}: say in which time zone, as in {text}Z")
-    return int(time.astimezone(UTC).timestamp() * _MS_PER_S)
 
 
 def _print_packed(tally: PackTally) -> None:

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from consumer.app import Streams
 from consumer.cli import render
+from consumer.cli.flags import show_flags
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
-from consumer.inspection import titles
 from consumer.pipeline import Observer, Onlooker
 from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
@@ -31,9 +31,7 @@ class _Flags(Onlooker):
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """See one batch."""
         del letters
-        flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
-        for verdict, (title, other_title) in zip(flags, titles(self._store, flags), strict=True):
-            self._console.print(render.flag(verdict, title, other_title))
+        show_flags(self._console, self._store, verdicts)
 
 
 class _Letters(Onlooker):
