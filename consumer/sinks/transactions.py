@@ -133,10 +133,11 @@ class TransactionalSink:
         try:
             self._abort(producing)
         except KafkaException as error:
-            lost = self._lost(error_of(error))
-            if isinstance(lost, SinkError):
-                raise lost from error
-            # However it stands with this transaction, the next producer ends it.
+            cause = self._cause(error_of(error))
+            if cause.code() in _FENCED and not self._overdue():
+                raise _ended(cause) from error
+            # However it stands with this transaction, the next producer ends it. What librdkafka calls fatal here need
+            # not be: while the brokers still end the transaction before, they know of none to abort (its issue 4849).
             self._drop()
         else:
             self._begun_s = None

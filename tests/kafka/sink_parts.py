@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from consumer.clients import KafkaOptions, producer_settings
 from consumer.dead_letter import LetterPosition, dead_letter
@@ -136,8 +136,15 @@ class Read(NamedTuple):
     timestamp_ms: int
 
 
-def read(address: str, topic: str, *, committed: bool = True, wait_s: float = 20.0) -> list[Read]:
-    """All messages of a topic's only partition, as a ``read_committed`` reader sees them, to its end."""
+def read(
+    address: str, topic: str, *, committed: bool = True, held_up: bool = False, wait_s: float = 20.0
+) -> list[Read]:
+    """All messages of a topic's only partition, as a ``read_committed`` reader sees them, to its end.
+
+    A commit is known before it can be read: what a transaction wrote is waited for, unless the reader is to be
+    ``held_up`` by one that is open.
+    """
+    end = 0 if held_up else end_of(address, topic)
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -160,11 +167,21 @@ def read(address: str, topic: str, *, committed: bool = True, wait_s: float = 20
             if error is None:
                 headers: Any = message.headers() or []
                 found.append(Read(message.key(), message.value(), headers, message.timestamp()[1]))
-            elif error.code() == KafkaError._PARTITION_EOF:
+            elif error.code() == KafkaError._PARTITION_EOF and (message.offset() or 0) >= end:
                 return found
         raise AssertionError(f"{topic} came to no end within {wait_s} s")
     finally:
         consumer.close()
+
+
+def end_of(address: str, topic: str) -> int:
+    """Where the next message of a topic's only partition will stand, whoever may read the last ones."""
+    place = TopicPartition(topic, 0)
+    # The client has to live until it has its answer.
+    admin = AdminClient({"bootstrap.servers": address})
+    (asked,) = admin.list_offsets({place: OffsetSpec.latest()}).values()
+    end: int = asked.result(20).offset
+    return end
 
 
 def keys(found: Sequence[Read]) -> list[str]:

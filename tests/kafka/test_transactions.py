@@ -65,7 +65,7 @@ def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Mem
     given.sink.reject([rejection(raw(key=b"c"))])
     given.sink.flush()
     names = (given.topics.duplicates_topic, given.topics.unique_topic, given.topics.dead_letters_topic)
-    assert [read(kafka_address, name) for name in names] == [[], [], []]
+    assert [read(kafka_address, name, held_up=True) for name in names] == [[], [], []]
     assert member.committed() < 0
     given.sink.commit({(member.topic, 0): 2}, member.metadata())
     assert [keys(read(kafka_address, name)) for name in names] == [["b"], ["a", "b"], ["c"]]
@@ -91,6 +91,21 @@ def test_a_batch_that_was_aborted_is_never_seen(kafka_address: str, given: Given
     assert flags(kafka_address, given) == [f"good-{number}" for number in range(6)]
     assert any(one.startswith("void") for one in flags(kafka_address, given, committed=False))
     assert member.committed() == 6
+
+
+def test_an_abort_at_the_heels_of_a_commit_ends_no_run(kafka_address: str, given: Given, member: Member) -> None:
+    """While the brokers still end the transaction before they refuse to abort the next: a new producer goes on."""
+    good: list[str] = []
+    while not given.watching.reconnections and len(good) < 300:
+        good.append(f"good-{len(good)}")
+        deliver(given, member, len(good), good[-1])
+        given.sink.emit(duplicates("void"))
+        time.sleep(len(good) % 20 * 0.0005)
+        given.sink.abort()
+        deliver(given, member, len(good), "after")
+        good.append("after")
+    assert given.watching.reconnections
+    assert flags(kafka_address, given) == good
 
 
 def test_a_sink_that_is_closed_leaves_nothing_open(kafka_address: str, given: Given, member: Member) -> None:
