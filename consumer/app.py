@@ -29,6 +29,7 @@ from consumer.settings import JudgeSettings, SourceRule, differences
 from consumer.sinks.file import FileSink, StreamSink
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.stopping import Stopping
+from consumer.store_probe import ANSWER_S
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
@@ -158,6 +159,17 @@ def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def is_remote(config: Config) -> bool:
+    """Whether the store is behind a network, and may be out of reach."""
+    return config.store.url.startswith(_HBASE)
+
+
+def impatient(config: Config) -> Config:
+    """The same configuration for one who asks whether the store answers, and does not wait for it."""
+    hbase = config.store.hbase.model_copy(update={"deadline_s": ANSWER_S, "call_s": ANSWER_S})
+    return config.model_copy(update={"store": config.store.model_copy(update={"hbase": hbase})})
 
 
 def outlives_run(config: Config) -> bool:

@@ -36,6 +36,7 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
+from consumer.store_probe import StoreProbe
 from consumer.topics import SinkTopics, missing
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms
@@ -120,6 +121,10 @@ def prepared_stream(
             drain.check()
             source.check()
 
+        if app.is_remote(config):
+            held.enter_context(
+                StoreProbe(partial(app.opened_store, app.impatient(config), readonly=True), health.store_silent)
+            )
         patience = Backoff(check, monitoring)
         store = held.enter_context(_store(config, settings, patience))
         sink, journal = _delivery(config, streams, source, monitoring, check)

@@ -28,6 +28,7 @@ from consumer.letter_headers import Origin, letter_headers
 from consumer.letter_replay import Refused, Replay, target_of
 from consumer.ports import Message, Position, RawRecord, Rejection
 from tests.cli.command import Outcome, json_lines, start, wait_for
+from tests.kafka.topics import wait_until_known
 
 pytestmark = pytest.mark.servers
 
@@ -54,6 +55,7 @@ class Feed:
         topics = [NewTopic(one, PARTITIONS, 1) for one in (self.articles, self.other, self.letters)]
         for made in admin.create_topics(topics).values():
             made.result(WAIT_S)
+        wait_until_known(admin, [one.topic for one in topics])
 
     def bury(self, *rejections: Rejection, partition: int = 0) -> None:
         """Write letters as the sink does, all to one partition."""
@@ -411,6 +413,7 @@ def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
     admin = AdminClient({"bootstrap.servers": feed.address})
     narrow = f"{feed.prefix}.narrow"
     admin.create_topics([NewTopic(narrow, 1, 1, config={"max.message.bytes": "1000"})])[narrow].result(WAIT_S)
+    wait_until_known(admin, [narrow])
     feed.bury(rejected(feed.articles, value=os.urandom(5000)))
     ended = feed.run("replay", "--to", narrow)
     assert ended.code == 6

@@ -1,12 +1,15 @@
 """The whole consumer, as its users start it: articles from a topic, verdicts to topics, nothing lost."""
 
 import json
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from deploy.local.hbase import ThriftGateway
 from tests.cli.command import SCHEMAS, text
 from tests.kafka.running import running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
@@ -170,6 +173,35 @@ def test_a_feed_of_poison_stops_the_consumer(topics: Topics, tmp_path: Path) -> 
         assert consumer.process.wait(60) == 3
         assert "poison_share_max" in consumer.log.read_text()
     assert 0 < len(read_all(topics, topics.sink("dead-letters"))) <= 200
+
+
+def test_a_store_that_goes_away_is_waited_for(
+    topics: Topics, tmp_path: Path, new_gateway: Callable[..., ThriftGateway], hbase_namespace: str
+) -> None:
+    """Within ten seconds it is not ready, though alive; when the store is back it goes on, and nothing was buried."""
+    gateway = new_gateway()
+    store = f"hbase://{gateway.address}/{hbase_namespace}"
+    with running(topics, store, tmp_path, "--set", "store.hbase.deadline_s=5") as consumer:
+        send(topics, feed(50))
+        wait_for_count(topics, ["verdicts"], 50)
+        consumer.wait_ready()
+        gateway.kill9()
+        killed_s = time.monotonic()
+        consumer.wait_ready(ready=False)
+        assert time.monotonic() - killed_s < 10
+        send(topics, feed(100)[50:])
+        assert [one.partition(":")[0] for one in consumer.reasons()] == ["store"]
+        assert consumer.page("/healthz")[0] == 200
+        while not consumer.metric("dupwatch_store_outages_total"):
+            assert time.monotonic() - killed_s < 120
+            time.sleep(0.2)
+        gateway.start()
+        wait_for_count(topics, ["verdicts"], 100)
+        consumer.wait_ready()
+        assert consumer.metric("dupwatch_store_outages_total") == 1
+        assert consumer.stop() == 0, consumer.log.read_text()
+    assert read_all(topics, topics.sink("dead-letters")) == []
+    check_verdicts(topics, 100, once=False)
 
 
 def test_a_topic_that_is_not_there_is_named(kafka_address: str, tmp_path: Path) -> None:

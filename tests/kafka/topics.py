@@ -60,7 +60,15 @@ def make_topics(address: str, partitions: int = 2) -> Topics:
     admin = AdminClient({"bootstrap.servers": address})
     for made in admin.create_topics(new).values():
         made.result(WAIT_S)
+    wait_until_known(admin, [one.topic for one in new])
     return topics
+
+
+def wait_until_known(admin: AdminClient, names: Sequence[str]) -> None:
+    """Return when all these topics are listed: for a moment after they were made they are not."""
+    until_s = time.monotonic() + WAIT_S
+    while not set(names) <= admin.list_topics(timeout=WAIT_S).topics.keys():
+        assert time.monotonic() < until_s, names
 
 
 def send(

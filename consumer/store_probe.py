@@ -1,0 +1,63 @@
+"""Whether a store answers, asked all the time: an outage shows before an article comes that would meet it."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final, Self
+
+from storage.errors import StoreError
+from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
+
+PAUSE_S: Final = 3.0
+"""Between two questions."""
+ANSWER_S: Final = 4.0
+"""What a store may take for its answer: with the pause, an outage is told within ten seconds."""
+
+
+class StoreProbe:
+    """Asks from a thread of its own, through a connection of its own, until it is left.
+
+    ``opened`` opens the store anew, with a deadline of ``ANSWER_S``; ``tell`` gets why it does not answer, or None.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Store]],
+        tell: Callable[[str | None], None],
+        pause_s: float = PAUSE_S,
+    ) -> None:
+        self._opened = opened
+        self._tell = tell
+        self._pause_s = pause_s
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="store-probe", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._left.set()
+        self._thread.join(ANSWER_S)
+
+    def _run(self) -> None:
+        while not self._left.is_set():
+            try:
+                self._ask()
+            except StoreError as error:
+                self._tell(str(error))
+            except Exception as error:
+                log.exception("The store could not be asked whether it answers")
+                self._tell(f"it could not be asked: {error!r}")
+            self._left.wait(self._pause_s)
+
+    def _ask(self) -> None:
+        """Ask the store until it does not answer."""
+        with self._opened() as store:
+            while not self._left.is_set():
+                store.settings()
+                self._tell(None)
+                self._left.wait(self._pause_s)

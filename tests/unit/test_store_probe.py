@@ -1,0 +1,84 @@
+"""What is told of a store that is asked again and again."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from consumer.store_probe import StoreProbe
+from storage.errors import StoreUnavailable
+from storage.memory import MemoryStore
+
+WAIT_S = 10
+
+
+class Told:
+    """Keeps what was told, and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self._said: list[str | None] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, why: str | None) -> None:
+        """As the port of a watcher says."""
+        with self._changed:
+            self._said.append(why)
+            self._changed.notify_all()
+
+    def wait_for(self, what: str | None) -> None:
+        """Return when this is what was told last."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._said[-1:] == [what], WAIT_S), self._said
+
+
+class Moody(MemoryStore):
+    """Answers unless it is given an error to raise."""
+
+    error: Exception | None = None
+
+    def settings(self) -> bytes | None:
+        """As the port says."""
+        if self.error is not None:
+            raise self.error
+        return super().settings()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (StoreUnavailable("nobody is there"), "nobody is there"),
+        (ZeroDivisionError(), "it could not be asked: ZeroDivisionError()"),
+    ],
+)
+def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
+    """Whatever goes wrong is told, the store is opened anew until it answers, and that is told too."""
+    store, told, opened = Moody(), Told(), 0
+
+    @contextmanager
+    def open_store() -> Iterator[Moody]:
+        nonlocal opened
+        opened += 1
+        yield store
+
+    with StoreProbe(open_store, told, pause_s=0.001):
+        told.wait_for(None)
+        assert opened == 1
+        store.error = error
+        told.wait_for(words)
+        store.error = None
+        told.wait_for(None)
+        assert opened > 1
+
+
+def test_nobody_is_asked_after_it_was_left() -> None:
+    """The thread ends with the block, however long its pause is."""
+    told = Told()
+
+    @contextmanager
+    def open_store() -> Iterator[Moody]:
+        yield Moody()
+
+    with StoreProbe(open_store, told, pause_s=3600):
+        told.wait_for(None)
+    assert "store-probe" not in {one.name for one in threading.enumerate()}
