@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
 
 from consumer.clients import KafkaOptions, producer_settings
 from consumer.dead_letter import LetterPosition, dead_letter
@@ -176,12 +176,12 @@ def read(
 
 def end_of(address: str, topic: str) -> int:
     """Where the next message of a topic's only partition will stand, whoever may read the last ones."""
-    place = TopicPartition(topic, 0)
-    # The client has to live until it has its answer.
-    admin = AdminClient({"bootstrap.servers": address})
-    (asked,) = admin.list_offsets({place: OffsetSpec.latest()}).values()
-    end: int = asked.result(20).offset
-    return end
+    asking = Consumer({"bootstrap.servers": address, "group.id": "nobody", "isolation.level": "read_uncommitted"})
+    try:
+        _, end = asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+    finally:
+        asking.close()
+    return int(end)
 
 
 def keys(found: Sequence[Read]) -> list[str]:
