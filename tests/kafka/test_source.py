@@ -230,6 +230,23 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
         assert group.answered() == list(range(600))
 
 
+def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(kafka_address: str) -> None:
+    """The client remembers a pause beyond the assignment; whoever gets the partition again reads it all the same."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic) as group:
+        first = group.joined(pause_after_s=0.2, revoke_s=0.3)
+        first.hold()
+        send(kafka_address, topic, range(400))
+        until(lambda: first.watched.pauses == [True])
+        second = group.joined()
+        first.go_on.set()
+        until(lambda: group.answered() == list(range(400)))
+        second.close()
+        until(lambda: first.watched.partitions == 2)
+        send(kafka_address, topic, range(400, 600))
+        until(lambda: group.answered()[-200:] == list(range(400, 600)))
+
+
 @pytest.mark.parametrize("on_gap", ["stop", "continue"])
 def test_records_deleted_unread(kafka_address: str, on_gap: Literal["stop", "continue"]) -> None:
     """Where the place of the group is gone the source ends with a sentence, or counts what was lost and goes on."""
