@@ -11,16 +11,20 @@ BIN := .venv/bin
 OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-core test-load lint types contracts servers unit unit-core stack-up stack-down stack-status bench
+.PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
 .PHONY: chaos format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
 
-test: servers lint types contracts unit
+# The tests wait for their servers half of the time; the checks use it.
+test: servers .venv/test.stamp
+	@$(MAKE) --no-print-directory --jobs=2 unit checks
 
-test-core: lint types contracts unit-core
+test-core: checks unit-core
+
+checks: lint types contracts
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check --quiet .

@@ -1,5 +1,7 @@
 """Runs a program by itself; prints its process id. As a script: ``launch.py OWNER LOG PROGRAM [ARGUMENT ...]``.
 
+``launch.py watch OWNER PID`` only ties a program that runs already to an owner.
+
 The program gets a session of its own, so that neither a closed terminal nor Ctrl-C ends it, and its output goes to the
 log's end. It is no child of whoever asked for it, who may come and go. OWNER is the id of a process, or 0: where a
 process is named the program ends, killed, as soon as that one has ended in whatever way. A kernel's parent death signal
@@ -16,11 +18,14 @@ import sys
 def _watch(owner: int, program: int) -> None:
     """Kill the program when the owner ends; return when either has."""
     try:
+        program_end = os.pidfd_open(program)
+    except ProcessLookupError:
+        return
+    try:
         owner_end = os.pidfd_open(owner)
     except ProcessLookupError:
-        os.kill(program, signal.SIGKILL)
+        signal.pidfd_send_signal(program_end, signal.SIGKILL)
         return
-    program_end = os.pidfd_open(program)
     ended = select.poll()
     ended.register(owner_end, select.POLLIN)
     ended.register(program_end, select.POLLIN)
@@ -45,7 +50,10 @@ def _become(owner: int, log: str, command: list[str], report: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Start the program and print its process id."""
+    """Start the program and print its process id; or watch one."""
+    if arguments[0] == "watch":
+        _watch(*map(int, arguments[1:]))
+        return
     owner, log, *command = arguments
     heard, report = os.pipe()
     if os.fork() == 0:

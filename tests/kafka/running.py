@@ -1,8 +1,10 @@
 """Consumers as processes, as their users start them."""
 
 import json
+import os
 import signal
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from deploy.local import launch
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, start
 from tests.kafka.topics import Topics
@@ -78,8 +81,13 @@ def running(topics: Topics, store: str, folder: Path, *more: str, **options: Any
             stdout=file, stderr=file, **options,
         )  # fmt: skip
         one = Running(process, log, port)
+        # A test run that is killed takes its consumers with it.
+        leash = subprocess.Popen(
+            [sys.executable, "-S", "-E", launch.__file__, "watch", str(os.getpid()), str(process.pid)]
+        )
         try:
             yield one
         finally:
             if process.poll() is None:
                 one.kill()
+            assert leash.wait(END_S) == 0

@@ -1,6 +1,7 @@
 """Programs that run by themselves, with and without an owner; the programs here are small ones."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local import launch as launch_script
 from deploy.local.process import Process, launch, wait_until
 
 _SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
@@ -48,6 +50,20 @@ def test_a_program_ends_with_its_owner(log: Path, owner: subprocess.Popen[bytes]
     assert os.getsid(program.pid) == program.pid
     owner.kill()
     assert wait_until(lambda: not program.alive, 5)
+
+
+def test_a_program_that_runs_already_is_tied_to_an_owner(owner: subprocess.Popen[bytes]) -> None:
+    """It ends, killed, when its owner does; where it ends by itself the watch is over."""
+    for which in ("program", "owner"):
+        program = subprocess.Popen(["sleep", "600"])
+        watch = subprocess.Popen([sys.executable, launch_script.__file__, "watch", str(owner.pid), str(program.pid)])
+        with pytest.raises(subprocess.TimeoutExpired):
+            watch.wait(0.3)
+        (program if which == "program" else owner).kill()
+        if which == "owner":
+            owner.wait()
+        assert program.wait(5) == -signal.SIGKILL
+        assert watch.wait(5) == 0
 
 
 def test_a_program_of_an_owner_that_is_gone_ends(log: Path, owner: subprocess.Popen[bytes]) -> None:
