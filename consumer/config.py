@@ -34,6 +34,7 @@ from storage.lmdb import LmdbOptions
 ENV_PREFIX = "DUPWATCH_"
 HIDDEN = "*****"
 _SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer")
+_SECRETS = frozenset({"http.password"})
 _ENV_NESTING = "__"
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
@@ -133,12 +134,46 @@ class KafkaSection(_Section):
 
 
 class HttpSection(_Section):
-    """Health and metrics."""
+    """Health, metrics and the page of the latest flags."""
 
     listen: Annotated[str, Field(pattern=r"^$|^.+:\d{1,5}$")] = "127.0.0.1:9464"
-    """HOST:PORT of /healthz, /readyz and /metrics while topics are read; empty for none."""
+    """HOST:PORT of /healthz, /readyz, /metrics and the page of flags while topics are read; empty for none."""
+    open: bool = False
+    """Listen on an address that other machines reach without asking for a password."""
+    user: Annotated[str, Field(pattern=r"^[^:]+$")] | None = None
+    """Ask for this user and a password, but for the status of /healthz and /readyz."""
+    password: Path_ | None = None
+    """The password itself: in the environment, as DUPWATCH_HTTP__PASSWORD."""
+    password_file: Path_ | None = None
+    """The file where the password stands."""
+    tls_certificate: Path_ | None = None
+    """Serve HTTPS with this certificate, as PEM; with its key in tls_key or in the same file."""
+    tls_key: Path_ | None = None
+    names: tuple[Path_, ...] = ()
+    """Names of this machine under which articles are shown without a password; addresses and localhost always are."""
+    flags: Annotated[int, Field(ge=0, le=500)] = 50
+    """How many of the latest flags are held for their page; 0 for no page."""
     stuck_s: Seconds = 60.0
     """After how long without a turn of the loop /healthz fails."""
+
+    @model_validator(mode="after")
+    def _credentials_are_whole(self) -> "HttpSection":
+        if self.password and self.password_file:
+            raise ValueError("password and password_file are both set; leave one out")
+        if bool(self.user) != bool(self.password or self.password_file):
+            raise ValueError("user goes with password or password_file; set both or none")
+        if self.tls_key and not self.tls_certificate:
+            raise ValueError("tls_key has no effect without tls_certificate")
+        return self
+
+
+class LogSection(_Section):
+    """What is told on standard error while it runs."""
+
+    format: Literal["auto", "json", "text"] = "auto"
+    """json: a line of JSON each. auto: text on a terminal, else json."""
+    level: Literal["debug", "info", "warning", "error"] | None = None
+    """From which level on; when left out info while topics are read, else warning."""
 
 
 class HbaseSection(_Section):
@@ -263,6 +298,7 @@ class Config(BaseSettings):
     rules: dict[str, RuleSection] = {}
     kafka: KafkaSection = KafkaSection()
     http: HttpSection = HttpSection()
+    log: LogSection = LogSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
 
@@ -355,7 +391,7 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
             for name, inner in value.items():
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 full = f"{prefix}.{key}" if prefix else key
-                if is_secret(name) and prefix in _SECRETS_IN:
+                if inner is not None and ((is_secret(name) and prefix in _SECRETS_IN) or full in _SECRETS):
                     yield full, HIDDEN
                 else:
                     yield from walk(full, inner)

@@ -1,104 +1,79 @@
-"""The pages of a run for those who watch it: ``/healthz``, ``/readyz`` and ``/metrics``, over HTTP.
+"""Serves the pages of a run to those who watch it, over HTTP or HTTPS.
 
-The standard library serves them. A few short pages that are asked for every few seconds need no framework, and every
+The standard library serves them. A few pages that are asked for every few seconds need no framework, and every
 dependency of a service is one more that has to be kept patched. ``prometheus_client.start_http_server`` is built on the
 same classes, and knows one page only.
 
-A page is a function from the request's headers to a ``Response``; the server knows nothing of what it serves.
+A page is a function from a ``Request`` to a ``Response``; the server knows nothing of what it serves.
 """
 
-import json
 import logging
 import socket
 import socketserver
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
-
-from prometheus_client.exposition import choose_encoder
+from urllib.parse import parse_qsl
 
 from consumer.errors import ConfigError
-from consumer.health import Health, main_stack
-from consumer.metrics import Metrics
+from consumer.http_access import Access, Address
 
 log = logging.getLogger("dupwatch")
 
-HOST: Final = "127.0.0.1"
 REQUESTS_MAX: Final = 16
 """Requests answered at once; more are refused, so that nobody takes the run's memory by asking."""
 REQUEST_S: Final = 5.0
-"""How long a client may take to send its request, or to take the answer."""
+"""How long a client may be silent while it sends its request, or takes the answer."""
+CONNECTION_S: Final = 15.0
+"""How long all of it may take: who sends a letter a second would else keep others out."""
+PLAIN: Final = "text/plain; charset=utf-8"
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
-_PORT_MAX: Final = 65_535
-_PLAIN: Final = "text/plain; charset=utf-8"
+_QUERY_FIELDS_MAX: Final = 10
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_HEADERS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What every answer has: nothing is loaded, run, framed or kept, and nobody is told where a link was found."""
 
 
-class Address(NamedTuple):
-    """Where pages are served; port 0 is any that is free."""
+class Request(NamedTuple):
+    """What a page is asked. ``trusted`` is False where credentials are asked for and were not given."""
 
-    host: str
-    port: int
+    path: str
+    query: Mapping[str, str]
+    headers: Message
+    trusted: bool
 
 
 class Response(NamedTuple):
-    """What a page says."""
+    """What a page says; ``headers`` go before those that every answer has."""
 
     status: HTTPStatus
     content_type: str
     body: bytes
+    headers: Mapping[str, str] = {}
 
 
-Page = Callable[[Message], Response]
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names."""
 
-
-def parse_address(text: str) -> Address:
-    """The address that ``HOST:PORT``, ``[IPV6]:PORT`` or ``PORT`` names; ConfigError where it names none."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if colon else HOST
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > _PORT_MAX:
-        raise ConfigError(f"{text!r} is no address: write it as HOST:PORT, for example {HOST}:9464")
-    return Address(host, int(port))
-
-
-def pages_of(health: Health, metrics: Metrics) -> dict[str, Page]:
-    """The pages of a run, by path."""
-    return {
-        "/healthz": lambda _: _alive(health),
-        "/readyz": lambda _: _ready(health),
-        "/metrics": lambda headers: _measured(metrics, headers),
-    }
-
-
-def _alive(health: Health) -> Response:
-    late = health.late()
-    if not late:
-        return Response(HTTPStatus.OK, _PLAIN, b"ok\n")
-    lines = [
-        f"The {one.thread} thread has not turned for {one.silent_s:.0f} s. It is here:\n{one.stack}" for one in late
-    ]
-    if all(one.thread != "main" for one in late):
-        lines.append(f"The main thread is here:\n{main_stack()}")
-    return Response(HTTPStatus.SERVICE_UNAVAILABLE, _PLAIN, "\n".join(lines).encode())
-
-
-def _ready(health: Health) -> Response:
-    reasons = health.reasons()
-    status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-    body = json.dumps({"ready": not reasons, "reasons": reasons}, ensure_ascii=False).encode() + b"\n"
-    return Response(status, "application/json", body)
-
-
-def _measured(metrics: Metrics, headers: Message) -> Response:
-    encode, content_type = choose_encoder(headers.get("Accept", ""))
-    return Response(HTTPStatus.OK, content_type, encode(metrics.registry))
+    answer: Callable[[Request], Response]
+    is_open: bool = False
+    has_articles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +83,43 @@ class _Served:
     pages: Mapping[str, Page]
     failed: Callable[[], None]
     room: threading.BoundedSemaphore
+    access: Access
+    tls: ssl.SSLContext | None
+
+
+def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
+    """What HTTPS is served with, from PEM files; ConfigError where they will not do."""
+
+    def no_passphrase() -> str:
+        raise ConfigError("http.tls_key: the key has a passphrase, and there is nobody to be asked for it")
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key, no_passphrase)
+    except OSError as error:
+        raise ConfigError(
+            f"http.tls_certificate: {certificate}{f' with {key}' if key else ''} cannot be used: "
+            f"{error.strerror or error}"
+        ) from error
+    return context
 
 
 class HealthServer:
     """Serves pages from threads of its own, until it is closed; a run never waits for it.
 
-    ``failed`` is told of every request that could not be answered, which is logged as well. ConfigError where the
-    address cannot be had.
+    A path that ends in ``/`` is of all pages below it, but for ``/`` itself. ``failed`` is told of every request that
+    could not be answered, which is logged as well. ConfigError where the address cannot be had.
     """
 
-    def __init__(self, address: Address, pages: Mapping[str, Page], failed: Callable[[], None]) -> None:
-        served = _Served(pages, failed, threading.BoundedSemaphore(REQUESTS_MAX))
+    def __init__(
+        self,
+        address: Address,
+        pages: Mapping[str, Page],
+        failed: Callable[[], None],
+        access: Access | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        served = _Served(pages, failed, threading.BoundedSemaphore(REQUESTS_MAX), access or Access(), tls)
         try:
             self._server = _Server(address, served)
         except OSError as error:
@@ -135,6 +136,13 @@ class HealthServer:
         """Where it listens."""
         host, port = self._server.server_address[:2]
         return Address(str(host), int(port))
+
+    @property
+    def url(self) -> str:
+        """Where it is to be asked."""
+        host, port = self.address
+        scheme = "http" if self._server.served.tls is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def close(self) -> None:
         """Stop listening. Requests under way end by themselves, or with the process; closing again does nothing."""
@@ -183,10 +191,24 @@ class _Server(socketserver.ThreadingTCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
+        end = threading.Timer(CONNECTION_S, _cut, (request,))
+        end.daemon = True
         try:
+            end.start()
             super().process_request_thread(request, client_address)
         finally:
+            end.cancel()
             self.served.room.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
+        if self.served.tls is None:
+            super().finish_request(request, client_address)
+            return
+        # Here and not where connections are accepted: there one that says nothing would hold up all others.
+        request.settimeout(REQUEST_S)
+        # A copy of the descriptor, since the one given is the server's to close.
+        with self.served.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002  # as above
         error = sys.exception()
@@ -220,20 +242,58 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))
-        self.send_header("Cache-Control", "no-store")
+        for name, value in {**_HEADERS, **response.headers}.items():
+            self.send_header(name, value)
         self.end_headers()
         if with_body:
             self.wfile.write(response.body)
 
     def _response(self) -> Response:
-        pages = self.server.served.pages
-        page = pages.get(self.path.partition("?")[0])
+        served = self.server.served
+        path, _, query = self.path.partition("?")
+        authorization = self.headers.get("Authorization")
+        trusted = served.access.lets_in(authorization)
+        if authorization and not trusted:
+            # A browser asks without any first; only wrong ones are worth a word.
+            log.warning("health pages: wrong credentials from %s", self.client_address[0])
+            served.failed()
+        page = served.pages.get(path) or served.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
+        if not trusted and (page is None or not page.is_open):
+            return _UNAUTHORISED
         if page is None:
-            known = "".join(f"{path}\n" for path in sorted(pages))
-            return Response(HTTPStatus.NOT_FOUND, _PLAIN, f"There are these pages:\n{known}".encode())
+            known = "".join(f"{path}\n" for path in sorted(served.pages) if path == "/" or not path.endswith("/"))
+            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"There are these pages:\n{known}".encode())
+        if page.has_articles and not served.access.knows(self.headers.get("Host")):
+            return _UNKNOWN_NAME
         try:
-            return page(self.headers)
+            return page.answer(Request(path, _fields(query), self.headers, trusted))
         except Exception:
             log.exception("A page of the health pages failed")
-            self.server.served.failed()
-            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, _PLAIN, b"the page failed; the log says why\n")
+            served.failed()
+            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"the page failed; the log says why\n")
+
+
+_UNAUTHORISED: Final = Response(
+    HTTPStatus.UNAUTHORIZED,
+    PLAIN,
+    b"This page asks for a user and a password.\n",
+    {"WWW-Authenticate": 'Basic realm="dupwatch", charset="UTF-8"'},
+)
+_UNKNOWN_NAME: Final = Response(
+    HTTPStatus.MISDIRECTED_REQUEST,
+    PLAIN,
+    b"Articles are shown under an IP address, localhost, or a name of http.names; or to who has the password.\n",
+)
+
+
+def _fields(query: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(query, max_num_fields=_QUERY_FIELDS_MAX))
+    except ValueError:
+        return {}
+
+
+def _cut(connection: socket.socket) -> None:
+    """End a connection under whoever still waits on it."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Final
 
 from consumer import app
 from consumer.article import Article, DecodeLimits
+from consumer.batch_log import BatchLog
 from consumer.clients import admin_settings, consumer_settings, parse_kafka, producer_settings
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
@@ -18,9 +19,13 @@ from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, SinkError
 from consumer.feed import TopicFeed
+from consumer.flags_pages import FlagPages
 from consumer.health import Health
-from consumer.health_server import HealthServer, pages_of, parse_address
+from consumer.health_pages import health_pages
+from consumer.health_server import HealthServer, Page, tls_context
+from consumer.http_access import Access, Account, check_exposure, parse_address, read_password
 from consumer.journal import Journal
+from consumer.latest_flags import LatestFlags
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
@@ -108,7 +113,8 @@ def prepared_stream(
         metrics = Metrics(Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name))
         health = Health(config.http.stuck_s)
         monitoring = Monitoring(metrics, health)
-        address = _served(config, held, health, metrics)
+        latest = LatestFlags(config.http.flags, now_ms(), partial(metrics.error, "request"))
+        address = _served(config, held, health_pages(health, metrics) | _flag_pages(config, latest), metrics)
         # Workers are there before any client is: they start from nothing, and know of none.
         fingerprinting = app.fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
@@ -127,6 +133,8 @@ def prepared_stream(
             )
         patience = Backoff(check, monitoring)
         store = held.enter_context(_store(config, settings, patience))
+        latest.read_from(store)
+        held.callback(latest.close)
         sink, journal = _delivery(config, streams, source, monitoring, check)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
@@ -145,7 +153,7 @@ def prepared_stream(
             detector=detector,
             sink=sink,
             journal=journal,
-            observer=Observers([monitoring, *(make(store) for make in onlookers)]),
+            observer=Observers([monitoring, latest, BatchLog(), *(make(store) for make in onlookers)]),
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
@@ -203,14 +211,29 @@ def _check_places(config: Config) -> None:
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
 
 
-def _served(config: Config, held: ExitStack, health: Health, metrics: Metrics) -> str | None:
-    if not config.http.listen:
+def _flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
+    return FlagPages(latest).pages() if config.http.flags else {}
+
+
+def _served(config: Config, held: ExitStack, pages: Mapping[str, Page], metrics: Metrics) -> str | None:
+    section = config.http
+    if not section.listen:
         return None
-    server = HealthServer(
-        parse_address(config.http.listen), pages_of(health, metrics), partial(metrics.error, "request")
-    )
+    address, access = parse_address(section.listen), Access(_account(config), section.names)
+    check_exposure(address, access, is_open=section.open)
+    tls = None if section.tls_certificate is None else tls_context(section.tls_certificate, section.tls_key)
+    server = HealthServer(address, pages, partial(metrics.error, "request"), access, tls)
     held.callback(server.close)
-    return f"http://{server.address.host}:{server.address.port}"
+    return server.url
+
+
+def _account(config: Config) -> Account | None:
+    section = config.http
+    if section.user is None:
+        return None
+    if section.password_file is not None:
+        return Account(section.user, read_password(section.password_file))
+    return Account(section.user, section.password or "")
 
 
 def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> KafkaSource:

@@ -4,6 +4,7 @@ What a topic should be like (``planned``) and what is wrong with one that is the
 asks the brokers, and makes what is missing. A topic that is there is never touched.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 
 from consumer.errors import ConfigError, SinkError
+
+client_log = logging.getLogger("dupwatch.kafka")
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
@@ -224,7 +227,7 @@ def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 def _admin(settings: Mapping[str, Any]) -> AdminClient:
     try:
-        return AdminClient(dict(settings))
+        return AdminClient(dict(settings), logger=client_log)
     except KafkaException as error:
         raise ConfigError(f"kafka: the client cannot be made: {error.args[0].str()}") from error
 

@@ -26,6 +26,7 @@ import pytest
 from deploy.local import fetch, java, shell
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
+from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed, start_together
@@ -228,7 +229,7 @@ def _tools() -> Iterator[None]:
     """Skip the test where what servers need is missing; fail it in CI."""
     try:
         yield
-    except java.MissingTools as error:
+    except MissingTools as error:
         if os.environ.get("CI", "").lower() in {"", "0", "false"}:
             pytest.skip(str(error))
         pytest.fail(str(error), pytrace=False)

@@ -1,6 +1,5 @@
 """``dupwatch demo``: the whole way through Kafka, in one process and without any server."""
 
-import logging
 import signal
 import sys
 import time
@@ -92,7 +91,6 @@ def demo(
     write its topics while it runs. Without --store what was judged is gone afterwards.
     """
     console = render.console(stderr=True)
-    logging.getLogger("dupwatch").setLevel(logging.WARNING)
     stopping = _Through()
     with ExitStack() as held:
         held.enter_context(stopping.listening())
@@ -136,3 +134,4 @@ def _tell_where(console: Console, address: str, ready: StreamRun) -> None:
     console.print(f"Kafka, while this runs: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
     if ready.address:
         console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")
+        console.print(f"Latest flags: {ready.address}/")

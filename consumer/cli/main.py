@@ -5,21 +5,26 @@ import os
 import sys
 from contextlib import suppress
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.logging import RichHandler
 
 from consumer import app as wiring
+from consumer import logs
 from consumer.cli import backfill, compare, demo, evaluate, explain, fingerprint, idf, query, release, replay, run, show
 from consumer.cli import config as config_commands
 from consumer.cli import dead_letters as dead_letter_commands
 from consumer.cli import store as store_commands
 from consumer.cli import topics as topics_commands
 from consumer.cli.results import results
+from consumer.config import ENV_PREFIX
 from consumer.errors import DupwatchError, Fatal, SinkError
+from consumer.visible import escaped
 from storage.errors import StoreError
+
+log = logging.getLogger("dupwatch")
+
+_LOG_FORMAT: Final = f"{ENV_PREFIX}LOG__FORMAT"
 
 app = typer.Typer(
     name="dupwatch",
@@ -72,20 +77,25 @@ def main() -> None:
         with suppress(OSError):
             os.write(2, b"dupwatch: standard output and standard error have to be open; /dev/null will do\n")
         sys.exit(SinkError.exit_code)
-    console = Console(stderr=True)
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(message)s",
-        handlers=[RichHandler(console=console, show_path=False, show_time=False)],
-    )
+    # Until a command has read its configuration; only what that finds wrong is told so.
+    logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
     try:
         app()
     except StoreError as error:
         _exit(wiring.fatal(error))
     except DupwatchError as error:
         _exit(error)
+    except Exception:
+        if logs.tells_people():
+            raise
+        log.critical("A defect has ended the run", exc_info=True)
+        sys.exit(1)
 
 
 def _exit(error: DupwatchError) -> None:
-    sys.stderr.write(f"dupwatch: {error}\n")
-    sys.exit(error.exit_code if isinstance(error, Fatal) else 1)
+    code = error.exit_code if isinstance(error, Fatal) else 1
+    if logs.tells_people():
+        sys.stderr.write(f"dupwatch: {escaped(str(error), logs.MESSAGE_CHARS_MAX, chr(10))}\n")
+    else:
+        log.critical("%s", error, extra={"error": type(error).__name__, "exit_code": code})
+    sys.exit(code)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from consumer import logs
 from consumer.config import Config, load_config
 from consumer.errors import ConfigError
 from storage.records import id_hash
@@ -35,7 +36,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for progra
 def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
     """The configuration from file, environment, ``--set`` and flags, in rising order.
 
-    A flag's keyword is the setting's name with ``__`` for each dot; None where the flag was not given.
+    A flag's keyword is the setting's name with ``__`` for each dot; None where the flag was not given. From here on the
+    log is as configured.
     """
     overrides: dict[str, Any] = {}
     for setting in settings or ():
@@ -43,7 +45,9 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
     for name, value in flags.items():
         if value is not None:
             _put(overrides, name.split("__"), value)
-    return load_config(config, overrides)
+    chosen = load_config(config, overrides)
+    logs.set_up(chosen.log.format, chosen.log.level)
+    return chosen
 
 
 def time_ms(option: str, text: str | None) -> int | None:

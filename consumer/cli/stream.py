@@ -4,21 +4,26 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
+from importlib import metadata
 
 from rich.console import Console
 
+from consumer import logs
 from consumer.app import Streams
 from consumer.cli import render
 from consumer.cli.flags import show_flags
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
+from consumer.detector import Tally
 from consumer.pipeline import Observer, Onlooker
 from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
-from consumer.stream import prepared_stream
+from consumer.stream import StreamRun, prepared_stream
 from consumer.verdict import Verdict
 from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
 
 
 class _Flags(Onlooker):
@@ -49,7 +54,7 @@ class _Letters(Onlooker):
 def run_stream(config: Config, *, show: bool) -> None:
     """Judge what comes in until SIGTERM or SIGINT; then finish what was begun, and end with exit code 0."""
     console = render.console(stderr=True)
-    logging.getLogger("dupwatch").setLevel(logging.INFO)
+    logs.set_up(config.log.format, config.log.level, is_service=True)
     stopping = Stopping(interrupts=False)
     letters = _Letters()
     began_s = time.monotonic()
@@ -60,7 +65,40 @@ def run_stream(config: Config, *, show: bool) -> None:
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
     with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
         enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
-        where = f", {ready.address}/readyz" if ready.address else ""
-        console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
+        _tell_begin(console, config, ready)
         ready.pipeline.run()
-    console.print(render.summary(ready.tally, letters.count, time.monotonic() - began_s))
+    _tell_end(console, ready.tally, letters.count, time.monotonic() - began_s)
+
+
+def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
+    if logs.tells_people():
+        where = f", {ready.address}/" if ready.address else ""
+        console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
+        return
+    log.info(
+        "Judging",
+        extra={
+            "version": metadata.version("dupwatch"),
+            "source": config.source.url,
+            "sink": config.sink.url,
+            "store": config.store.url,
+            "pages": ready.address,
+        },
+    )
+
+
+def _tell_end(console: Console, tally: Tally, dead_letters: int, seconds: float) -> None:
+    if logs.tells_people():
+        console.print(render.summary(tally, dead_letters, seconds))
+        return
+    log.info(
+        "The run has ended",
+        extra={
+            "articles": tally.versions,
+            "unique": tally.kept,
+            "duplicates": tally.duplicates,
+            "retractions": tally.retractions,
+            "dead_letters": dead_letters,
+            "seconds": round(seconds, 1),
+        },
+    )

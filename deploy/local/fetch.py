@@ -2,8 +2,8 @@
 
 The cache's name has a digest of the pom files, so another set of versions is another folder. A folder is made under
 another name and renamed when it is whole: a half-fetched one is never used. A lock lets one process fetch while the
-others wait. ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). Run
-as a program it installs Java and Maven where they are missing and it may.
+others wait. ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). Run as a program it
+installs Java, Maven and what else tests call where they are missing and it may; with ``--servers-only`` the first two.
 """
 
 import fcntl
@@ -14,11 +14,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
 
-from deploy.local.java import MissingTools, install, java, maven
+from deploy.local.java import install, java, maven
+from deploy.local.packages import MissingTools, apt_install, check, missing, packages_of
 
 PARTS: Final = ("kafka", "hbase", "shell")
 """Each a pom file, and a folder of jars in the cache."""
@@ -99,26 +101,45 @@ def _unpack_shell(folder: Path) -> None:
     (folder / RUBY / "shell" / "commands" / "trace.rb").write_text(_TRACE)
 
 
-def main() -> int:
-    """Have all that servers need; the exit code."""
+def main(arguments: Sequence[str]) -> int:
+    """Have all that servers and tests need; the exit code."""
     try:
-        try:
-            tools = (java(), maven())
-        except MissingTools:
-            if not install():
-                raise
-            tools = (java(), maven())
+        _have_tools(servers_only="--servers-only" in arguments)
+        tool = maven()
         sys.stdout.write(f"{jars()}\n")
-    except MissingTools as missing:
-        sys.stderr.write(f"{missing}\n")
+    except MissingTools as lacking:
+        sys.stderr.write(f"{lacking}\n")
         return 1
     except subprocess.CalledProcessError as error:
-        sys.stderr.write(
-            f"{tools[1]} could not fetch Kafka and HBase (exit code {error.returncode}); it says why above.\n"
-        )
+        sys.stderr.write(f"{tool} could not fetch Kafka and HBase (exit code {error.returncode}); it says why above.\n")
         return 1
     return 0
 
 
+def _have_tools(*, servers_only: bool) -> None:
+    """Install what is missing; MissingTools names all that still is."""
+    wanted: list[Callable[[], object]] = [java, maven]
+    if _lacks(wanted):
+        install()
+    if not servers_only:
+        wanted.insert(0, check)
+        packages = packages_of(missing())
+        if packages:
+            apt_install(*packages)
+    reasons = _lacks(wanted)
+    if reasons:
+        raise MissingTools("; ".join(dict.fromkeys(reasons)))
+
+
+def _lacks(wanted: Sequence[Callable[[], object]]) -> list[str]:
+    reasons = []
+    for one in wanted:
+        try:
+            one()
+        except MissingTools as lacking:
+            reasons.append(str(lacking))
+    return reasons
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+from deploy.local.packages import MissingTools, apt_install
+
 JAVA_MIN: Final = 17
 JAVA_MAX: Final = 21
 """Hadoop 3.3 asks for a part of Java that later ones no longer have."""
@@ -16,10 +18,6 @@ _LATER_PACKAGES: Final = ("openjdk-21-jdk-headless", "maven")
 _MISSING: Final = (
     "Kafka and HBase need Java 17 and Maven; on Debian: apt-get install {}. Without them: make test-core"
 ).format(" ".join(PACKAGES))
-
-
-class MissingTools(Exception):  # noqa: N818  # what is missing is no error of a program's
-    """There is no such Java or no Maven; the message says what to install."""
 
 
 def java() -> str:
@@ -43,20 +41,8 @@ def maven() -> str:
 
 
 def install() -> bool:
-    """Install both by apt, where this is Debian or its like and we may; whether that was done."""
-    apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0:
-        return False
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-
-    def works(*arguments: str) -> bool:
-        return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # our words
-
-    install = ("install", "--yes", "--quiet", "--no-install-recommends")
-    # Lists of packages that were never fetched, or long ago, name packages that are no longer there.
-    if works(*install, *PACKAGES) or (works("update", "--quiet") and works(*install, *PACKAGES)):
-        return True
-    return works(*install, *_LATER_PACKAGES)
+    """Install both by apt, where that is allowed; whether that was done."""
+    return apt_install(*PACKAGES) or apt_install(*_LATER_PACKAGES)
 
 
 def _version(path: str) -> int | None:

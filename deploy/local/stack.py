@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from deploy.local import fetch, java
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
+from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports, is_free
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed
@@ -227,7 +228,7 @@ def main(arguments: Sequence[str]) -> int:
             _tell([f"Ended {', '.join(ended)}." if ended else "Nothing was running."])
         else:
             _tell("{:<10}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
-    except (ServerFailed, java.MissingTools) as error:
+    except (ServerFailed, MissingTools) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -156,3 +156,11 @@ def zeros_digest(size_bytes: int) -> str:
     for _ in range(size_bytes // len(chunk)):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def test_an_error_steers_no_terminal(dupwatch: Command, tmp_path: Path) -> None:
+    """What an error quotes is written out where it would not be seen."""
+    ended = dupwatch("show", "a", "--store", f"lmdb:{tmp_path}/\x1b[31m\u202e")
+    assert ended.code == 4
+    assert "\\x1b[31m\\u202e" in ended.err
+    assert "\x1b" not in ended.err

@@ -163,7 +163,7 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
 def test_config_show_has_every_setting(dupwatch: Command) -> None:
     """Without any option it prints the defaults, every section among them."""
     shown = tomllib.loads(dupwatch("config", "show").out.decode())
-    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "kafka", "http", "workers"}
+    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "kafka", "http", "log", "workers"}
     assert shown["judge"]["max_distance"] == 3
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.message import Message
 from http import HTTPStatus
 
@@ -16,7 +16,9 @@ import pytest
 from consumer import health_server
 from consumer.errors import ConfigError
 from consumer.health import Health
-from consumer.health_server import HOST, Address, HealthServer, Page, Response, pages_of, parse_address
+from consumer.health_pages import health_pages
+from consumer.health_server import HealthServer, Page, Request, Response
+from consumer.http_access import HOST, Address, parse_address
 from consumer.metrics import Build, Metrics
 
 LOCAL = Address(HOST, 0)
@@ -85,13 +87,13 @@ def metrics() -> Metrics:
 @pytest.fixture
 def server(health: Health, metrics: Metrics) -> Iterator[HealthServer]:
     """Its pages."""
-    with HealthServer(LOCAL, pages_of(health, metrics), lambda: metrics.error("request")) as served:
+    with HealthServer(LOCAL, health_pages(health, metrics), lambda: metrics.error("request")) as served:
         yield served
 
 
-def serve(page: Page, failures: Failures) -> HealthServer:
+def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthServer:
     """Serve one page at /."""
-    return HealthServer(LOCAL, {"/": page}, failures)
+    return HealthServer(LOCAL, {"/": Page(answer)}, failures)
 
 
 def test_a_run_is_alive_while_its_client_turns(server: HealthServer, health: Health, clock: Clock) -> None:
@@ -243,7 +245,7 @@ def test_head_and_other_methods(server: HealthServer) -> None:
 def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     """Who asked is told that it failed and not why; the log says why, and it counts."""
 
-    def broken(headers: Message) -> Response:
+    def broken(request: Request) -> Response:
         raise RuntimeError("the reason")
 
     failures = Failures()
@@ -271,7 +273,7 @@ def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     begun = threading.Semaphore(0)
 
-    def slow(headers: Message) -> Response:
+    def slow(request: Request) -> Response:
         begun.release()
         release.wait(10)
         return Response(HTTPStatus.OK, "text/plain", b"done")
@@ -299,7 +301,7 @@ def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -
     failures = Failures()
     gone = threading.Event()
 
-    def late(headers: Message) -> Response:
+    def late(request: Request) -> Response:
         gone.wait(10)
         return Response(HTTPStatus.OK, "text/plain", bytes(10_000_000))
 
@@ -317,7 +319,7 @@ def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -
 
 def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics: Metrics) -> None:
     """A port of this machine only, free again at once; closing again does nothing."""
-    server = HealthServer(LOCAL, pages_of(health, metrics), lambda: None)
+    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
     address = server.address
     assert address.host == "127.0.0.1"
     with socket.create_connection(address, timeout=10) as client:
@@ -334,7 +336,7 @@ def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics:
 
 def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
     """A client that is connected and silent holds up no end of a run."""
-    server = HealthServer(LOCAL, pages_of(health, metrics), lambda: None)
+    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
     with socket.create_connection(server.address, timeout=10):
         while server._server.served.room._value == health_server.REQUESTS_MAX:
             time.sleep(0.01)

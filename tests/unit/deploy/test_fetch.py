@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import fetch, java
-from deploy.local.java import MissingTools
+from deploy.local import fetch, java, packages
+from deploy.local.packages import MissingTools
 from deploy.local.process import wait_until
 
 _MAVEN = """#!{python}
@@ -181,3 +181,64 @@ def test_a_release_without_java_17_gets_a_later_one(tmp_path: Path, monkeypatch:
     assert java.install()
     apt.write_text("#!/bin/sh\nexit 100\n")
     assert not java.install()
+
+
+_APT = """#!{python}
+import pathlib, sys
+with open({calls!r}, "a") as calls:
+    calls.write(" ".join(sys.argv[1:]) + "\\n")
+brings = {{"chromium": ["chromium"], "chromium-driver": ["chromedriver"], "prometheus": ["prometheus", "promtool"]}}
+for package in sys.argv[2:]:
+    for command in brings.get(package, []):
+        program = pathlib.Path({folder!r}) / command
+        program.write_text("#!/bin/sh\\n")
+        program.chmod(0o755)
+"""
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with Java, Maven and an apt that pretends to install; the file with its calls."""
+    folder = pretend_java(tmp_path, "17.0.1") / "bin"
+    for name, text in {
+        "apt-get": _APT.format(python=sys.executable, calls=str(tmp_path / "calls"), folder=str(folder)),
+        "mvn": "#!/bin/sh\n",
+    }.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(fetch, "jars", lambda: tmp_path)
+    return tmp_path / "calls"
+
+
+def test_what_tests_call_is_installed_once(apt: Path) -> None:
+    """The packages of the missing commands are asked for together, each once, and not again when they are there."""
+    assert fetch.main([]) == 0
+    assert fetch.main([]) == 0
+    asked = apt.read_text().splitlines()
+    assert [line.split()[-3:] for line in asked] == [["chromium", "chromium-driver", "prometheus"]]
+    (apt.parent / "bin" / "promtool").unlink()
+    assert fetch.main([]) == 0
+    assert apt.read_text().splitlines()[1:] == ["install --yes --quiet --no-install-recommends prometheus"]
+
+
+def test_servers_alone_need_no_browser(apt: Path) -> None:
+    """Who starts servers for himself is not made to install what only tests call."""
+    assert fetch.main(["--servers-only"]) == 0
+    assert not apt.exists()
+
+
+def test_what_is_missing_is_named_with_its_packages(
+    apt: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing may be installed one line names the commands and the packages, and it is an error."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert fetch.main([]) == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "chromium, chromedriver, prometheus, promtool" in told
+    assert "apt-get install chromium chromium-driver prometheus" in told
+    assert not apt.exists()
+    assert packages.missing() == list(packages.COMMANDS)

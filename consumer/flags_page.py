@@ -1,0 +1,230 @@
+"""The page of the latest flags, as HTML: both articles side by side, how alike they are, what they share.
+
+Pure: from ``Latest`` to bytes. Whatever an article says stands as text, isolated from its surroundings where it may be
+written in another direction; see ``markup`` and ``visible``.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from consumer.flags_style import BAR_STEPS, CSS
+from consumer.latest_flags import Flag, Latest, Side
+from consumer.marking import marked
+from consumer.markup import Child, Html, document, element, joined, style
+from consumer.verdict import Match, Verdict
+from consumer.visible import one_line, paragraphs
+
+TITLE_CHARS_MAX: Final = 300
+EXCERPT_CHARS_MAX: Final = 420
+URL_CHARS_MAX: Final = 2_000
+REFRESH_S: Final = 10
+_NAME_CHARS_MAX: Final = 120
+_HOST_CHARS_MAX: Final = 60
+_LANG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+_NO_TITLE: Final = "(no title)"
+
+
+def flags_page(latest: Latest, *, refreshes: bool) -> bytes:
+    """All of them, newest first, with the beginnings of the texts."""
+    shown, seen = len(latest.flags), latest.seen
+    count = f"{seen} since {_time_text(latest.began_at)}" + (f", the last {shown} are shown" if shown < seen else "")
+    body: list[Child] = [element("p", latest.trouble, class_="notice")] if latest.trouble and shown else []
+    body += [_card(flag, EXCERPT_CHARS_MAX, opens=True) for flag in latest.flags]
+    if not shown:
+        body.append(element("p", "Nothing has been flagged yet. Duplicates show here as they come.", class_="empty"))
+    links = [
+        element("a", "Refresh", href="/"),
+        element("a", "Stop refreshing", href="/")
+        if refreshes
+        else element("a", f"Every {REFRESH_S} s", href=f"/?refresh={REFRESH_S}"),
+    ]
+    return _page("Latest flags", count, links, body, refreshes=refreshes)
+
+
+def flag_page(flag: Flag) -> bytes:
+    """One of them, with the texts as far as they are held, and its verdict's details."""
+    title = _title(flag.article) if flag.article else one_line(flag.verdict.id, TITLE_CHARS_MAX)
+    links = [element("a", "All flags", href="/")]
+    return _page(title, "", links, [_card(flag, None, opens=False), _details(flag)], refreshes=False)
+
+
+def similarity_text(similarity: float | None) -> str:
+    """As people read it."""
+    return "–" if similarity is None else f"{100 * similarity:.0f} %"
+
+
+def safe_url(url: str) -> str | None:
+    """The address where it can be followed: http or https, with a host, and nothing in it that is not seen."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return None
+    return url if sound and len(url) <= URL_CHARS_MAX and url.isprintable() and " " not in url else None
+
+
+def _page(title: str, count: str, links: Sequence[Child], body: Sequence[Child], *, refreshes: bool) -> bytes:
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        *([element("meta", http_equiv="refresh", content=str(REFRESH_S))] if refreshes else []),
+        element("title", f"{title} · dupwatch"),
+        style(CSS),
+    )
+    top = element(
+        "header",
+        element("h1", "Latest flags" if count else "One flag"),
+        element("p", count),
+        element("nav", *links),
+        class_="top",
+    )
+    end = element(
+        "footer",
+        element("a", "Ready?", href="/readyz"),
+        element("a", "Alive?", href="/healthz"),
+        element("a", "Metrics", href="/metrics"),
+        element("a", "These flags as JSON", href="/flags.json"),
+        class_="end",
+    )
+    return document(element("html", head, element("body", top, element("main", *body), end), lang="en"))
+
+
+def _card(flag: Flag, chars_max: int | None, *, opens: bool) -> Html:
+    words = flag.verdict.shared_keywords
+    article = _side("This article", flag.verdict.id, flag.article, words, chars_max)
+    original = _side("repeats this earlier one", flag.verdict.duplicate_of or "", flag.original, words, chars_max)
+    return element(
+        "article",
+        _measures(flag, opens=opens),
+        element("div", article, original, class_="pair"),
+        _shared(words),
+        class_="flag",
+        id=f"f-{flag.reference.hex()}",
+    )
+
+
+def _measures(flag: Flag, *, opens: bool) -> Html:
+    verdict = flag.verdict
+    parts: list[Child] = []
+    if verdict.similarity is not None:
+        bar = element(
+            "span", element("i"), class_=f"bar bar-{round(verdict.similarity * BAR_STEPS)}", aria_hidden="true"
+        )
+        parts.append(element("span", bar, element("b", similarity_text(verdict.similarity)), " alike"))
+    bits = "bit" if verdict.distance == 1 else "bits"
+    parts.append(element("span", element("b", str(verdict.distance)), element("span", f" {bits} apart", class_="of")))
+    parts.append(_time(verdict.decided_at))
+    if verdict.truncated:
+        parts.append(element("span", "search cut short by a limit", class_="tag"))
+    if flag.released:
+        parts.append(element("span", "released", class_="tag"))
+    if opens:
+        parts.append(element("a", "Read both in full", href=f"/flags/{flag.reference.hex()}", class_="go"))
+    return element("div", *parts, class_="measures")
+
+
+def _side(role: str, article_id: str, side: Side | None, words: Sequence[str], chars_max: int | None) -> Html:
+    name = element("bdi", one_line(article_id, _NAME_CHARS_MAX), class_="id")
+    if side is None:
+        missing = element("p", "The store has told nothing of it.", class_="text none")
+        return _section(element("p", role, class_="role"), element("p", name, class_="about"), missing)
+    record = side.record
+    about: list[Child] = [name]
+    if record.source:
+        about += [" · ", element("bdi", one_line(record.source, _NAME_CHARS_MAX))]
+    about += [" · ", _time(side.arrived_at)]
+    href = safe_url(record.url)
+    if href is not None:
+        about += [" · ", _link(href)]
+    lang = record.lang if _LANG.fullmatch(record.lang) else None
+    title = element("h2", element("bdi", _title(side)), lang=lang)
+    return _section(
+        element("p", role, class_="role"),
+        title,
+        element("p", *about, class_="about"),
+        _text(side, words, chars_max, lang),
+    )
+
+
+def _section(*children: Child) -> Html:
+    return element("section", *children, class_="side")
+
+
+def _link(href: str) -> Html:
+    host = one_line(urlsplit(href).hostname or "", _HOST_CHARS_MAX)
+    return element("a", element("bdi", host), href=href, rel="noreferrer noopener nofollow", target="_blank")
+
+
+def _text(side: Side, words: Sequence[str], chars_max: int | None, lang: str | None) -> Html:
+    if side.text is None:
+        return element("p", "Its text is not kept.", class_="text none")
+    if not side.text.strip():
+        return element("p", "It has no text.", class_="text none")
+    shown = side.text[:chars_max]
+    goes_on = "…" if len(shown) < len(side.text) else ""
+    marks = _marks(paragraphs(shown, len(shown)), words)
+    text = element("p", *marks, goes_on, class_="text", dir="auto", lang=lang)
+    if chars_max is not None or side.chars <= len(side.text):
+        return text
+    more = f"The first {len(side.text):,} of {side.chars:,} characters."
+    return joined(text, element("p", more, class_="about"))
+
+
+def _marks(text: str, words: Sequence[str]) -> list[Child]:
+    return [element("mark", piece.text) if piece.marked else piece.text for piece in marked(text, words)]
+
+
+def _shared(words: Sequence[str]) -> Html:
+    if not words:
+        return element("p", element("span", "They share no keyword.", class_="of"), class_="shared")
+    marks = [element("mark", element("bdi", one_line(word, _NAME_CHARS_MAX))) for word in words]
+    return element("p", element("span", "Both say", class_="of"), *_spaced(marks), class_="shared")
+
+
+def _spaced(children: Sequence[Child]) -> list[Child]:
+    return [one for child in children for one in (child, " ")]
+
+
+def _details(flag: Flag) -> Html:
+    verdict = flag.verdict
+    rows: list[tuple[str, Child]] = [
+        ("id", element("bdi", one_line(verdict.id, _NAME_CHARS_MAX))),
+        ("version", element("code", verdict.version or "")),
+        ("goes back to", element("bdi", one_line(verdict.cluster or "", _NAME_CHARS_MAX))),
+        ("arrived", _time(verdict.arrived_at)),
+        ("flagged", _time(verdict.decided_at)),
+        ("fingerprint", element("code", verdict.fingerprint or "")),
+        ("scheme", verdict.scheme or ""),
+    ]
+    others = _others(verdict)
+    if others:
+        rows.append(("also near", joined(*others)))
+    return element("dl", *(cell for name, value in rows for cell in (element("dt", name), element("dd", value))))
+
+
+def _others(verdict: Verdict) -> list[Child]:
+    named = (verdict.duplicate_of, verdict.duplicate_of_version)
+    others = [_other(match) for match in verdict.matches if (match.id, match.version) != named]
+    return [one for index, other in enumerate(others) for one in ((", ", other) if index else (other,))]
+
+
+def _other(match: Match) -> Html:
+    name = element("bdi", one_line(match.id, _NAME_CHARS_MAX))
+    return joined(name, f" ({similarity_text(match.similarity)}, {match.distance} bits)")
+
+
+def _title(side: Side) -> str:
+    return one_line(side.record.title, TITLE_CHARS_MAX).strip() or _NO_TITLE
+
+
+def _time(rfc3339: str) -> Html:
+    return element("time", _time_text(rfc3339), datetime=rfc3339)
+
+
+def _time_text(rfc3339: str) -> str:
+    """To the second, for people: 2026-11-21 10:00:00 UTC."""
+    return f"{rfc3339[:10]} {rfc3339[11:19]} UTC"

@@ -1,0 +1,160 @@
+"""The pages of the latest flags: ``/``, ``/flags/REFERENCE`` and, for programs, ``/flags.json``."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from consumer.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
+from consumer.flags_style import POLICY
+from consumer.health_server import PLAIN, Page, Request, Response
+from consumer.latest_flags import Flag, Latest, LatestFlags, Side
+from consumer.visible import cut
+
+SCHEMA: Final = "dupwatch.flags/1"
+_HTML: Final = "text/html; charset=utf-8"
+_JSON: Final = "application/json"
+_BELOW: Final = "/flags/"
+_DIGITS_MAX: Final = 9
+_KEPT_S: Final = 1.0
+
+
+class SideJson(msgspec.Struct, frozen=True):
+    """One article of a flag, for programs; ``url`` is "" unless it is http or https."""
+
+    title: str
+    source: str
+    url: str
+    lang: str
+    arrived_at: str
+
+
+class FlagJson(msgspec.Struct, frozen=True):
+    """A flag for programs: the verdict's fields as in its event, and what the store has of both articles."""
+
+    id: str
+    version: str | None
+    duplicate_of: str | None
+    duplicate_of_version: str | None
+    distance: int | None
+    similarity: float | None
+    cluster: str | None
+    shared_keywords: tuple[str, ...]
+    truncated: bool
+    arrived_at: str
+    decided_at: str
+    released: bool
+    href: str
+    article: SideJson | None
+    original: SideJson | None
+
+
+class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
+    """``/flags.json``, newest first."""
+
+    schema: str = SCHEMA
+    began_at: str
+    seen: int
+    flags_max: int
+    trouble: str | None
+    flags: tuple[FlagJson, ...]
+
+
+class FlagPages:
+    """Makes the pages: one at a time, and none again while nothing has changed, or within a second.
+
+    However often somebody asks, a run has its processor for itself most of the time.
+    """
+
+    def __init__(self, latest: LatestFlags) -> None:
+        self._latest = latest
+        self._lock = threading.Lock()
+        self._made_of: Latest | None = None
+        self._made_s = 0.0
+        self._made: dict[tuple[str, str], bytes] = {}
+
+    def pages(self) -> dict[str, Page]:
+        """By path."""
+        return {
+            "/": Page(self._all, has_articles=True),
+            _BELOW: Page(self._one, has_articles=True),
+            "/flags.json": Page(self._json, has_articles=True),
+        }
+
+    def _all(self, request: Request) -> Response:
+        refreshes = "refresh" in request.query
+        make = partial(flags_page, refreshes=refreshes)
+        return _html(self._page(self._latest.latest(), ("all", str(refreshes)), make))
+
+    def _one(self, request: Request) -> Response:
+        name = request.path.removeprefix(_BELOW)
+        latest = self._latest.latest()
+        flag = next((one for one in latest.flags if one.reference.hex() == name), None)
+        if flag is None:
+            gone = "This flag is not among the latest; dupwatch show ID has every article that is stored.\n"
+            return Response(HTTPStatus.NOT_FOUND, PLAIN, gone.encode())
+        return _html(self._page(latest, ("one", name), lambda _: flag_page(flag)))
+
+    def _json(self, request: Request) -> Response:
+        latest = self._latest.latest()
+        flags = latest.flags[: _number(request.query.get("limit", ""))]
+        told = FlagsJson(
+            began_at=latest.began_at,
+            seen=latest.seen,
+            flags_max=self._latest.flags_max,
+            trouble=latest.trouble,
+            flags=tuple(map(_flag, flags)),
+        )
+        return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(told) + b"\n")
+
+    def _page(self, latest: Latest, name: tuple[str, str], make: Callable[[Latest], bytes]) -> bytes:
+        with self._lock:
+            now_s = time.monotonic()
+            if latest != self._made_of and now_s - self._made_s >= _KEPT_S:
+                self._made_of, self._made_s = latest, now_s
+                self._made.clear()
+            if name not in self._made:
+                self._made[name] = make(latest)
+            return self._made[name]
+
+
+def _number(text: str) -> int | None:
+    return int(text[:_DIGITS_MAX]) if text.isascii() and text.isdigit() else None
+
+
+def _html(body: bytes) -> Response:
+    return Response(HTTPStatus.OK, _HTML, body, {"Content-Security-Policy": POLICY})
+
+
+def _flag(flag: Flag) -> FlagJson:
+    verdict = flag.verdict
+    return FlagJson(
+        id=verdict.id,
+        version=verdict.version,
+        duplicate_of=verdict.duplicate_of,
+        duplicate_of_version=verdict.duplicate_of_version,
+        distance=verdict.distance,
+        similarity=verdict.similarity,
+        cluster=verdict.cluster,
+        shared_keywords=verdict.shared_keywords,
+        truncated=verdict.truncated,
+        arrived_at=verdict.arrived_at,
+        decided_at=verdict.decided_at,
+        released=flag.released,
+        href=f"{_BELOW}{flag.reference.hex()}",
+        article=_side(flag.article),
+        original=_side(flag.original),
+    )
+
+
+def _side(side: Side | None) -> SideJson | None:
+    if side is None:
+        return None
+    record = side.record
+    return SideJson(
+        cut(record.title, TITLE_CHARS_MAX), record.source, safe_url(record.url) or "", record.lang, side.arrived_at
+    )

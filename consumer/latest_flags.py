@@ -1,0 +1,203 @@
+"""The latest flags of a run, with both articles as the store has them, for who looks at them.
+
+A run only notes its verdicts. The store is read when somebody asks, by a thread of its own, at most five times a
+second: who asks waits a moment for it, and the run never. Every store may be used by several threads.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from consumer.dead_letter import DeadLetter
+from consumer.events import rfc3339
+from consumer.inspection import reference_in
+from consumer.pipeline import Onlooker
+from consumer.verdict import Verdict
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Record, Stored
+
+log = logging.getLogger("dupwatch")
+
+TEXT_CHARS_MAX: Final = 20_000
+"""So much of a text is held and shown."""
+WAIT_S: Final = 1.0
+"""How long somebody who asks waits for the store."""
+_FRESH_S: Final = 1.0
+"""How long what was read is good for, where no flag has come since."""
+_PAUSE_S: Final = 0.2
+_BODIES_AT_ONCE: Final = 8
+"""Bodies may be large: only what is shown of each is held longer than it takes to read so many."""
+_CLOSE_S: Final = 2.0
+
+
+class Side(NamedTuple):
+    """One of the two articles of a flag. ``text`` is its beginning, None where no body is kept; ``chars`` is of all."""
+
+    record: Record
+    arrived_at: str
+    text: str | None
+    chars: int
+
+
+class Flag(NamedTuple):
+    """A flag with what the store has of both articles: None where nothing, or where it was not read yet."""
+
+    reference: bytes
+    verdict: Verdict
+    article: Side | None
+    original: Side | None
+    released: bool
+
+
+class Latest(NamedTuple):
+    """Flags, newest first. ``seen`` is how many there were; ``trouble`` is why some are shown without articles."""
+
+    flags: tuple[Flag, ...]
+    seen: int
+    began_at: str
+    trouble: str | None
+
+
+class _Text(NamedTuple):
+    text: str | None
+    chars: int
+
+
+class LatestFlags(Onlooker):
+    """Holds the latest ``flags_max`` flags; an observer of the run, which may be asked from any thread.
+
+    ``failed`` is told of each time that the store could not be read.
+    """
+
+    def __init__(self, flags_max: int, began_ms: int, failed: Callable[[], None]) -> None:
+        self.flags_max = flags_max
+        self._began_at = rfc3339(began_ms)
+        self._failed = failed
+        self._changed = threading.Condition()
+        self._flags: dict[bytes, Verdict] = {}
+        self._seen = 0
+        # Only the reading thread writes these two, whole.
+        self._stored: Mapping[bytes, Stored] = {}
+        self._texts: Mapping[bytes, _Text] = {}
+        self._trouble: str | None = "The store has not been read yet."
+        self._asked = 0
+        self._answered = 0
+        self._answered_s = -_FRESH_S
+        self._seen_when_read = 0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Note the flags of a batch."""
+        del letters
+        flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+        with self._changed:
+            self._seen += len(flags)
+            for flag in flags[-self.flags_max :]:
+                reference = reference_in(flag.id, flag.version)
+                # One that is judged again is the newest again.
+                self._flags.pop(reference, None)
+                self._flags[reference] = flag
+            while len(self._flags) > self.flags_max:
+                del self._flags[next(iter(self._flags))]
+
+    def read_from(self, store: Store) -> None:
+        """Look articles up there from now on; once."""
+        self._thread = threading.Thread(target=self._run, args=(store,), name="flags", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Read the store no more."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+
+    def latest(self, wait_s: float = WAIT_S) -> Latest:
+        """The flags as they are now, with what the store said within the last second, or says within ``wait_s``."""
+        with self._changed:
+            if self._thread is not None and not self._is_fresh():
+                asked = self._asked = self._asked + 1
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._closing or self._answered >= asked, wait_s)
+            flags = list(reversed(self._flags.items()))
+            trouble = self._trouble
+            if trouble is None and self._asked > self._answered:
+                trouble = "The store has not answered yet."
+            return Latest(tuple(self._flag(*one) for one in flags), self._seen, self._began_at, trouble)
+
+    def _is_fresh(self) -> bool:
+        return self._seen == self._seen_when_read and time.monotonic() - self._answered_s < _FRESH_S
+
+    def _flag(self, reference: bytes, verdict: Verdict) -> Flag:
+        stored = self._stored.get(reference)
+        return Flag(
+            reference,
+            verdict,
+            self._side(reference),
+            self._side(_original(verdict)),
+            released=stored is not None and stored.released_from is not None,
+        )
+
+    def _side(self, reference: bytes) -> Side | None:
+        stored = self._stored.get(reference)
+        if stored is None:
+            return None
+        text = self._texts.get(reference, _Text(None, 0))
+        return Side(stored.record, rfc3339(stored.record.time_ms), text.text, text.chars)
+
+    def _run(self, store: Store) -> None:
+        while self._wait_for_question():
+            with self._changed:
+                # What is asked or flagged from here on may not be in the answer.
+                asked, seen = self._asked, self._seen
+            trouble = self._read(store)
+            with self._changed:
+                self._trouble = trouble
+                self._answered, self._seen_when_read = asked, seen
+                self._answered_s = time.monotonic()
+                self._changed.notify_all()
+
+    def _wait_for_question(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing or self._asked > self._answered)
+            pause_s = self._answered_s + _PAUSE_S - time.monotonic()
+            self._changed.wait_for(lambda: self._closing, max(pause_s, 0))
+            return not self._closing
+
+    def _read(self, store: Store) -> str | None:
+        """Read what the flags name; what is wrong where that failed."""
+        with self._changed:
+            references = sorted({one for held in self._flags.items() for one in (held[0], _original(held[1]))})
+        try:
+            found = store.read(references)
+            texts = {one: self._texts[one] for one in references if one in self._texts}
+            unread = [one for one in references if one not in texts]
+            for start in range(0, len(unread), _BODIES_AT_ONCE):
+                part = unread[start : start + _BODIES_AT_ONCE]
+                texts |= zip(part, map(_beginning, store.bodies(part)), strict=True)
+        except StoreError as error:
+            log.info("The articles of the latest flags could not be read: %s", error)
+            self._failed()
+            return "The store could not be read."
+        except Exception:
+            # The thread has to live on: who looks next may have more luck.
+            log.exception("The articles of the latest flags could not be read")
+            self._failed()
+            return "The store could not be read; the log says why."
+        with self._changed:
+            self._texts = texts
+            self._stored = {one: stored for one, stored in zip(references, found, strict=True) if stored is not None}
+        return None
+
+
+def _original(verdict: Verdict) -> bytes:
+    return reference_in(verdict.duplicate_of or "", verdict.duplicate_of_version)
+
+
+def _beginning(body: str | None) -> _Text:
+    return _Text(None, 0) if body is None else _Text(body[:TEXT_CHARS_MAX], len(body))

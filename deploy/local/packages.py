@@ -1,0 +1,57 @@
+"""Commands that come from the distribution, and how they are installed where that is allowed."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "chromium": "chromium",
+        "chromedriver": "chromium-driver",
+        "prometheus": "prometheus",
+        "promtool": "prometheus",
+    }
+)
+"""What the tests of pages, metrics and alerts call, and Debian's package of each."""
+_INSTALL: Final = ("install", "--yes", "--quiet", "--no-install-recommends")
+
+
+class MissingTools(Exception):  # noqa: N818  # what is missing is no error of a program's
+    """Something is not installed; the message says what to install."""
+
+
+def missing(commands: Mapping[str, str] = COMMANDS) -> list[str]:
+    """Those of these commands that are not there."""
+    return [command for command in commands if shutil.which(command) is None]
+
+
+def check(commands: Mapping[str, str] = COMMANDS) -> None:
+    """Raise ``MissingTools`` where one of these commands is not there."""
+    lacking = missing(commands)
+    if lacking:
+        packages = " ".join(packages_of(lacking, commands))
+        raise MissingTools(
+            f"Some tests need {', '.join(lacking)}; on Debian: apt-get install {packages}. Without them: make test-core"
+        )
+
+
+def packages_of(lacking: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> list[str]:
+    """The packages that bring these commands, each once."""
+    return list(dict.fromkeys(commands[command] for command in lacking))
+
+
+def apt_install(*packages: str) -> bool:
+    """Install these, where this is Debian or its like and we may; whether that was done."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        return False
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+
+    def works(*arguments: str) -> bool:
+        return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # our words
+
+    # Lists of packages that were never fetched, or long ago, name packages that are no longer there.
+    return works(*_INSTALL, *packages) or (works("update", "--quiet") and works(*_INSTALL, *packages))

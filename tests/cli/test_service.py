@@ -1,0 +1,186 @@
+"""``dupwatch run`` over topics as a service: its pages, its log, and a loop that hangs; on a mock cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from consumer.mock_cluster import mock_cluster
+from deploy.local.ports import free_ports
+from tests.cli.command import FAST, run_process, start, text, wait_for
+
+END_S = 30
+TOPICS = ("out.duplicates", "out.dead-letters")
+EVIL = 'evil"\n{"level":"critical","message":"forged"}\x1b[31m'
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[str]:
+    """A cluster with the topics that a run writes; each test reads a topic of its own."""
+    with mock_cluster(TOPICS) as address:
+        yield address
+
+
+class Service:
+    """A run with what it writes to standard error, and its pages."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
+        self.process = process
+        self.log = log
+        self.port = port
+
+    def page(self, path: str, **headers: str) -> tuple[int, str]:
+        """Status and text; status 0 while nobody answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def wait_ready(self) -> None:
+        """Return when it can judge."""
+        wait_for(lambda: self.page("/readyz")[0] == 200 or self.process.poll() is not None, END_S)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(END_S)
+
+
+@contextmanager
+def serving(brokers: str, sink: str, folder: Path, *more: str, **options: Any) -> Iterator[Service]:  # noqa: ANN401
+    """Run it on the topic that is named as ``folder`` is, and kill it at the end where it is still there."""
+    (port,) = free_ports(1)
+    # Who asks for a topic makes it.
+    Producer({"bootstrap.servers": brokers}).list_topics(folder.name, timeout=END_S)
+    log = folder / "log"
+    with log.open("wb") as file:
+        process = start(
+            "run", "--source", f"kafka://{brokers}/{folder.name}", "--sink", sink,
+            "--store", f"lmdb:{folder / 'store'}", *FAST, "--set", f"kafka.group={folder.name}",
+            "--set", f"http.listen=127.0.0.1:{port}", *more,
+            stderr=file, **options,
+        )  # fmt: skip
+        try:
+            yield Service(process, log, port)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait(END_S)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def send(brokers: str, folder: Path, *records: tuple[str, bytes]) -> None:
+    """Put records into the topic of ``folder``, in their order."""
+    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 2})
+    for key, value in records:
+        producer.produce(folder.name, value, key.encode(), 0)
+    assert producer.flush(END_S) == 0
+
+
+def article(body: str) -> bytes:
+    """A record."""
+    return json.dumps({"body": body}).encode()
+
+
+def test_its_log_is_json_and_nobody_forges_a_line(brokers: str, tmp_path: Path) -> None:
+    """Every line is an object with a level; begin, assignment, dead letters and end are told, ids, and no text."""
+    with serving(brokers, f"kafka://{brokers}/out", tmp_path, "--set", "log.level=debug") as service:
+        service.wait_ready()
+        send(
+            brokers,
+            tmp_path,
+            (EVIL, article(f"{EVIL} {text(1)}")),
+            ("b", article(f"{EVIL} {text(1)}")),
+            ("c", b"no json" * 9),
+        )
+        wait_for(lambda: '"Flagged"' in service.log.read_text() and "invalid_json" in service.log.read_text(), END_S)
+        assert service.stop() == 0
+    told = [json.loads(line) for line in service.log.read_bytes().splitlines()]
+    messages = [one["message"] for one in told]
+    assert {"time", "level", "logger", "thread", "message"} <= set.intersection(*(set(one) for one in told))
+    assert {one["level"] for one in told} <= {"debug", "info", "warning"}
+    assert messages.count("Judging") == messages.count("The run has ended") == 1
+    assert any(one.startswith("Assigned: ") for one in messages)
+    assert any("1 invalid_json" in one for one in messages)
+    (flag,) = [one for one in told if one["message"] == "Flagged"]
+    assert flag["article_id"] == "b"
+    assert flag["duplicate_of"].startswith('evil"\\n{"level"')
+    (end,) = [one for one in told if one["message"] == "The run has ended"]
+    assert (end["articles"], end["duplicates"], end["dead_letters"]) == (2, 1, 1)
+    logged = service.log.read_text()
+    assert text(1)[:40] not in logged
+    assert "no json" not in logged
+    assert "\x1b" not in logged
+
+
+def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> None:
+    """Where nobody takes its output the loop hangs in a write: /healthz fails and shows where, until it is taken."""
+    with serving(
+        brokers, "-", tmp_path, "--emit", "all", "--set", "http.stuck_s=1", "--set", "log.format=text",
+        stdout=subprocess.PIPE,
+    ) as service:  # fmt: skip
+        service.wait_ready()
+        assert service.page("/healthz")[0] == 200
+        # More than a pipe holds.
+        send(brokers, tmp_path, *((f"{number}-{'x' * 200}", article("")) for number in range(300)))
+        wait_for(lambda: service.page("/healthz")[0] == 503, END_S)
+        status, stack = service.page("/healthz")
+        assert status == 503
+        assert "The main thread has not turned for" in stack
+        assert "sinks/file.py" in stack
+        assert "in _finish" in stack
+        assert service.process.stdout is not None
+        taken = 0
+        while taken < 300:
+            taken += os.read(service.process.stdout.fileno(), 1 << 16).count(b"\n")
+        wait_for(lambda: service.page("/healthz") == (200, "ok\n"), END_S)
+        assert service.stop() == 0
+    assert "Judging kafka://" in service.log.read_text()
+    assert "Summary" in service.log.read_text()
+
+
+def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_path: Path) -> None:
+    """With user and password file: flags for who has both, and the probe for everybody."""
+    password = tmp_path / "password"
+    password.write_text("s3cret\n")
+    with serving(
+        brokers, f"kafka://{brokers}/out", tmp_path, "--set", "http.user=ops", "--set", f"http.password_file={password}"
+    ) as service:
+        service.wait_ready()
+        assert service.page("/flags.json")[0] == 401
+        allowed = {"Authorization": f"Basic {b64encode(b'ops:s3cret').decode()}"}
+        send(brokers, tmp_path, ("p1", article(text(7))), ("p2", article(text(7))))
+        wait_for(lambda: json.loads(service.page("/flags.json", **allowed)[1])["seen"] > 0, END_S)
+        assert "Read both in full" in service.page("/", **allowed)[1]
+        assert service.stop() == 0
+    assert "s3cret" not in service.log.read_text()
+
+
+def test_it_listens_for_other_machines_only_where_told_to(brokers: str, tmp_path: Path) -> None:
+    """Else it ends with exit code 2 and says what to set, as one line of its log."""
+    began_s = time.monotonic()
+    ended = run_process(
+        "run", "--source", f"kafka://{brokers}/articles", "--sink", "-", "--set", "http.listen=0.0.0.0:0",
+        "--store", f"lmdb:{tmp_path / 'store'}",
+    )  # fmt: skip
+    assert ended.code == 2, time.monotonic() - began_s
+    told = json.loads(ended.err)
+    assert (told["level"], told["error"], told["exit_code"]) == ("critical", "ConfigError", 2)
+    assert "http.open = true" in told["message"]

@@ -1,0 +1,226 @@
+"""The pages of flags as HTML and JSON: what they show, and that nothing of an article is more than text."""
+
+import json
+import re
+from email.message import Message
+from html.parser import HTMLParser
+
+import pytest
+
+from consumer import flags_pages
+from consumer.flags_page import flags_page, safe_url
+from consumer.flags_pages import FlagPages
+from consumer.health_server import Page, Request, Response
+from consumer.latest_flags import Latest, LatestFlags
+from storage.memory import MemoryStore
+from storage.records import Version
+from tests.builders import TIME_MS, make_version
+from tests.unit.pages.flagged import flagged
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u202e\x00\x1b[31m\u2028"
+TAGS = frozenset(
+    {"html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "article", "section", "div"}
+    | {"h1", "h2", "p", "a", "b", "i", "span", "time", "bdi", "mark", "dl", "dt", "dd", "code"}
+)
+ATTRIBUTES = frozenset(
+    {"lang", "charset", "name", "content", "http-equiv", "class", "id", "href", "rel", "target", "datetime", "dir"}
+    | {"aria-hidden"}
+)
+
+
+class Reader(HTMLParser):
+    """Collects elements, their attributes, and the text, as a browser would."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.marks: list[str] = []
+        self.text = ""
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        """Some text."""
+        if self.tags and self.tags[-1] == "style":
+            return
+        if self.get_starttag_text() == "<mark>":
+            self.marks.append(data)
+        self.text += data
+
+
+def ask(page: Page, path: str = "/", **query: str) -> Response:
+    """What a page answers."""
+    return page.answer(Request(path, query, Message(), trusted=True))
+
+
+def shown(article: Version, original: Version, similarity: float | None = 0.94) -> tuple[dict[str, Page], LatestFlags]:
+    """The pages of a run with one flag."""
+    store = MemoryStore()
+    latest = LatestFlags(5, TIME_MS, lambda: None)
+    latest.read_from(store)
+    latest.judged([flagged(store, article, original, similarity=similarity)], [])
+    latest.latest(20)
+    return FlagPages(latest).pages(), latest
+
+
+def hostile(article_id: str) -> Version:
+    """An article that tries everything in every field."""
+    return make_version(
+        article_id + HOSTILE, b"same", f"The ferry {HOSTILE} came. " * 3, title=HOSTILE, source=HOSTILE,
+        url="javascript:alert(1)", lang='en" onload="alert(1)', keywords=((HOSTILE, 3.0), ("ferry", 2.0)),
+        time_ms=TIME_MS + len(article_id),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/", "/flags/"])
+def test_nothing_of_an_article_is_markup(path: str) -> None:
+    """Only elements and attributes of the page's own are there, no script, no foreign address; the text shows all."""
+    pages, latest = shown(hostile("bb"), hostile("a"))
+    where = path if path == "/" else f"{path}{latest.latest().flags[0].reference.hex()}"
+    response = ask(pages[path], where)
+    assert response.status == 200
+    page = Reader(response.body)
+    assert set(page.tags) <= TAGS
+    assert {name for name, _ in page.attributes} <= ATTRIBUTES
+    assert all(value.startswith("/") for name, value in page.attributes if name == "href")
+    assert "en" in {value for name, value in page.attributes if name == "lang"}
+    assert not any("onload" in value for name, value in page.attributes if name == "lang")
+    assert page.text.count("<script>alert(1)</script><img src=x onerror=alert(1)>&amp;") >= 6
+    assert not re.search("[\u202e\x00\x1b\u2028]", page.text)
+
+
+def test_policy_allows_the_style_sheet_and_nothing_else() -> None:
+    """No script, no image, no frame, no form; the style sheet is named by its digest."""
+    pages, _ = shown(make_version("b"), make_version("a"))
+    policy = ask(pages["/"]).headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+
+
+def test_a_flag_shows_what_repeats_what_and_why() -> None:
+    """Both articles with their texts, distance, similarity, shared keywords marked, source, times and links."""
+    article = make_version(
+        "b", url="https://one.example/b", body="The Ferry came.", title="New", time_ms=TIME_MS + 1000
+    )
+    original = make_version("a", url="http://two.example:81/a?x=1&y", body="A ferry went.", title="Old", source="press")
+    pages, _ = shown(article, original)
+    page = Reader(ask(pages["/"]).body)
+    for expected in ("New", "Old", "The Ferry came.", "A ferry went.", "94 %", "3 bits apart", "wire", "press",
+                     "one.example", "2023-11-14 22:13:21 UTC"):  # fmt: skip
+        assert expected in page.text, expected
+    assert page.marks.count("Ferry") == 1
+    assert page.marks.count("ferry") == 1
+    hrefs = [value for name, value in page.attributes if name == "href"]
+    assert "https://one.example/b" in hrefs
+    assert "http://two.example:81/a?x=1&y" in hrefs
+    assert [value for name, value in page.attributes if name == "rel"] == ["noreferrer noopener nofollow"] * 2
+
+
+def test_without_texts_titles_and_keywords_are_there() -> None:
+    """A store that keeps no bodies still shows what repeats what; plain SimHash shows no similarity."""
+    pages, _ = shown(make_version("b", body=None), make_version("a", body=None), None)
+    page = Reader(ask(pages["/"]).body)
+    assert page.text.count("Its text is not kept.") == 2
+    assert "A ferry in the harbour" in page.text
+    assert "harbour" in page.text
+    assert " alike" not in page.text
+
+
+def test_long_texts_are_cut_on_the_list_and_whole_on_their_page() -> None:
+    """The list shows the beginning; the page of a flag shows all that is held."""
+    body = "ferry " * 1000
+    pages, latest = shown(make_version("b", body=body), make_version("a", body=body))
+    assert len(ask(pages["/"]).body) < 20_000
+    one = ask(pages["/flags/"], f"/flags/{latest.latest().flags[0].reference.hex()}").body
+    assert Reader(one).marks.count("ferry") >= 2000
+
+
+def test_a_flag_that_is_not_held_is_not_found() -> None:
+    """Another reference, or something that is none, is no page."""
+    pages, _ = shown(make_version("b"), make_version("a"))
+    for name in ("00" * 32, "", "x/../y", "ü"):
+        assert ask(pages["/flags/"], f"/flags/{name}").status == 404
+
+
+def test_nothing_flagged_yet() -> None:
+    """The page says so."""
+    pages = FlagPages(LatestFlags(5, TIME_MS, lambda: None)).pages()
+    assert "Nothing has been flagged yet" in Reader(ask(pages["/"]).body).text
+
+
+def test_it_refreshes_only_where_asked_to() -> None:
+    """Who reads is not interrupted."""
+    pages, _ = shown(make_version("b"), make_version("a"))
+    assert b"http-equiv" not in ask(pages["/"]).body
+    assert b'http-equiv="refresh" content="10"' in ask(pages["/"], refresh="10").body
+
+
+def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks a hundred times a second costs one page; a new flag makes a new one, but not at once."""
+    made: list[int] = []
+
+    def counted(latest: Latest, *, refreshes: bool) -> bytes:
+        made.append(1)
+        return flags_page(latest, refreshes=refreshes)
+
+    monkeypatch.setattr(flags_pages, "flags_page", counted)
+    pages, latest = shown(make_version("b"), make_version("a"))
+    bodies = {ask(pages["/"]).body for _ in range(20)}
+    assert (len(bodies), len(made)) == (1, 1)
+    latest.judged([latest.latest().flags[0].verdict], [])
+    ask(pages["/"])
+    assert len(made) == 1
+    monkeypatch.setattr(flags_pages, "_KEPT_S", 0.0)
+    ask(pages["/"])
+    assert len(made) == 2
+
+
+def test_json_for_programs() -> None:
+    """The verdict's fields and both articles' titles, no texts; a link that is none is left out."""
+    pages, latest = shown(hostile("bb"), make_version("a", b"same", url="https://two.example/"))
+    told = json.loads(ask(pages["/flags.json"]).body)
+    assert told["schema"] == "dupwatch.flags/1"
+    assert (told["seen"], told["flags_max"], told["trouble"]) == (1, 5, None)
+    (flag,) = told["flags"]
+    assert flag["id"] == "bb" + HOSTILE
+    assert (flag["duplicate_of"], flag["distance"], flag["similarity"], flag["released"]) == ("a", 3, 0.94, False)
+    assert flag["href"] == f"/flags/{latest.latest().flags[0].reference.hex()}"
+    assert flag["article"]["url"] == ""
+    assert flag["original"] == {
+        "title": "A ferry in the harbour", "source": "wire", "url": "https://two.example/", "lang": "",
+        "arrived_at": "2023-11-14T22:13:20.000Z",
+    }  # fmt: skip
+    assert "The ferry" not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"), [("1", 1), ("0", 0), ("99", 2), ("", 2), ("-1", 2), ("x", 2), ("9" * 99, 2)]
+)
+def test_json_of_fewer(limit: str, count: int) -> None:
+    """A limit that is a number holds; anything else is passed over."""
+    pages, latest = shown(make_version("b"), make_version("a"))
+    latest.judged([flagged(MemoryStore(), make_version("d"), make_version("c"))], [])
+    assert len(json.loads(ask(pages["/flags.json"], limit=limit).body)["flags"]) == count
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "//x.example/", "/x", "http:///x", "https:x", "ftp://x.example/", "",
+     " https://x.example", "https://x.example/\u202e", "https://x.example/\n", "https://[x",
+     "https://x.example/" + "a" * 2000, "java\tscript:alert(1)", "vbscript:x"],
+)  # fmt: skip
+def test_addresses_that_are_not_followed(url: str) -> None:
+    """Only http and https with a host are links."""
+    assert safe_url(url) is None
+
+
+@pytest.mark.parametrize("url", ["https://x.example/?a=1&b=2#c", "HTTP://X.example", "https://例.example/路"])
+def test_addresses_that_are_followed(url: str) -> None:
+    """As they are, whatever their case or script."""
+    assert safe_url(url) == url

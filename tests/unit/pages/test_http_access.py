@@ -1,0 +1,91 @@
+"""Who may see the pages: addresses, credentials and names."""
+
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from consumer.errors import ConfigError
+from consumer.http_access import Access, Account, Address, check_exposure, read_password
+
+
+def basic(credentials: str) -> str:
+    """The header that a client sends."""
+    return f"Basic {b64encode(credentials.encode()).decode()}"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
+def test_this_machine_alone_may_always_look(host: str) -> None:
+    """No password is asked for on a loopback address."""
+    check_exposure(Address(host, 0), Access(), is_open=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # it is refused
+def test_other_machines_need_a_password_or_a_word(host: str) -> None:
+    """It is said what to set; with credentials, or where it was said that the pages are open, it is allowed."""
+    with pytest.raises(ConfigError, match=r"http\.user and http\.password_file, or http\.open = true"):
+        check_exposure(Address(host, 9464), Access(), is_open=False)
+    check_exposure(Address(host, 9464), Access(), is_open=True)
+    check_exposure(Address(host, 9464), Access(Account("ops", "x")), is_open=False)
+
+
+@pytest.mark.parametrize(
+    ("header", "let_in"),
+    [
+        (basic("ops:s:é"), True),
+        (basic("ops:s:é").replace("Basic", "bAsIc"), True),
+        (basic("ops:s:"), False),
+        (basic("ops"), False),
+        (basic("Ops:s:é"), False),
+        (basic("ops:s:é") + "!", False),
+        ("Basic", False),
+        ("Basic ///", False),
+        ("Basic é", False),
+        ("Bearer " + b64encode("ops:s:é".encode()).decode(), False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_credentials(header: str | None, let_in: bool) -> None:  # noqa: FBT001  # a table
+    """Only the exact user and password, in UTF-8, are let in; nothing else breaks it."""
+    assert Access(Account("ops", "s:é")).lets_in(header) is let_in
+
+
+def test_without_an_account_everybody_is_let_in() -> None:
+    """Nobody is asked."""
+    assert Access().lets_in(None)
+    assert not Access().asks
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        ("127.0.0.1:9464", True),
+        ("[::1]:9464", True),
+        ("localhost", True),
+        ("LocalHost:1", True),
+        ("dup.example:9464", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_under_which_names_articles_are_shown(host: str | None, known: bool) -> None:  # noqa: FBT001  # a table
+    """Addresses, localhost and named hosts: a name that somebody else points here is none of these."""
+    assert Access(names=["Dup.example"]).knows(host) is known
+    assert Access(Account("a", "b")).knows(host)
+
+
+def test_a_password_from_a_file(tmp_path: Path) -> None:
+    """The line's end is not part of it; a file that is empty, missing or no text is named."""
+    path = tmp_path / "password"
+    path.write_bytes("pass wörd \n".encode())
+    assert read_password(str(path)) == "pass wörd "
+    for data in (b"\n", b"\xff"):
+        path.write_bytes(data)
+        with pytest.raises(ConfigError, match=r"http\.password_file.*password"):
+            read_password(str(path))
+    path.unlink()
+    with pytest.raises(ConfigError, match=r"http\.password_file"):
+        read_password(str(path))

@@ -1,0 +1,233 @@
+"""The latest flags: how many are held, when the store is read, and what becomes of a store that fails."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from consumer import latest_flags
+from consumer.decision import Duplicate, Neighbour
+from consumer.events import duplicate_event, released_event
+from consumer.latest_flags import Latest, LatestFlags
+from consumer.verdict import Verdict, decode_verdict
+from storage.errors import StoreUnavailable
+from storage.memory import MemoryStore
+from storage.records import Release, Stored
+from tests.builders import TIME_MS, make_version
+from tests.unit.pages.flagged import flagged
+
+
+class SlowStore(MemoryStore):
+    """Counts reads, waits where it is told to, and fails where it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.error: Exception | None = None
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """As the port says, or not."""
+        self.reads += 1
+        self.go_on.wait(20)
+        if self.error is not None:
+            raise self.error
+        return super().read(references)
+
+
+@pytest.fixture
+def store() -> SlowStore:
+    """An empty one."""
+    return SlowStore()
+
+
+@pytest.fixture
+def failures() -> list[int]:
+    """One for each failure."""
+    return []
+
+
+@pytest.fixture
+def latest(store: SlowStore, failures: list[int]) -> Iterator[LatestFlags]:
+    """Of a run that has just begun; three are held."""
+    flags = LatestFlags(3, TIME_MS, lambda: failures.append(1))
+    flags.read_from(store)
+    yield flags
+    store.go_on.set()
+    flags.close()
+
+
+def flag(store: MemoryStore, number: int) -> Verdict:
+    """A flag of its own."""
+    article = make_version(f"copy-{number}", b"%d" % number, f"Copy {number}.", time_ms=TIME_MS + 1)
+    return flagged(store, article, make_version(f"first-{number}", b"%d" % number, f"First {number}."))
+
+
+def ids(latest: Latest) -> list[str]:
+    """Whose flags these are."""
+    return [one.verdict.id for one in latest.flags]
+
+
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the store said counts as old."""
+    monkeypatch.setattr(latest_flags, "_FRESH_S", 0.0)
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Return as soon as it holds; fail when it takes too long."""
+    until_s = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until_s, "it took too long"
+        time.sleep(0.01)
+
+
+def test_the_newest_come_first_and_no_more_are_held_than_allowed(store: SlowStore, latest: LatestFlags) -> None:
+    """Of all that went by the last three are there, with both articles; verdicts of other kinds are passed over."""
+    flags = [flag(store, number) for number in range(5)]
+    latest.judged(flags[:2], [])
+    latest.judged(flags[2:], [])
+    now = latest.latest(20)
+    assert ids(now) == ["copy-4", "copy-3", "copy-2"]
+    assert (now.seen, now.trouble) == (5, None)
+    first = now.flags[0]
+    assert first.article is not None
+    assert first.original is not None
+    assert (first.article.text, first.original.text) == ("Copy 4.", "First 4.")
+    assert first.original.record.id == "first-4"
+
+
+def test_what_is_unique_is_no_flag(store: SlowStore, latest: LatestFlags) -> None:
+    """Only duplicates are held and counted."""
+    flag(store, 1)
+    kept = store.history(make_version("first-1", b"1").record.id_hash)[0]
+    assert isinstance(kept, Stored)
+    assert kept.verdict is not None
+    latest.judged([decode_verdict(kept.verdict)], [])
+    assert latest.latest(20) == Latest((), 0, "2023-11-14T22:13:20.000Z", None)
+
+
+def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFlags) -> None:
+    """After a crash a batch is judged again: its flags are the newest, and there once."""
+    flags = [flag(store, number) for number in range(2)]
+    latest.judged(flags, [])
+    latest.judged(flags[:1], [])
+    assert ids(latest.latest(20)) == ["copy-0", "copy-1"]
+
+
+def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: SlowStore, latest: LatestFlags) -> None:
+    """A run alone reads nothing; many who ask within a second cause one read."""
+    latest.judged([flag(store, 1)], [])
+    assert store.reads == 0
+    for _ in range(20):
+        latest.latest(20)
+    assert store.reads == 1
+
+
+def test_a_run_and_who_asks_do_not_wait_for_a_slow_store(
+    store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flags are shown without articles after the wait, and go on being noted; with them when the store is back."""
+    later(monkeypatch)
+    store.go_on.clear()
+    latest.judged([flag(store, 1)], [])
+    began_s = time.monotonic()
+    now = latest.latest(0.1)
+    assert time.monotonic() - began_s < 10
+    assert (now.flags[0].article, now.trouble) == (None, "The store has not been read yet.")
+    latest.judged([flag(store, 2)], [])
+    assert ids(latest.latest(0)) == ["copy-2", "copy-1"]
+    store.go_on.set()
+    wait_for(lambda: latest.latest(1).flags[0].article is not None)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("nobody answers"), RuntimeError("a defect")])
+def test_a_store_that_fails_is_counted_and_asked_again(
+    latest: LatestFlags,
+    store: SlowStore,
+    failures: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:
+    """What was read before is shown still, with a word about it; the next who asks may have more luck."""
+    later(monkeypatch)
+    latest.judged([flag(store, 1)], [])
+    latest.latest(20)
+    store.error = error
+    now = latest.latest(20)
+    assert now.trouble is not None
+    assert now.flags[0].article is not None
+    assert failures
+    # A traceback is for a defect alone.
+    assert ("Traceback" in caplog.text) == isinstance(error, RuntimeError)
+    store.error = None
+    wait_for(lambda: latest.latest(20).trouble is None)
+
+
+def test_texts_are_held_cut_and_read_once(
+    store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long text its beginning is held, with its whole length; what has left the page is forgotten."""
+    later(monkeypatch)
+    long = make_version("long", b"long", "x" * (latest_flags.TEXT_CHARS_MAX + 5), time_ms=TIME_MS + 1)
+    latest.judged([flagged(store, long, make_version("none", b"long", None))], [])
+    side = latest.latest(20).flags[0].article
+    assert side is not None
+    assert side.text == "x" * latest_flags.TEXT_CHARS_MAX
+    assert side.chars == latest_flags.TEXT_CHARS_MAX + 5
+    original = latest.latest(20).flags[0].original
+    assert original is not None
+    assert original.text is None
+    monkeypatch.setattr(store, "bodies", lambda references: pytest.fail("it was read already"))
+    assert latest.latest(20).trouble is None
+    monkeypatch.undo()
+    later(monkeypatch)
+    latest.judged([flag(store, number) for number in range(3)], [])
+    wait_for(lambda: latest.latest(20).flags[2].article is not None)
+    assert len(latest._texts) == 6
+
+
+def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who undoes a flag sees that on the page."""
+    later(monkeypatch)
+    told = flag(store, 1)
+    latest.judged([told], [])
+    before = latest.latest(20).flags[0]
+    assert not before.released
+    assert before.original is not None
+    event = released_event(told, by="me", reason=None, decided_ms=TIME_MS + 9)
+    store.release([Release(before.reference, event, before.original.record.reference)])
+    wait_for(lambda: latest.latest(20).flags[0].released)
+
+
+def test_who_asks_before_there_is_a_store_gets_an_answer() -> None:
+    """The pages are there before the store is."""
+    latest = LatestFlags(3, TIME_MS, lambda: None)
+    began_s = time.monotonic()
+    assert latest.latest(20).flags == ()
+    assert time.monotonic() - began_s < 10
+    latest.close()
+
+
+def test_plain_simhash_has_no_similarity(store: SlowStore, latest: LatestFlags) -> None:
+    """A flag without an estimate is held like any other."""
+    near = Neighbour(make_version("b").record, 3, None)
+    event = duplicate_event(Duplicate(make_version("a").record, near, (near,)), truncated=True, decided_ms=TIME_MS)
+    latest.judged([decode_verdict(event)], [])
+    now = latest.latest(20).flags[0]
+    assert (now.verdict.similarity, now.article) == (None, None)
+
+
+def test_who_asks_right_after_a_flag_sees_its_articles(store: SlowStore, latest: LatestFlags) -> None:
+    """What was read a moment ago does not hide what came since; still the store is not read at every question."""
+    latest.judged([flag(store, 1)], [])
+    assert latest.latest(20).flags[0].article is not None
+    latest.judged([flag(store, 2)], [])
+    assert latest.latest(20).flags[0].article is not None
+    assert store.reads == 2
+    began_s = time.monotonic()
+    latest.judged([flag(store, 3)], [])
+    latest.latest(20)
+    assert time.monotonic() - began_s >= 0.15

@@ -1,0 +1,38 @@
+"""Keywords found again in the text that was written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumer.marking import marked
+
+
+def marks(text: str, *words: str) -> list[str]:
+    """What is marked."""
+    return [piece.text for piece in marked(text, words) if piece.marked]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("The Ferry came; the ferryman slept on a deferry.", ["ferry"], ["Ferry"]),
+        ("ＦＥＲＲＹ and fer\u200bry", ["ferry"], ["ＦＥＲＲＹ", "fer\u200bry"]),
+        ("Cafe\u0301 or café", ["café"], ["Cafe\u0301", "café"]),
+        ("闻岚传媒的市值", ["传媒", "市值"], ["传媒", "市值"]),
+        ("AI技术 AID", ["ai"], ["AI"]),
+        ("交易日", ["交易", "交易日"], ["交易日"]),
+        ("Straße strasse", ["strasse"], ["Straße", "strasse"]),
+        ("a.b axb", ["a.b"], ["a.b"]),
+        ("nothing", ["ferry"], []),
+        ("", ["ferry"], []),
+    ],
+)
+def test_words_are_found_as_they_were_written(text: str, words: list[str], expected: list[str]) -> None:
+    """Case, width, marks and hidden characters do not matter; whole words do, where a script sets them apart."""
+    assert marks(text, *words) == expected
+
+
+@given(st.text(max_size=60), st.lists(st.text(min_size=1, max_size=3), max_size=4))
+def test_nothing_of_a_text_is_lost(text: str, words: list[str]) -> None:
+    """The pieces are the text, whatever it and the words are."""
+    assert "".join(piece.text for piece in marked(text, words)) == text

@@ -1,0 +1,18 @@
+"""Markup that is made of strings from anywhere."""
+
+from consumer.markup import element, joined
+
+
+def test_strings_are_text_wherever_they_stand() -> None:
+    """Between tags and in attributes; markup that was made here stays markup, also within other markup."""
+    inner = element("b", '<&">')
+    assert inner.markup == "<b>&lt;&amp;&quot;&gt;</b>"
+    assert element("p", inner, "'x'", class_='a" onclick="b').markup == (
+        '<p class="a&quot; onclick=&quot;b"><b>&lt;&amp;&quot;&gt;</b>&#x27;x&#x27;</p>'
+    )
+    assert joined("<", inner).markup == "&lt;<b>&lt;&amp;&quot;&gt;</b>"
+
+
+def test_names_of_attributes() -> None:
+    """Words of Python and hyphens can be written, what is None is left out, and empty elements are not closed."""
+    assert element("meta", http_equiv="refresh", name="x", class_=None).markup == '<meta http-equiv="refresh" name="x">'

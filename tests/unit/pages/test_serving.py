@@ -1,0 +1,183 @@
+"""Passwords, TLS and names, asked of a server over its port."""
+
+import json
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from email.message import Message
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from consumer import health_server
+from consumer.errors import ConfigError
+from consumer.health import Health
+from consumer.health_pages import health_pages
+from consumer.health_server import HealthServer, Page, Response, tls_context
+from consumer.http_access import HOST, Access, Account, Address
+from consumer.metrics import Build, Metrics
+
+LOCAL = Address(HOST, 0)
+ACCOUNT = Access(Account("ops", "s3cret"))
+SECRET_PAGES = {"/": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"articles"), has_articles=True)}
+
+
+def get(
+    server: HealthServer, path: str, context: ssl.SSLContext | None = None, **headers: str
+) -> tuple[int, str, Message]:
+    """Ask for a page: status, text and headers."""
+    request = urllib.request.Request(f"{server.url}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+            return answer.status, answer.read().decode(), answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(), error.headers
+
+
+def basic(credentials: str) -> str:
+    """The header that a client sends."""
+    return f"Basic {b64encode(credentials.encode()).decode()}"
+
+
+def certificate(folder: Path) -> tuple[str, str]:
+    """A certificate for this machine that signs itself, and its key."""
+    made = str(folder / "certificate.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    told = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST}", "-days", "2"]
+    subprocess.run([*command, *told, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
+    return made
+
+
+def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
+    """Without credentials there are the statuses of the two probes, without their details, and nothing else."""
+    failures: list[int] = []
+    health = Health(60)
+    pages = health_pages(health, Metrics(Build("1", "scheme", "plan"))) | SECRET_PAGES
+    with HealthServer(LOCAL, pages, lambda: failures.append(1), ACCOUNT) as server:
+        for path in ("/", "/metrics", "/nothing", "/flags/x"):
+            status, text, headers = get(server, path)
+            assert (status, "articles" in text) == (401, False), path
+            assert headers["WWW-Authenticate"].startswith('Basic realm="dupwatch"')
+        assert get(server, "/healthz")[:2] == (200, "ok\n")
+        assert (get(server, "/readyz")[0], json.loads(get(server, "/readyz")[1])) == (503, {"ready": False})
+        assert failures == []
+        allowed = basic("ops:s3cret")
+        assert get(server, "/", Authorization=allowed)[1] == "articles"
+        assert json.loads(get(server, "/readyz", Authorization=allowed)[1])["reasons"] != []
+        assert get(server, "/metrics", Authorization=allowed)[0] == 200
+        assert get(server, "/nothing", Authorization=allowed)[0] == 404
+
+
+def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
+    """A probe learns that the loop is stuck, and not where."""
+    now_s = [1000.0]
+    health = Health(60, clock=lambda: now_s[0])
+    now_s[0] += 61
+    pages = health_pages(health, Metrics(Build("1", "scheme", "plan")))
+    with HealthServer(LOCAL, pages, lambda: None, ACCOUNT) as server:
+        assert get(server, "/healthz")[:2] == (503, "stuck\n")
+        assert "test_a_stack_is_shown" in get(server, "/healthz", Authorization=basic("ops:s3cret"))[1]
+
+
+def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody who guesses can be seen; what was guessed is not in the log."""
+    failures: list[int] = []
+    with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), ACCOUNT) as server:
+        assert get(server, "/", Authorization=basic("ops:guess"))[0] == 401
+    assert failures == [1]
+    assert "wrong credentials from 127.0.0.1" in caplog.text
+    assert "guess" not in caplog.text
+
+
+def test_articles_are_not_shown_under_a_strange_name() -> None:
+    """A page of another site whose name points here reads nothing; what shows no articles is answered."""
+    pages = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"other"))}
+    with HealthServer(LOCAL, pages, lambda: None, Access(names=["known.example"])) as server:
+        assert get(server, "/", Host="evil.example")[:2] == (421, health_server._UNKNOWN_NAME.body.decode())
+        assert get(server, "/other", Host="evil.example")[1] == "other"
+        assert get(server, "/", Host="known.example:80")[1] == "articles"
+        assert get(server, "/", Host="localhost:1")[1] == "articles"
+
+
+def test_every_answer_has_a_policy() -> None:
+    """Nothing is loaded or run from any page, none is kept, framed, or taken for another kind."""
+    with HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server:
+        for path in ("/", "/nothing"):
+            headers = get(server, path)[2]
+            assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["Cache-Control"] == "no-store"
+
+
+def test_tls(tmp_path: Path) -> None:
+    """The certificate is shown and the pages come; who does not speak TLS is counted and gets nothing."""
+    paths = certificate(tmp_path)
+    failures: list[int] = []
+    with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=tls_context(*paths)) as server:
+        assert server.url.startswith("https://")
+        trusting = ssl.create_default_context(cafile=paths[0])
+        assert get(server, "/", trusting)[1] == "articles"
+        assert failures == []
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            get(server, "/", ssl.create_default_context())
+        with socket.create_connection(server.address, timeout=10) as plain:
+            plain.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert b"articles" not in b"".join(iter(lambda: plain.recv(1000), b""))
+        until_s = time.monotonic() + 10
+        while len(failures) < 2:
+            assert time.monotonic() < until_s, failures
+            time.sleep(0.01)
+        assert get(server, "/", trusting)[1] == "articles"
+
+
+def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> None:
+    """Others are served while a connection waits for its TLS to begin."""
+    paths = certificate(tmp_path)
+    with (
+        HealthServer(LOCAL, SECRET_PAGES, lambda: None, tls=tls_context(*paths)) as server,
+        socket.create_connection(server.address, timeout=10),
+    ):
+        began_s = time.monotonic()
+        assert get(server, "/", ssl.create_default_context(cafile=paths[0]))[0] == 200
+        assert time.monotonic() - began_s < health_server.REQUEST_S
+
+
+def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However alive a connection is, it ends after a while."""
+    monkeypatch.setattr(health_server, "CONNECTION_S", 0.3)
+    with (
+        HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server,
+        socket.create_connection(server.address, timeout=10) as slow,
+    ):
+        until_s = time.monotonic() + 4
+        slow.settimeout(0.05)
+        while time.monotonic() < until_s:
+            try:
+                slow.sendall(b"G")
+                if slow.recv(1) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+    raise AssertionError("it went on")
+
+
+def test_certificates_that_cannot_be_used(tmp_path: Path) -> None:
+    """A file that is missing or is no certificate, a key of another one, and a key with a passphrase are named."""
+    made, key = certificate(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    _, other_key = certificate(other)
+    locked = str(tmp_path / "locked.pem")
+    command = ["openssl", "ec", "-in", key, "-out", locked, "-aes256", "-passout", "pass:1234"]
+    subprocess.run(command, check=True, capture_output=True)
+    for pair in ((str(tmp_path / "none.pem"), None), (key, key), (made, other_key), (made, locked)):
+        with pytest.raises(ConfigError, match=r"http\.tls_"):
+            tls_context(*pair)
