@@ -36,7 +36,7 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-# Java, Maven and the servers' jars. Where something is missing and may not be installed, it says what.
+# Java, Maven and the servers' jars, Chromium, Prometheus. Where something is missing and may not be installed, it says what.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 
@@ -52,7 +52,8 @@ test-load: servers .venv/test.stamp
 chaos: servers .venv/test.stamp
 	CHAOS_SEED=$(SEED) $(BIN)/pytest -m chaos -n 0 --capture=no tests/chaos/kafka $(CHAOS)
 
-stack-up: servers
+stack-up: .venv/run.stamp
+	@$(BIN)/python -m deploy.local.fetch --servers-only >/dev/null
 	@$(BIN)/python -m deploy.local.stack up
 
 stack-down: .venv/run.stamp
