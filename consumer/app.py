@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from consumer import checkpoint as checkpoints
-from consumer.article import Article, DecodeLimits, FieldMap, decode
+from consumer.article import Article, DecodeLimits, FieldMap, Parse, decode, parse_json
 from consumer.clients import KafkaOptions
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
@@ -23,13 +23,17 @@ from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, Sket
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.journal import FileJournal, Journal, NoJournal
 from consumer.lexicon import WordFiles, load_lexicon
-from consumer.pipeline import Observer, Pipeline
+from consumer.messages import DecodeValue
+from consumer.pipeline import Observer, Patience, Pipeline
 from consumer.ports import Position, RawRecord, Sink
 from consumer.settings import JudgeSettings, SourceRule, differences
 from consumer.sinks.file import FileSink, StreamSink
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.stopping import Stopping
 from consumer.store_probe import ANSWER_S
+from consumer.values.outages import Briefly
+from consumer.values.registry import RegistryOptions
+from consumer.values.written import schema_parser
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
@@ -391,12 +395,25 @@ def kafka_options(config: Config) -> KafkaOptions:
 
 def decoder(config: Config) -> Callable[[bytes], Article]:
     """What decodes records as configured; it raises BadRecord."""
-    decode_value = value_decoder(config)
+    decode_value = _decoder(config, parse_json)
     return lambda data: decode_value(data, None)
 
 
-def value_decoder(config: Config) -> Callable[[bytes, str | None], Article]:
-    """The same, of a value that was sent under an id."""
+def value_decoder(config: Config, patience: Patience | None = None) -> DecodeValue:
+    """What decodes values of messages, which may be written by a schema; it raises BadRecord.
+
+    ``patience`` is what is done while the schema registry is out of reach; by default it is asked again for some
+    seconds, and then ``RegistryUnavailable`` ends the run. ConfigError where the registry's client cannot be made.
+    """
+    if config.kafka.value_format == "json":
+        return _decoder(config, parse_json)
+    section = config.registry
+    options = RegistryOptions(section.url, section.request_s, section.client, section.secret_files)
+    parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), config.source.depth_max)
+    return _decoder(config, parse)
+
+
+def _decoder(config: Config, parse: Parse) -> DecodeValue:
     section = config.source
     limits = DecodeLimits(
         record_bytes_max=section.record_bytes_max,
@@ -404,7 +421,7 @@ def value_decoder(config: Config) -> Callable[[bytes, str | None], Article]:
         depth_max=section.depth_max,
     )
     fields = FieldMap(**section.fields.model_dump())
-    return lambda data, key: decode(data, fields, limits, section.body_format, key)
+    return lambda data, key: decode(data, fields, limits, section.body_format, key, parse)
 
 
 def _burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:

@@ -1,10 +1,13 @@
 """Articles, and how a record's bytes become one.
 
-Whatever is wrong with a record is told by one of the reasons below, the first one found in this order: size, UTF-8 and
-JSON, depth, id, body, the other fields in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
+Bytes are parsed into plain values, which is the only step that knows how they are written; then fields are taken from
+where the mapping says, and checked. Whatever is wrong with a record is told by one of the reasons below, the first one
+found in this order: size, UTF-8 and JSON (or what stands for it), depth, id, body, the other fields in the order of
+``FieldMap``. ``docs/formats.md`` has an example of each.
 """
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum, unique
 from typing import Any, Final, Literal, NoReturn
@@ -15,6 +18,8 @@ from consumer.errors import BadRecord
 from consumer.html_text import MarkupTooComplex, text_of_html
 
 BodyFormat = Literal["text", "html"]
+Parse = Callable[[bytes], object]
+"""Makes plain values of a record's bytes: what JSON has, and ``bytes``. Raises ``BadRecord``, and what ends a run."""
 
 
 @unique
@@ -46,6 +51,10 @@ class Reason(StrEnum):
     INVALID_KEY = "invalid_key"
     KEY_CONTRADICTS_ID = "key_contradicts_id"
     NULL_VALUE = "null_value"
+    NO_SCHEMA_ID = "no_schema_id"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    UNUSABLE_SCHEMA = "unusable_schema"
+    SCHEMA_MISMATCH = "schema_mismatch"
 
 
 class Article(msgspec.Struct, frozen=True):
@@ -105,17 +114,27 @@ _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 
 
+def parse_json(data: bytes) -> object:
+    """Parse JSON in UTF-8; a byte order mark before it is passed over. Raises nothing but ``BadRecord``."""
+    return _parse(data.removeprefix(_BOM))
+
+
 def decode(
-    data: bytes, fields: FieldMap, limits: DecodeLimits, body_format: BodyFormat, key: str | None = None
+    data: bytes,
+    fields: FieldMap,
+    limits: DecodeLimits,
+    body_format: BodyFormat,
+    key: str | None = None,
+    parse: Parse = parse_json,
 ) -> Article:
-    """Make an article of one record, a JSON object in UTF-8; a byte order mark before it is passed over.
+    """Make an article of one record, by default a JSON object.
 
     ``key`` is the id that the record was sent under: one in the record itself may be left out then, and has to be the
-    same. Raises ``BadRecord`` with a ``Reason``, and nothing else, whatever the bytes are.
+    same. Raises ``BadRecord`` with a ``Reason``, and nothing else but what ``parse`` raises, whatever the bytes are.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
-    record = _parse(data.removeprefix(_BOM))
+    record = parse(data)
     _check_depth(record, limits.depth_max)
     if not isinstance(record, dict):
         raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
@@ -219,7 +238,8 @@ def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever J
 
 def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> str:
     value = _find(record, path)
-    if value is _ABSENT or value is None:
+    # Where a field cannot be left out, as in Protobuf, an empty one stands for that.
+    if value is _ABSENT or value is None or (key is not None and value == ""):
         if key is None:
             raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
         return key
@@ -317,5 +337,6 @@ def _kind(value: object) -> str:
         str: "a string",
         list: "a list",
         dict: "an object",
+        bytes: "bytes",
     }
     return names.get(type(value), "null")

@@ -134,13 +134,19 @@ def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     return _given(options, {}) | {"bootstrap.servers": brokers}
 
 
-def _given(options: KafkaOptions, own: Settings) -> dict[str, Any]:
-    given: dict[str, Any] = {**options.client, **own}
-    for name, path in options.secret_files.items():
+def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The settings, and those whose value stands in a file; ConfigError where one cannot be read, naming ``where``."""
+    settings: dict[str, Any] = {**given}
+    for name, path in files.items():
         try:
-            given[name] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+            settings[name] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"kafka.secret_files: the value of {name} cannot be read from {path}: {error}") from error
+            raise ConfigError(f"{where}: the value of {name} cannot be read from {path}: {error}") from error
+    return settings
+
+
+def _given(options: KafkaOptions, own: Settings) -> dict[str, Any]:
+    given = with_secrets({**options.client, **own}, options.secret_files, "kafka.secret_files")
     for name in given:
         if name in _OURS:
             raise ConfigError(f"kafka: {name} is set by dupwatch itself, since its promises rest on it; leave it out")

@@ -27,14 +27,17 @@ from consumer.fingerprint import BlockPlan, Scheme
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
+from consumer.values.registry import URL_PATTERN as REGISTRY_URL_PATTERN
+from consumer.values.registry import is_registry_secret
 from storage.hbase import HbaseOptions
 from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
 HIDDEN = "*****"
-_SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer")
+_SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
 _SECRETS = frozenset({"http.password"})
+_REGISTRY_URL = "registry.url"
 _ENV_NESTING = "__"
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
@@ -109,6 +112,8 @@ class KafkaSection(_Section):
     """Where a group begins that has never committed."""
     on_gap: Literal["stop", "continue"] = "stop"
     """What to do when messages were deleted before they were read."""
+    value_format: Literal["json", "avro", "protobuf"] = "json"
+    """How values are written; avro and protobuf with the schemas of a [registry]."""
     unique: bool = False
     """Send articles that repeat nothing on to PREFIX.unique, as they came."""
     events: Literal["plain", "cloudevents"] = "plain"
@@ -131,6 +136,28 @@ class KafkaSection(_Section):
     producer: dict[str, str | int | float | bool] = {}
     secret_files: dict[str, Path_] = {}
     """Files that hold the values of settings that nobody is to read: {"sasl.password" = "/run/secrets/kafka"}."""
+
+
+def _registry_url(url: str) -> str:
+    if url and not re.fullmatch(REGISTRY_URL_PATTERN, url):
+        raise ValueError(
+            "write it as http://HOST:PORT or https://HOST:PORT/PATH, several with commas between them; credentials go"
+            ' to registry.secret_files or registry.client, as "basic.auth.user.info"'
+        )
+    return url
+
+
+class RegistrySection(_Section):
+    """Where the schemas of avro and protobuf values are."""
+
+    url: Annotated[str, AfterValidator(_registry_url)] = ""
+    """http://HOST:PORT[,http://HOST:PORT] of a schema registry with Confluent's API."""
+    request_s: Seconds = 10.0
+    """How long one answer is waited for."""
+    client: dict[str, str | int | float | bool] = {}
+    """Further settings of confluent-kafka's SchemaRegistryClient, "ssl.ca.location" for one."""
+    secret_files: dict[str, Path_] = {}
+    """Files that hold the values of settings that nobody is to read, "basic.auth.user.info" for one."""
 
 
 class HttpSection(_Section):
@@ -297,6 +324,7 @@ class Config(BaseSettings):
     judge: JudgeSection = JudgeSection()
     rules: dict[str, RuleSection] = {}
     kafka: KafkaSection = KafkaSection()
+    registry: RegistrySection = RegistrySection()
     http: HttpSection = HttpSection()
     log: LogSection = LogSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
@@ -308,6 +336,14 @@ class Config(BaseSettings):
             raise ValueError(
                 f"source.batch_records_max {self.source.batch_records_max} is more than judge.verifications_max"
                 f" {self.judge.verifications_max}: a flood within one batch would not be looked at in full"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _schemas_have_a_registry(self) -> "Config":
+        if self.kafka.value_format != "json" and not self.registry.url:
+            raise ValueError(
+                f'kafka.value_format = "{self.kafka.value_format}" needs schemas: name their registry in registry.url'
             )
         return self
 
@@ -391,7 +427,7 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
             for name, inner in value.items():
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 full = f"{prefix}.{key}" if prefix else key
-                if inner is not None and ((is_secret(name) and prefix in _SECRETS_IN) or full in _SECRETS):
+                if inner is not None and ((prefix in _SECRETS_IN and _hides(name)) or full in _SECRETS):
                     yield full, HIDDEN
                 else:
                     yield from walk(full, inner)
@@ -399,6 +435,10 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
             yield prefix, _toml(value)
 
     yield from walk("", config.model_dump())
+
+
+def _hides(name: str) -> bool:
+    return is_secret(name) or is_registry_secret(name)
 
 
 def _toml(value: object) -> str:
@@ -435,7 +475,9 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if one["type"] == "extra_forbidden":
             yield f"there is no setting {name}"
         elif name:
-            hidden = isinstance(one["input"], Mapping) or any(is_secret(str(part)) for part in one["loc"])
+            hidden = isinstance(one["input"], Mapping) or any(_hides(str(part)) for part in one["loc"])
+            # A URL may have a password in it, which is one of the things that are wrong with it.
+            hidden = hidden or name == _REGISTRY_URL
             given = "" if hidden else f" (it is {one['input']!r})"
             yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
         else:

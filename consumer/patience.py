@@ -1,4 +1,4 @@
-"""Waiting for a store that is out of reach, for as long as it takes."""
+"""Waiting for what is out of reach, a store most often, for as long as it takes."""
 
 import logging
 import random
@@ -26,15 +26,21 @@ class StoreWatcher(Protocol):
         ...
 
 
-class Backoff:
+class Waiting:
     """Makes a call again and again, with pauses that grow up to 5 seconds and differ by chance.
 
-    ``check`` is asked ten times a second, and raises ``Abandoned`` where waiting has no more sense.
+    What is waited for is called ``what`` in the log, is out of reach where a call raises ``away``, and ``tell`` is told
+    why, each time, and None when it is back. ``check`` is asked ten times a second, and raises ``Abandoned`` where
+    waiting has no more sense.
     """
 
-    def __init__(self, check: Callable[[], None], watcher: StoreWatcher) -> None:
+    def __init__(
+        self, check: Callable[[], None], tell: Callable[[str | None], None], away: type[Exception], what: str
+    ) -> None:
         self._check = check
-        self._watcher = watcher
+        self._tell = tell
+        self._away = away
+        self._what = what
 
     def call(self, work: Callable[[], Result]) -> Result:
         """As the port says."""
@@ -43,17 +49,17 @@ class Backoff:
         while True:
             try:
                 result = work()
-            except StoreUnavailable as error:
+            except self._away as error:
                 if not waited:
-                    log.warning("The store is out of reach, waiting for it: %s", error)
+                    log.warning("%s is out of reach, waiting for it: %s", self._what, error)
                 waited = True
-                self._watcher.store_trouble(str(error))
+                self._tell(str(error))
                 self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers, guards nothing
                 pause_s = min(2 * pause_s, _LONGEST_S)
                 continue
             if waited:
-                log.warning("The store is within reach again.")
-            self._watcher.store_trouble(None)
+                log.warning("%s is within reach again.", self._what)
+            self._tell(None)
             return result
 
     def _sleep(self, seconds: float) -> None:
@@ -61,6 +67,13 @@ class Backoff:
         while (left_s := until_s - time.monotonic()) > 0:
             self._check()
             time.sleep(min(left_s, _SLICE_S))
+
+
+class Backoff(Waiting):
+    """Waits for a store."""
+
+    def __init__(self, check: Callable[[], None], watcher: StoreWatcher) -> None:
+        super().__init__(check, watcher.store_trouble, StoreUnavailable, "The store")
 
 
 class Drain:

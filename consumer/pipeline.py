@@ -112,7 +112,8 @@ class Onlooker:
 class Pipeline:
     """One run over one source. Everything it works with is handed to it; it builds nothing.
 
-    ``decode`` raises ``BadRecord``; ``bury`` makes the dead letter of such a record.
+    ``decode`` raises ``BadRecord``; ``bury`` makes the dead letter of such a record. Where ``decode`` has to wait, and
+    the run was asked to stop meanwhile, it raises ``Abandoned``.
     """
 
     source: Source
@@ -145,9 +146,19 @@ class Pipeline:
             self.journal.finish()
 
     def _prepared(self) -> Iterator[Prepared]:
-        if self.fingerprinting.ahead == 0:
-            return map(self._prepare, self.source.batches())
-        return read_ahead(map(self._prepare, self.source.batches()), self.fingerprinting.ahead)
+        prepared = self._preparing()
+        return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
+
+    def _preparing(self) -> Iterator[Prepared]:
+        for batch in self.source.batches():
+            try:
+                prepared = self._prepare(batch)
+            except Abandoned as why:
+                if not self.stopping.asked():
+                    raise
+                log.info("A batch of %d records was not begun: %s", len(batch.records), why)
+                return
+            yield prepared
 
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []

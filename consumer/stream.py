@@ -32,7 +32,7 @@ from consumer.messages import decode_message
 from consumer.metrics import Build, Metrics
 from consumer.monitoring import Monitoring
 from consumer.patience import Backoff, Drain
-from consumer.pipeline import Observer, Pipeline, Stage
+from consumer.pipeline import Observer, Patience, Pipeline, Stage
 from consumer.poison import PoisonLimit
 from consumer.ports import Answer, Position, RawRecord, Sink
 from consumer.settings import JudgeSettings
@@ -43,6 +43,7 @@ from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
 from consumer.store_probe import StoreProbe
 from consumer.topics import SinkTopics, missing
+from consumer.values.outages import InputMonitoring, waiting_for_registry
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms
 from storage.interface import Store
@@ -112,7 +113,8 @@ def prepared_stream(
         settings = app.judge_settings(config, lexicon)
         metrics = Metrics(Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name))
         health = Health(config.http.stuck_s)
-        monitoring = Monitoring(metrics, health)
+        monitoring = InputMonitoring(metrics, health)
+        decode = record_decoder(config, waiting_for_registry(monitoring, stopping))
         latest = LatestFlags(config.http.flags, now_ms(), partial(metrics.error, "request"))
         address = _served(config, held, health_pages(health, metrics) | _flag_pages(config, latest), metrics)
         # Workers are there before any client is: they start from nothing, and know of none.
@@ -143,7 +145,7 @@ def prepared_stream(
         metrics.watch(detector.tally)
         pipeline = Pipeline(
             source=source,
-            decode=record_decoder(config),
+            decode=decode,
             bury=burier(source.name),
             fingerprinting=fingerprinting,
             builder=app.version_builder(settings),
@@ -195,9 +197,9 @@ class Unwatched:
         """Nothing."""
 
 
-def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
-    """What decodes messages as configured; it raises BadRecord."""
-    decode_value = app.value_decoder(config)
+def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+    """What decodes messages as configured; it raises BadRecord. ``patience`` is as in ``app.value_decoder``."""
+    decode_value = app.value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
     return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
 

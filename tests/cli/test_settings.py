@@ -163,7 +163,9 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
 def test_config_show_has_every_setting(dupwatch: Command) -> None:
     """Without any option it prints the defaults, every section among them."""
     shown = tomllib.loads(dupwatch("config", "show").out.decode())
-    assert shown.keys() == {"source", "sink", "store", "fingerprint", "judge", "kafka", "http", "log", "workers"}
+    assert shown.keys() == {
+        "source", "sink", "store", "fingerprint", "judge", "kafka", "registry", "http", "log", "workers",
+    }  # fmt: skip
     assert shown["judge"]["max_distance"] == 3
 
 
@@ -174,6 +176,10 @@ def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:
     assert b"hunter2" not in shown.out
     assert b'# kafka.client."sasl.password" is set, and not shown' in shown.out
     assert tomllib.loads(shown.out.decode())["kafka"]["client"] == {"sasl.username": "reader"}
+    registry = sets('registry.client={"basic.auth.user.info"="reader:hunter2","ssl.ca.location"="ca.pem"}')
+    shown = dupwatch("config", "show", *registry)
+    assert b"hunter2" not in shown.out
+    assert tomllib.loads(shown.out.decode())["registry"]["client"] == {"ssl.ca.location": "ca.pem"}
     wrong = dupwatch("config", "check", *sets('kafka.client={"sasl.password"=["hunter2"]}'))
     assert wrong.code == 2
     assert "sasl.password" in wrong.err

@@ -328,6 +328,26 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     assert ends.letters == []
 
 
+@pytest.mark.parametrize("asked_by", [15, None])
+def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(asked_by: int | None) -> None:
+    """It was not begun: what came before it is committed, and the run ends. Nothing is passed over in any other run."""
+    ends = Ends([[line("a")], [line("b")], [line("c")]])
+    running = pipeline(ends, MemoryStore())
+    decode_all = running.decode
+
+    def waits(record: RawRecord) -> Article:
+        if record.line == 2:
+            running.stopping.asked_by = asked_by
+            raise Abandoned("the registry is away")
+        return decode_all(record)
+
+    running.decode = waits
+    with nullcontext() if asked_by else pytest.raises(Abandoned):
+        running.run()
+    assert ends.committed == [Position(1, 0)]
+    assert "finish" not in ends.calls
+
+
 def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
     """By default the run is over when the store has given up; nothing is committed."""
     ends = Ends([[line("a")]])

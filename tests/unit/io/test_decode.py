@@ -117,11 +117,12 @@ def test_each_kind_of_bad_record_has_its_own_reason(name: str) -> None:
 
 
 def test_every_reason_that_decoding_can_give_is_shown_here() -> None:
-    """The list above leaves out what reading finds, what needs a huge record, and what only HTML or keys have."""
+    """The list above leaves out what reading finds, what needs a huge record, and what HTML, keys or schemas have."""
     shown = {expected for _, expected in BAD.values()}
     elsewhere = {Reason.RECORD_TOO_LONG, Reason.TRUNCATED_INPUT, Reason.TRAILING_GARBAGE, Reason.MARKUP_TOO_COMPLEX}
     of_keys = {Reason.MISSING_KEY, Reason.INVALID_KEY, Reason.KEY_CONTRADICTS_ID, Reason.NULL_VALUE}
-    assert set(Reason) - shown == elsewhere | of_keys
+    of_schemas = {Reason.NO_SCHEMA_ID, Reason.UNKNOWN_SCHEMA, Reason.UNUSABLE_SCHEMA, Reason.SCHEMA_MISMATCH}
+    assert set(Reason) - shown == elsewhere | of_keys | of_schemas
 
 
 def test_markup_too_complex_is_a_bad_record() -> None:
@@ -221,6 +222,20 @@ def test_a_path_through_something_else_finds_nothing() -> None:
     """What stands below a string or null is absent, so a missing body is told as missing and does not retract."""
     assert reason('{"id": "a", "content": null}', FieldMap(body="content.text")) == Reason.MISSING_BODY
     assert reason('{"meta": "a", "body": ""}', FieldMap(id="meta.id")) == Reason.MISSING_ID
+
+
+def test_values_that_json_does_not_have_are_told_by_name() -> None:
+    """Other formats have bytes; the mapping and its checks are the same whatever parsed the record."""
+
+    def parse(data: bytes) -> object:
+        return {"id": "a", "body": data, "x": 1.5}
+
+    with pytest.raises(BadRecord, match="body is bytes, neither a string nor null"):
+        decode(b"raw", FieldMap(), LIMITS, "text", None, parse)
+    with pytest.raises(BadRecord, match="record_too_long"):
+        decode(b"raw", FieldMap(), DecodeLimits(record_bytes_max=2), "text", None, parse)
+    with pytest.raises(BadRecord, match="x is a number, neither a string"):
+        decode(b"raw", FieldMap(id="x"), LIMITS, "text", None, parse)
 
 
 def test_html_is_read_as_text() -> None:

@@ -22,10 +22,16 @@ def decoded(record: RawRecord, id_from: IdFrom = "key") -> Article:
 
 
 @pytest.mark.parametrize(
-    "value", [b'{"body": "x"}', b'{"meta": {"id": "a"}, "body": "x"}', b'{"meta": {"id": null}, "body": "x"}']
+    "value",
+    [
+        b'{"body": "x"}',
+        b'{"meta": {"id": "a"}, "body": "x"}',
+        b'{"meta": {"id": null}, "body": "x"}',
+        b'{"meta": {"id": ""}, "body": "x"}',
+    ],
 )
 def test_the_key_is_the_id(value: bytes) -> None:
-    """Whether the value repeats it or not; the field mapping holds for the value as in a file."""
+    """Whether the value repeats it or not; fields are mapped as in a file. An empty id under a key is none."""
     assert decoded(raw_message(value)) == Article("a", "x")
 
 

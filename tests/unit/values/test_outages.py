@@ -1,0 +1,87 @@
+"""A registry that is out of reach: waited for, told to those who watch, and no reason not to end."""
+
+import threading
+import time
+
+import pytest
+
+from consumer.errors import Abandoned
+from consumer.health import Health
+from consumer.metrics import Build, Metrics
+from consumer.stopping import Stopping
+from consumer.values.outages import Briefly, InputMonitoring, waiting_for_registry
+from consumer.values.registry import RegistryUnavailable
+
+
+class Flickering:
+    """Is out of reach some times."""
+
+    def __init__(self, outages: int) -> None:
+        self.outages = outages
+        self.calls = 0
+
+    def call(self) -> int:
+        """Fail, or answer."""
+        self.calls += 1
+        if self.calls <= self.outages:
+            raise RegistryUnavailable("no route to the registry")
+        return self.calls
+
+
+@pytest.fixture
+def monitoring() -> InputMonitoring:
+    """Monitoring of a run."""
+    return InputMonitoring(Metrics(Build("0", "s/1", "4x16")), Health(60.0, grouped=False))
+
+
+def unreachable(monitoring: InputMonitoring) -> float | None:
+    """What the metric says of the source."""
+    return monitoring.metrics.registry.get_sample_value("dupwatch_unreachable", {"part": "source"})
+
+
+def test_a_run_waits_and_says_so(monitoring: InputMonitoring) -> None:
+    """It is not ready meanwhile, and is again afterwards."""
+    flickering, seen = Flickering(2), []
+
+    def work() -> int:
+        seen.append((monitoring.health.reasons(), unreachable(monitoring)))
+        return flickering.call()
+
+    assert waiting_for_registry(monitoring, Stopping()).call(work) == 3
+    away = (["source: no route to the registry"], 1)
+    assert seen == [([], 0), away, away]
+    assert (monitoring.health.reasons(), unreachable(monitoring)) == ([], 0)
+
+
+def test_brokers_and_registry_are_told_apart(monitoring: InputMonitoring) -> None:
+    """The one coming back does not hide that the other is away."""
+    monitoring.source_trouble("no broker")
+    monitoring.registry_trouble("no registry")
+    assert monitoring.health.reasons() == ["source: no broker; no registry"]
+    monitoring.source_trouble(None)
+    assert monitoring.health.reasons() == ["source: no registry"]
+    monitoring.source_trouble("no broker")
+    monitoring.registry_trouble(None)
+    assert monitoring.health.reasons() == ["source: no broker"]
+    monitoring.source_trouble(None)
+    assert monitoring.health.reasons() == []
+
+
+def test_a_run_that_is_to_stop_waits_no_longer(monitoring: InputMonitoring) -> None:
+    """Nothing was begun, so that nothing is lost."""
+    stopping = Stopping()
+
+    def ask() -> None:
+        time.sleep(0.3)
+        stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
+
+    threading.Thread(target=ask).start()
+    with pytest.raises(Abandoned, match="the run is to stop"):
+        waiting_for_registry(monitoring, stopping).call(Flickering(10**9).call)
+
+
+def test_a_command_asks_again_for_a_while() -> None:
+    """And ends then, with what the registry's client said."""
+    assert Briefly(5, 0.01).call(Flickering(3).call) == 4
+    with pytest.raises(RegistryUnavailable, match="no route"):
+        Briefly(0.05, 0.01).call(Flickering(10**9).call)
