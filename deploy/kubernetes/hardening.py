@@ -1,0 +1,60 @@
+"""What every pod and every container has to deny itself."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from deploy.kubernetes.manifests import Document, Workload, namespace_of, of_kind, workloads
+
+_PINNED: Final = re.compile(r".+(?:@sha256:[0-9a-f]{64}|:(?!latest$)[\w][\w.-]*)")
+
+
+def hardening_faults(documents: Sequence[Document]) -> Iterator[str]:
+    """What a pod may do that it need not."""
+    pods = workloads(documents)
+    for workload in pods:
+        yield from _pod(workload)
+        for container in workload.containers:
+            yield from (f"{workload.where}, {container['name']}: {fault}" for fault in _container(container))
+    for namespace in sorted({workload.namespace for workload in pods}):
+        if not any(_denies_all(policy, namespace) for policy in of_kind(documents, "NetworkPolicy")):
+            yield f"in the namespace {namespace} nothing denies what is not allowed"
+
+
+def _pod(workload: Workload) -> Iterator[str]:
+    context = workload.pod.get("securityContext", {})
+    if not context.get("runAsNonRoot"):
+        yield f"{workload.where} may run as root"
+    if context.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+        yield f"{workload.where} may make any call of the kernel"
+    if workload.pod.get("automountServiceAccountToken") is not False:
+        yield f"{workload.where} gets a token of the cluster"
+    if any(workload.pod.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")):
+        yield f"{workload.where} shares what is its host's"
+
+
+def _container(container: Mapping[str, Any]) -> Iterator[str]:
+    context, resources = container.get("securityContext", {}), container.get("resources", {})
+    if context.get("allowPrivilegeEscalation") is not False:
+        yield "may gain privileges"
+    if context.get("readOnlyRootFilesystem") is not True:
+        yield "may write into its image"
+    if context.get("capabilities", {}).get("drop") != ["ALL"]:
+        yield "has capabilities"
+    if not {"cpu", "memory"} <= set(resources.get("requests", ())):
+        yield "requests no CPU or no memory"
+    if "memory" not in resources.get("limits", ()):
+        yield "has no limit of memory"
+    if not _PINNED.fullmatch(container["image"]):
+        yield f"has an image that may change: {container['image']}"
+
+
+def _denies_all(policy: Document, namespace: str) -> bool:
+    spec = policy["spec"]
+    return (
+        namespace_of(policy) == namespace
+        and not spec["podSelector"]
+        and set(spec.get("policyTypes", ())) == {"Ingress", "Egress"}
+        and not spec.get("ingress")
+        and not spec.get("egress")
+    )

@@ -1,0 +1,147 @@
+"""Whether the manifests fit the program: its configuration, its pages, its files, how long it takes to end."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from deploy.kubernetes.manifests import Document, Workload, name_of, of_kind, workloads
+from deploy.kubernetes.references import container_ports, keys_of
+
+CLOSING_S: Final = 20.0
+"""How long after ``kafka.drain_s`` a consumer that hangs is ended by itself."""
+PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+CONFIG: Final = "dupwatch-config"
+CONFIG_KEY: Final = "dupwatch.toml"
+READS: Final[Mapping[str, tuple[str, ...]]] = {
+    "consumer": ("store", "kafka", "http", "fingerprint"),
+    "topics": ("kafka",),
+    "pack": ("store",),
+}
+"""The sections whose files a part of dupwatch reads, by component."""
+_PROGRAM: Final = "dupwatch"
+_LOOPBACK: Final = ("127.", "localhost", "[::1]")
+
+
+class WrongConfiguration(Exception):  # noqa: N818  # a sentence for a person
+    """dupwatch refuses the configuration; the message is what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The configuration of an overlay with all its defaults, as sections of names and values."""
+
+    sections: Mapping[str, Any]
+
+    @property
+    def port(self) -> int:
+        """Where the health pages are."""
+        return int(self.sections["http"]["listen"].rpartition(":")[2])
+
+    def files(self, sections: Sequence[str]) -> set[str]:
+        """The files that these sections name."""
+        return {text for section in sections for text in _texts(self.sections[section]) if text.startswith("/")}
+
+
+def settings_of(documents: Sequence[Document]) -> Settings:
+    """What the program makes of the configuration. Raises ``WrongConfiguration``."""
+    for document in of_kind(documents, "ConfigMap"):
+        if CONFIG_KEY in document.get("data", {}):
+            return _understood(document["data"][CONFIG_KEY])
+    raise WrongConfiguration(f"no ConfigMap has {CONFIG_KEY}")
+
+
+def program_faults(documents: Sequence[Document], secrets: Sequence[Document], settings: Settings) -> Iterator[str]:
+    """Where a manifest says one thing and the program does another."""
+    known = [*documents, *secrets]
+    for workload in workloads(documents):
+        yield from _configured(workload, known)
+        yield from _files(workload, known, settings)
+        if workload.component == "consumer":
+            yield from _consumer(workload, settings)
+    for monitor in of_kind(documents, "ServiceMonitor"):
+        for endpoint in monitor["spec"]["endpoints"]:
+            if endpoint.get("path", "/metrics") not in PAGES:
+                yield f"{name_of(monitor)} asks for {endpoint['path']}, which is no page"
+
+
+@cache
+def _understood(text: str) -> Settings:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / CONFIG_KEY
+        path.write_text(text)
+        _run("check", path)
+        return Settings(tomllib.loads(_run("show", path)))
+
+
+def _run(command: str, path: Path) -> str:
+    program = Path(sys.executable).with_name(_PROGRAM)
+    # Settings of whoever runs this are none of the cluster's.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")}
+    asked: list[str | Path] = [program, "config", command, "--config", path]
+    ran = subprocess.run(asked, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our words
+    if ran.returncode:
+        raise WrongConfiguration(f"{CONFIG_KEY}: {ran.stderr.strip()}")
+    return ran.stdout
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def _configured(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
+    """Every container that names a configuration has that file."""
+    for container in workload.containers:
+        given = " ".join((*container.get("command", ()), *container.get("args", ()))).split()
+        if _PROGRAM not in given:
+            continue
+        for option, path in pairwise(given):
+            if option == "--config" and path not in _mounted(workload, container, known):
+                yield f"{workload.where}: {container['name']} is told to read {path}, which is not there"
+
+
+def _files(workload: Workload, known: Sequence[Document], settings: Settings) -> Iterator[str]:
+    needed = settings.files(READS.get(workload.component, ()))
+    for container in workload.containers:
+        for path in sorted(needed - _mounted(workload, container, known)):
+            yield f"{workload.where}: the configuration names {path}, which {container['name']} has not"
+
+
+def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[Document]) -> set[str]:
+    """The files of ConfigMaps and Secrets that a container sees."""
+    volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", ())}
+    paths = set()
+    for mount in container.get("volumeMounts", ()):
+        volume = volumes.get(mount["name"], {})
+        for field, kind, named in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
+            if field in volume:
+                keys = keys_of(known, kind, workload.namespace, volume[field][named]) or set()
+                folder = PurePosixPath(mount["mountPath"])
+                paths |= {str(folder)} if "subPath" in mount else {str(folder / key) for key in keys}
+    return paths
+
+
+def _consumer(workload: Workload, settings: Settings) -> Iterator[str]:
+    needed_s = settings.sections["kafka"]["drain_s"] + CLOSING_S
+    grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
+    if grace_s <= needed_s:
+        yield f"{workload.where} is killed after {grace_s} s, and may need {needed_s:g} s to end"
+    if container_ports(workload).get("http") != settings.port:
+        yield f"{workload.where} has no port http at {settings.port}, where the program listens"
+    if settings.sections["http"]["listen"].startswith(_LOOPBACK):
+        yield f"{workload.where} listens on {settings.sections['http']['listen']}, where no probe reaches it"
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        path = workload.containers[0].get(probe, {}).get("httpGet", {}).get("path")
+        if path not in PAGES:
+            yield f"{workload.where}: its {probe} asks for {path}, which is no page"

@@ -1,0 +1,197 @@
+"""Whether there is everything that is named: configuration, secrets, accounts, volumes, ports, labels."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from deploy.kubernetes.manifests import Document, Workload, name_of, namespace_of, of_kind, selects, workloads
+
+CLUSTER_WIDE = frozenset({"Namespace"})
+
+
+def reference_faults(documents: Sequence[Document], secrets: Sequence[Document]) -> Iterator[str]:
+    """What is named and not there; ``secrets`` are there without being among the documents."""
+    yield from _identities(documents)
+    pods = workloads(documents)
+    known = [*documents, *secrets]
+    for workload in pods:
+        yield from _named_objects(workload, known)
+        yield from _mounts(workload)
+        yield from _ports(workload)
+    for document in documents:
+        yield from _selections(document, documents, pods)
+    yield from _accounts(documents, known)
+
+
+def keys_of(documents: Sequence[Document], kind: str, namespace: str, name: str) -> set[str] | None:
+    """The keys of a ConfigMap or Secret; None where there is none."""
+    for document in of_kind(documents, kind):
+        if (namespace_of(document), document["metadata"]["name"]) == (namespace, name):
+            return {key for part in ("data", "stringData", "binaryData") for key in document.get(part) or ()}
+    return None
+
+
+def container_ports(workload: Workload) -> dict[str, int]:
+    """The ports that have names."""
+    return {
+        port["name"]: port["containerPort"]
+        for container in workload.containers
+        for port in container.get("ports", ())
+        if "name" in port
+    }
+
+
+def _identities(documents: Sequence[Document]) -> Iterator[str]:
+    counted = Counter((name_of(document), namespace_of(document)) for document in documents)
+    yield from (f"{name} is there {times} times" for (name, _), times in counted.items() if times > 1)
+    for document in documents:
+        if document["kind"] not in CLUSTER_WIDE and not namespace_of(document):
+            yield f"{name_of(document)} has no namespace"
+
+
+def _named_objects(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
+    for kind, name, keys in _wanted(workload):
+        found = keys_of(known, kind, workload.namespace, name)
+        if found is None:
+            yield f"{workload.where} names the {kind} {name}, which is not there"
+        else:
+            yield from (f"{workload.where} names {key} in the {kind} {name}, which it lacks" for key in keys - found)
+    account = workload.pod.get("serviceAccountName", "default")
+    accounts = {(namespace_of(one), one["metadata"]["name"]) for one in of_kind(known, "ServiceAccount")}
+    if (workload.namespace, account) not in accounts:
+        yield f"{workload.where} runs as the account {account}, which is not there"
+
+
+def _wanted(workload: Workload) -> Iterator[tuple[str, str, set[str]]]:
+    """Kind, name and keys of each ConfigMap and Secret that the pods need."""
+    mounts = [mount for container in workload.containers for mount in container.get("volumeMounts", ())]
+    for volume in workload.pod.get("volumes", ()):
+        keys = {mount["subPath"] for mount in mounts if mount["name"] == volume["name"] and "subPath" in mount}
+        for field, kind, named in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
+            if field in volume:
+                yield kind, volume[field][named], keys | {item["key"] for item in volume[field].get("items", ())}
+    for container in workload.containers:
+        yield from _environment(container)
+    for secret in workload.pod.get("imagePullSecrets", ()):
+        yield "Secret", secret["name"], set()
+
+
+def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str, set[str]]]:
+    for variable in container.get("env", ()):
+        for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+            reference = variable.get("valueFrom", {}).get(field)
+            if reference:
+                yield kind, reference["name"], {reference["key"]}
+    for source in container.get("envFrom", ()):
+        for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            if field in source:
+                yield kind, source[field]["name"], set()
+
+
+def _mounts(workload: Workload) -> Iterator[str]:
+    volumes = {volume["name"] for volume in workload.pod.get("volumes", ())}
+    mounted = {mount["name"] for container in workload.containers for mount in container.get("volumeMounts", ())}
+    yield from (f"{workload.where} mounts the volume {name}, which it has not" for name in mounted - volumes)
+    yield from (f"{workload.where} has the volume {name}, which nothing mounts" for name in volumes - mounted)
+
+
+def _ports(workload: Workload) -> Iterator[str]:
+    for container in workload.containers:
+        names = {port.get("name") for port in container.get("ports", ())}
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            port = container.get(probe, {}).get("httpGet", {}).get("port")
+            if isinstance(port, str) and port not in names:
+                yield f"{workload.where}: its {probe} asks the port {port}, which {container['name']} has not"
+
+
+def _selections(document: Document, documents: Sequence[Document], pods: Sequence[Workload]) -> Iterator[str]:
+    """What the selectors of one document mean."""
+    spec, where, namespace = document.get("spec", {}), name_of(document), namespace_of(document)
+    here = [workload for workload in pods if workload.namespace == namespace]
+    match document["kind"]:
+        case "Deployment" | "StatefulSet" | "DaemonSet":
+            if not selects(spec["selector"], spec["template"]["metadata"]["labels"]):
+                yield f"{where} does not select its own pods"
+            yield from _spread(where, spec["template"])
+        case "Service":
+            chosen = _chosen({"matchLabels": spec.get("selector", {})}, here)
+            ports = [port.get("targetPort", port["port"]) for port in spec["ports"]]
+            yield from _meant(where, chosen, ports)
+        case "PodDisruptionBudget":
+            yield from _meant(where, _chosen(spec["selector"], here), [])
+        case "ServiceMonitor":
+            yield from _monitored(
+                where, spec, [one for one in of_kind(documents, "Service") if namespace_of(one) == namespace]
+            )
+        case "NetworkPolicy":
+            yield from _policy(document, here, pods)
+        case _:
+            pass
+
+
+def _chosen(selector: Mapping[str, Any], pods: Sequence[Workload]) -> list[Workload]:
+    return [workload for workload in pods if selects(selector, workload.labels)]
+
+
+def _meant(where: str, chosen: Sequence[Workload], ports: Sequence[int | str]) -> Iterator[str]:
+    if not chosen:
+        yield f"{where} selects no pods"
+    for workload in chosen:
+        named = container_ports(workload)
+        for port in ports:
+            if port not in named and port not in named.values():
+                yield f"{where} names the port {port}, which {workload.where} has not"
+
+
+def _spread(where: str, template: Mapping[str, Any]) -> Iterator[str]:
+    for constraint in template["spec"].get("topologySpreadConstraints", ()):
+        if not selects(constraint["labelSelector"], template["metadata"]["labels"]):
+            yield f"{where} spreads pods over {constraint['topologyKey']} that are not its own"
+
+
+def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]) -> Iterator[str]:
+    chosen = [one for one in services if selects(spec["selector"], one["metadata"].get("labels", {}))]
+    if not chosen:
+        yield f"{where} selects no service"
+    for service in chosen:
+        names = {port.get("name") for port in service["spec"]["ports"]}
+        for endpoint in spec["endpoints"]:
+            if endpoint.get("port") not in names:
+                yield f"{where} names the port {endpoint.get('port')}, which {name_of(service)} has not"
+
+
+def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workload]) -> Iterator[str]:
+    """A policy that means pods of ours means some; those of others cannot be known."""
+    spec, where = document["spec"], name_of(document)
+    chosen = _chosen(spec["podSelector"], here)
+    if here and not chosen:
+        yield f"{where} selects no pods"
+    for rule in spec.get("ingress", ()):
+        names = [port["port"] for port in rule.get("ports", ()) if isinstance(port.get("port"), str)]
+        yield from _meant(where, chosen, names) if names else ()
+    peers = [peer for rule in spec.get("ingress", ()) for peer in rule.get("from", ())]
+    peers += [peer for rule in spec.get("egress", ()) for peer in rule.get("to", ())]
+    for peer in peers:
+        namespace = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
+        theirs = [workload for workload in pods if workload.namespace == namespace]
+        if theirs and not _chosen(peer.get("podSelector", {}), theirs):
+            yield f"{where} lets through pods of {namespace} that are not there"
+
+
+def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Iterator[str]:
+    """Secrets that other kinds than pods name."""
+    for document in documents:
+        for name, key in _credentials(document):
+            if key not in (keys_of(known, "Secret", namespace_of(document), name) or ()):
+                yield f"{name_of(document)} names {key} in the Secret {name}: it is not there"
+
+
+def _credentials(document: Document) -> Iterator[tuple[str, str]]:
+    """Secret and key of each."""
+    if document["kind"] == "TriggerAuthentication":
+        for reference in document["spec"].get("secretTargetRef", ()):
+            yield reference["name"], reference["key"]
+    if document["kind"] == "ServiceMonitor":
+        for endpoint in document["spec"]["endpoints"]:
+            for reference in endpoint.get("basicAuth", {}).values():
+                yield reference["name"], reference["key"]

@@ -1,0 +1,170 @@
+"""kustomize, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
+
+A kustomize or kubectl on the PATH is taken where its kustomize is of version 5; else kustomize is built by Go. The
+schemas come from the operators' Go modules, whose digests stand here. Both go to a cache whose name has a digest of
+the versions; it is made under another name and renamed when it is whole.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final, NamedTuple
+
+from deploy.local.fetch import home
+from deploy.local.java import MissingTools
+
+KUSTOMIZE: Final = "sigs.k8s.io/kustomize/kustomize/v5@v5.0.3"
+"""The last one that the Go of Debian 12 builds (1.19)."""
+MISSING: Final = (
+    "the checks of the cluster's manifests need Go; on Debian: apt-get install golang-go. Without it: make test-core"
+)
+_MAJOR: Final = "v5."
+_GO_FLAGS: Final = "-modcacherw -trimpath"
+"""Without the first a folder of modules could not be removed again."""
+
+
+class Module(NamedTuple):
+    """A Go module: its path and version, the digest that Go gives it, and the schemas in it."""
+
+    path: str
+    version: str
+    digest: str
+    schemas: tuple[str, ...]
+
+
+MODULES: Final = (
+    Module(
+        "github.com/kedacore/keda/v2",
+        "v2.16.1",
+        "h1:LfYsxfSX8DjetLW8q9qnriImH936POrQJvE+caRoScI=",
+        (
+            "config/crd/bases/keda.sh_scaledobjects.yaml",
+            "config/crd/bases/keda.sh_triggerauthentications.yaml",
+        ),
+    ),
+    Module(
+        "github.com/prometheus-operator/prometheus-operator",
+        "v0.80.1",
+        "h1:jeqy9C8ku5coMThZh/cVrB5FwJHlV98jvnSeVnQKCQw=",
+        (
+            "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+            "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+        ),
+    ),
+)
+
+
+class WrongModule(Exception):  # noqa: N818  # as MissingTools
+    """What came is not what the digest names."""
+
+
+def kustomize() -> list[str]:
+    """The command that builds a folder, given behind it. Raises ``MissingTools``; CalledProcessError where Go fails."""
+    found = _on_path()
+    if found is not None:
+        return found
+    folder = home() / f"kustomize-{hashlib.sha256(KUSTOMIZE.encode()).hexdigest()[:16]}"
+    return [str(_cached(folder, _build_kustomize) / "kustomize"), "build"]
+
+
+def schemas() -> Path:
+    """The folder of the operators' CustomResourceDefinitions. Raises as ``kustomize``, and ``WrongModule``."""
+    digest = hashlib.sha256(repr(MODULES).encode()).hexdigest()[:16]
+    return _cached(home() / f"kubernetes-schemas-{digest}", _fetch_schemas)
+
+
+def _on_path() -> list[str] | None:
+    for program, ask, build in (("kustomize", "version", "build"), ("kubectl", "version --client", "kustomize")):
+        path = shutil.which(program)
+        if path is not None:
+            command = [path, *ask.split()]
+            said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603  # found
+            if re.search(rf"(?m)^(?:Kustomize Version: *)?{re.escape(_MAJOR)}", said):
+                return [path, build]
+    return None
+
+
+def _cached(folder: Path, make: Callable[[Path, Path], None]) -> Path:
+    if folder.is_dir():
+        return folder
+    _go_program()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            unfinished = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}.unfinished-"))
+            modules = Path(mkdtemp(dir=folder.parent, prefix="modules-"))
+            try:
+                make(unfinished, modules)
+                unfinished.rename(folder)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                shutil.rmtree(modules, ignore_errors=True)
+    return folder
+
+
+def _build_kustomize(folder: Path, modules: Path) -> None:
+    sys.stderr.write("Building kustomize (once, about a minute) ...\n")
+    _go(modules, "install", "-ldflags=-s -w", KUSTOMIZE, GOBIN=str(folder), CGO_ENABLED="0")
+
+
+def _fetch_schemas(folder: Path, modules: Path) -> None:
+    sys.stderr.write("Fetching the schemas of KEDA and the Prometheus operator (once, 7 MB) ...\n")
+    for module in MODULES:
+        told = json.loads(_go(modules, "mod", "download", "-json", f"{module.path}@{module.version}"))
+        if told["Sum"] != module.digest:
+            raise WrongModule(f"{module.path} {module.version} came with the digest {told['Sum']}, not {module.digest}")
+        for schema in module.schemas:
+            shutil.copyfile(Path(told["Dir"]) / schema, folder / Path(schema).name)
+
+
+def _go(modules: Path, *arguments: str, **variables: str) -> str:
+    """What Go prints; its modules and what it compiles go to a folder that is removed afterwards."""
+    environment = os.environ | {
+        "GOMODCACHE": str(modules / "modules"),
+        "GOCACHE": str(modules / "compiled"),
+        "GOFLAGS": f"{os.environ.get('GOFLAGS', '')} {_GO_FLAGS}".strip(),
+        # The Go that is there will do; another one would be 60 MB more.
+        "GOTOOLCHAIN": "local",
+    }
+    ran = subprocess.run(  # noqa: S603  # our words
+        [_go_program(), *arguments],
+        env=environment | variables,
+        cwd=modules,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return ran.stdout
+
+
+def _go_program() -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise MissingTools(MISSING)
+    return go
+
+
+def main() -> int:
+    """Have all that the checks need; the exit code."""
+    try:
+        sys.stdout.write(f"{schemas()}\n{' '.join(kustomize())}\n")
+    except (MissingTools, WrongModule) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except subprocess.CalledProcessError as error:
+        sys.stderr.write(f"{' '.join(error.cmd)} failed (exit code {error.returncode}); it says why above.\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,384 @@
+"""The manifests hold, and one that is broken in any of these ways does not."""
+
+import io
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from deploy.kubernetes import check
+from deploy.kubernetes.manifests import NotBuilt, build, workloads
+from tests.deploy.kubernetes.commands import read_command
+from tests.deploy.kubernetes.conftest import KUBERNETES, OVERLAYS, Cluster, Rendered
+
+pytestmark = pytest.mark.servers
+
+Copied = Callable[[str, str, str], Path]
+
+GONE: Final = object()
+NAMES: Final = [path.name for path in OVERLAYS]
+
+
+class Break(NamedTuple):
+    """One value changed in one document of an overlay, and a part of the sentence that has to follow."""
+
+    kind: str
+    name: str
+    path: str
+    value: object
+    said: str
+    overlay: str = "production"
+
+
+CONSUMER: Final = ("Deployment", "dupwatch-consumer")
+POD: Final = "spec.template.spec"
+FIRST: Final = f"{POD}.containers.0"
+SCALER: Final = ("ScaledObject", "dupwatch-consumer")
+
+UNKNOWN_OR_WRONG: Final = [
+    Break(*CONSUMER, "spec.replcas", 2, "'replcas' was unexpected"),
+    Break(*CONSUMER, "spec.minReadySeconds", "10", "'10' is not of type"),
+    Break(*CONSUMER, f"{FIRST}.readinessProbe.httpGet.pth", "/readyz", "'pth' was unexpected"),
+    Break(*CONSUMER, f"{POD}.securityContext.seccompProfile.typ", "x", "'typ' was unexpected"),
+    Break(*CONSUMER, "apiVersion", "apps/v1beta1", "there is no Deployment in apps/v1beta1"),
+    Break(*CONSUMER, "kind", "Deploymnt", "there is no Deploymnt"),
+    Break("Service", "dupwatch-consumer", "spec.ports.0.port", "http", "'http' is not of type"),
+    Break("CronJob", "dupwatch-pack", "spec.concurrencypolicy", "Forbid", "'concurrencypolicy' was unexpected"),
+    Break("CronJob", "dupwatch-pack", "spec.jobTemplate.spec.backoffLimit", "3", "'3' is not of type"),
+    Break("NetworkPolicy", "scraped", "spec.ingres", [], "'ingres' was unexpected"),
+    Break("PodDisruptionBudget", "dupwatch-consumer", "spec.unhealthyPodEviction", "x", "was unexpected"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.intervall", "15s", "'intervall' was unexpected"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.interval", "often", "does not match"),
+    Break("ServiceMonitor", "dupwatch-consumer", "metadata.lables", {}, "'lables' was unexpected"),
+    Break("PrometheusRule", "dupwatch", "spec.groups", [{"nme": "x"}], "'nme' was unexpected"),
+    Break(*SCALER, "spec.maxReplicas", 3, "'maxReplicas' was unexpected"),
+    Break(*SCALER, "spec.minReplicaCount", "2", "'2' is not of type"),
+    Break(*SCALER, "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDwn", {}, "'scaleDwn' was unexpected"),
+    Break(*SCALER, "spec.triggers", GONE, "'triggers' is a required property"),
+    Break("TriggerAuthentication", "dupwatch-kafka", "spec.secretTargetRef.0.paramter", "x", "was unexpected"),
+]
+NOT_THERE: Final = [
+    Break(*CONSUMER, "metadata.namespace", GONE, "Deployment dupwatch-consumer has no namespace"),
+    Break("ConfigMap", "dupwatch-config", "metadata.name", "other", "names the ConfigMap dupwatch-config"),
+    Break("ServiceAccount", "dupwatch", "metadata.name", "other", "runs as the account dupwatch"),
+    Break(
+        "Secret",
+        "dupwatch-kafka",
+        "metadata.name",
+        "other",
+        "Deployment dupwatch-consumer names the Secret dupwatch-kafka",
+    ),
+    Break("Secret", "dupwatch-kafka", "stringData.ca.crt", GONE, "TriggerAuthentication dupwatch-kafka names ca.crt"),
+    Break("Job", "dupwatch-tables", f"{FIRST}.volumeMounts.0.subPath", "hbase.xml", "names hbase.xml in the ConfigMap"),
+    Break(
+        "ServiceMonitor",
+        "dupwatch-consumer",
+        "spec.endpoints.0.basicAuth",
+        {"password": {"name": "none", "key": "password"}},
+        "ServiceMonitor dupwatch-consumer names password in the Secret none",
+    ),
+    Break(*CONSUMER, f"{FIRST}.volumeMounts.0.name", "elsewhere", "mounts the volume elsewhere"),
+    Break(*CONSUMER, f"{FIRST}.volumeMounts", [], "has the volume tmp, which nothing mounts"),
+    Break(*CONSUMER, f"{FIRST}.ports.0.name", "web", "its readinessProbe asks the port http"),
+    Break(
+        *CONSUMER,
+        f"{FIRST}.env",
+        [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+        "names the Secret s",
+    ),
+    Break(*CONSUMER, f"{FIRST}.envFrom", [{"configMapRef": {"name": "c"}}], "names the ConfigMap c"),
+    Break(*CONSUMER, f"{POD}.imagePullSecrets", [{"name": "pull"}], "names the Secret pull"),
+    Break(*CONSUMER, "spec.selector.matchLabels.tier", "x", "does not select its own pods"),
+    Break(*CONSUMER, f"{POD}.topologySpreadConstraints.0.labelSelector.matchLabels.tier", "x", "not its own"),
+    Break("Service", "dupwatch-consumer", "spec.selector.tier", "x", "Service dupwatch-consumer selects no pods"),
+    Break("Service", "dupwatch-consumer", "spec.ports.0.targetPort", "web", "names the port web"),
+    Break(
+        "Service",
+        "dupwatch-consumer",
+        "spec.ports.0.name",
+        "web",
+        "ServiceMonitor dupwatch-consumer names the port http",
+    ),
+    Break("Service", "dupwatch-consumer", "metadata.labels", {}, "ServiceMonitor dupwatch-consumer selects no service"),
+    Break("PodDisruptionBudget", "dupwatch-consumer", "spec.selector.matchLabels.tier", "x", "selects no pods"),
+    Break(
+        "NetworkPolicy", "to-hbase", "spec.podSelector.matchLabels.tier", "x", "NetworkPolicy to-hbase selects no pods"
+    ),
+    Break("NetworkPolicy", "scraped", "spec.ingress.0.ports.0.port", "web", "NetworkPolicy scraped names the port web"),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
+        ["packer"],
+        "lets through pods of dupwatch that are not there",
+    ),
+    Break("PodDisruptionBudget", "dupwatch-consumer", "metadata.namespace", "elsewhere", "selects no pods"),
+]
+NOT_AS_THE_PROGRAM: Final = [
+    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", 40, "killed after 40 s, and may need 40 s"),
+    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", GONE, "killed after 30 s"),
+    Break(*CONSUMER, f"{FIRST}.readinessProbe.httpGet.path", "/ready", "asks for /ready, which is no page"),
+    Break(*CONSUMER, f"{FIRST}.livenessProbe", GONE, "its livenessProbe asks for None"),
+    Break(*CONSUMER, f"{FIRST}.ports.0.containerPort", 8080, "has no port http at 9464"),
+    Break(*CONSUMER, f"{FIRST}.args.2", "/etc/dupwatch/config.toml", "is told to read /etc/dupwatch/config.toml"),
+    Break(*CONSUMER, f"{POD}.volumes.0.name", "kafka-two", "the configuration names /run/secrets/kafka/"),
+    Break(
+        "Secret",
+        "dupwatch-gateway",
+        "stringData.tls.key",
+        GONE,
+        "CronJob dupwatch-pack: the configuration names /run/secrets/gateway/tls.key",
+    ),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.path", "/metric", "asks for /metric"),
+    Break(
+        "Job",
+        "dupwatch-tables",
+        f"{POD}.initContainers.0.command.2",
+        "exec dupwatch store init --config /x",
+        "told to read /x",
+    ),
+]
+LOOSE: Final = [
+    Break(*CONSUMER, f"{POD}.securityContext.runAsNonRoot", GONE, "may run as root"),
+    Break(*CONSUMER, f"{POD}.securityContext.seccompProfile", GONE, "may make any call of the kernel"),
+    Break(*CONSUMER, f"{POD}.automountServiceAccountToken", GONE, "gets a token of the cluster"),
+    Break(*CONSUMER, f"{POD}.hostNetwork", value=True, said="shares what is its host's"),
+    Break(
+        *CONSUMER, f"{FIRST}.securityContext.allowPrivilegeEscalation", value=True, said="consumer: may gain privileges"
+    ),
+    Break(*CONSUMER, f"{FIRST}.securityContext.readOnlyRootFilesystem", GONE, "may write into its image"),
+    Break(*CONSUMER, f"{FIRST}.securityContext.capabilities", GONE, "has capabilities"),
+    Break(*CONSUMER, f"{FIRST}.resources.requests.cpu", GONE, "requests no CPU"),
+    Break(*CONSUMER, f"{FIRST}.resources.limits", GONE, "has no limit of memory"),
+    Break(*CONSUMER, f"{FIRST}.image", "registry.example.org:5000/dupwatch", "an image that may change"),
+    Break(*CONSUMER, f"{FIRST}.image", "dupwatch:latest", "an image that may change"),
+    Break("Job", "dupwatch-tables", f"{POD}.initContainers.0.securityContext", GONE, "script: has capabilities"),
+    Break("NetworkPolicy", "deny-all", "spec.policyTypes", ["Ingress"], "nothing denies what is not allowed"),
+    Break("NetworkPolicy", "deny-all", "spec.egress", [{}], "nothing denies what is not allowed"),
+]
+SHUT_OR_OPEN: Final = [
+    Break(
+        "NetworkPolicy",
+        "to-kafka",
+        "spec.egress.0.ports",
+        [{"port": 9092}],
+        "not let out to kafka:9093 of source.url",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-kafka",
+        "spec.egress.0.to.0.namespaceSelector.matchLabels",
+        {"a": "b"},
+        "not let out to kafka",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-kafka",
+        "spec.podSelector.matchExpressions.0.values",
+        ["consumer"],
+        "Job dupwatch-topics is not let out",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-gateway",
+        "spec.podSelector.matchExpressions.0.values",
+        ["consumer"],
+        "CronJob dupwatch-pack is not let out to hbase:9090",
+    ),
+    Break(
+        "NetworkPolicy",
+        "to-gateway",
+        "spec.policyTypes",
+        ["Ingress"],
+        "Deployment dupwatch-consumer is not let out to hbase:9090",
+    ),
+    Break("NetworkPolicy", "names", "spec.egress.0.ports", [{"port": 5353}], "cannot ask for names"),
+    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.ports.0.port", 9091, "is not let in by the gateway"),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
+        ["consumer"],
+        "CronJob dupwatch-pack is not let in",
+    ),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector",
+        GONE,
+        "lets more than dupwatch to the gateway",
+    ),
+    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.from", GONE, "lets more than dupwatch to the gateway"),
+    Break("NetworkPolicy", "thrift-gateway", "metadata.namespace", "dupwatch", "is not let in by the gateway"),
+]
+SCALED_WRONG: Final = [
+    Break(*SCALER, "spec.scaleTargetRef.name", "consumer", "scales the Deployment consumer, which is not there"),
+    Break(*SCALER, "spec.maxReplicaCount", 24, "up to 24 consumers; the topic is made with 12"),
+    Break(*SCALER, "spec.triggers.0.metadata.lagTreshold", "1", "knows no lagTreshold"),
+    Break(*SCALER, "spec.triggers.0.metadata.topic", "article", "its topic is article"),
+    Break(*SCALER, "spec.triggers.0.metadata.consumerGroup", "other", "its consumerGroup is other"),
+    Break(*SCALER, "spec.triggers.0.metadata.bootstrapServers", "kafka:9093", "its bootstrapServers is kafka:9093"),
+    Break(*SCALER, "spec.triggers.0.metadata.offsetResetPolicy", GONE, "its offsetResetPolicy is None"),
+    Break(
+        *SCALER, "spec.triggers.0.authenticationRef.name", "other", "TriggerAuthentication other, which is not there"
+    ),
+    Break(*CONSUMER, "spec.replicas", 3, "both say how many there are"),
+]
+ALL: Final = [*UNKNOWN_OR_WRONG, *NOT_THERE, *NOT_AS_THE_PROGRAM, *LOOSE, *SHUT_OR_OPEN, *SCALED_WRONG]
+
+
+def changed(rendered: Rendered, one: Break) -> Rendered:
+    """The overlay with that change. Names of generated ConfigMaps have a digest behind them."""
+    (document,) = (
+        found
+        for found in [*rendered.documents, *rendered.secrets]
+        if found["kind"] == one.kind and found["metadata"]["name"].startswith(one.name)
+        if one.kind == "ConfigMap" or found["metadata"]["name"] == one.name
+    )
+    *parents, last = _steps(one.path)
+    inner: Any = document
+    for step in parents:
+        inner = inner[step] if isinstance(inner, list) else inner.setdefault(step, {})
+    if one.value is GONE:
+        del inner[last]
+    else:
+        inner[last] = one.value
+    return rendered
+
+
+def _steps(path: str) -> list[Any]:
+    """The parts of a path; a key with a dot in it stands at the end."""
+    head, data, key = path.partition("stringData.")
+    if data:
+        return ["stringData", key]
+    return [int(step) if step.isdigit() else step for step in head.split(".")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_overlay_holds(cluster: Cluster, name: str) -> None:
+    """Nothing is wrong with the overlays as they are."""
+    assert cluster.faults(cluster.rendered(name)) == []
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: f"{one.kind}-{one.path}-{one.said}"[:90])
+def test_what_is_broken_is_told(cluster: Cluster, one: Break) -> None:
+    """Each single change is answered with a sentence about it."""
+    said = cluster.faults(changed(cluster.rendered(one.overlay), one))
+    assert any(one.said in fault.replace("dupwatch-config-", "dupwatch-config ") for fault in said), said
+
+
+def test_a_name_twice_is_told(cluster: Cluster) -> None:
+    """Of two documents with one name the cluster would keep the last."""
+    rendered = cluster.rendered("small")
+    rendered.documents.append(rendered.documents[-1])
+    assert any("is there 2 times" in fault for fault in cluster.faults(rendered))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [("[judge]", "[judge]\nplans = 1", "there is no setting judge.plans"), ('"16x28"', '"17x28"', "17x28")],
+)
+def test_a_configuration_that_is_wrong_is_told(cluster: Cluster, old: str, new: str, said: str) -> None:
+    """The program itself is asked about its configuration."""
+    faults = cluster.faults(reconfigured(cluster.rendered("production"), {old: new}))
+    assert len(faults) == 1
+    assert said in faults[0]
+
+
+def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
+    """The manifests are held against what the program makes of its configuration, defaults and all."""
+    changes = {
+        "0.0.0.0:9464": "127.0.0.1:9465",
+        "[kafka.client]": "drain_s = 45\n[kafka.client]",
+        "/run/secrets/kafka/password": "/run/secrets/kafka/pass",
+        "thrift-gateway-1.thrift-gateway.hbase.svc:9090": "gateway.other.svc.cluster.local:9095",
+    }
+    faults = "\n".join(cluster.faults(reconfigured(cluster.rendered("production"), changes)))
+    for said in (
+        "where no probe reaches it",
+        "has no port http at 9465",
+        "killed after 60 s, and may need 65 s",
+        "names /run/secrets/kafka/pass",
+        "is not let out to other:9095",
+        "is not let in by the gateway at other:9095",
+    ):
+        assert said in faults
+
+
+def reconfigured(rendered: Rendered, changes: Mapping[str, str]) -> Rendered:
+    """The overlay with texts of its configuration replaced."""
+    (config,) = (one for one in rendered.documents if "dupwatch.toml" in one.get("data", {}))
+    for old, new in changes.items():
+        assert old in config["data"]["dupwatch.toml"]
+        config["data"]["dupwatch.toml"] = config["data"]["dupwatch.toml"].replace(old, new)
+    return rendered
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_is_one(cluster: Cluster, name: str) -> None:
+    """What the containers run are commands of the program, with options that it has."""
+    commands = [
+        _words(container)
+        for workload in workloads(cluster.rendered(name).documents)
+        for container in workload.containers
+    ]
+    ours = [words[words.index("dupwatch") + 1 :] for words in commands if "dupwatch" in words]
+    assert len(ours) == 4
+    for words in ours:
+        assert read_command(words)["config"] == Path("/etc/dupwatch/dupwatch.toml")
+
+
+def _words(container: Mapping[str, Any]) -> list[str]:
+    """A command as the program gets it, a shell around it taken away."""
+    command, arguments = container["command"], container.get("args", [])
+    if command[:2] == ["sh", "-c"]:
+        line = command[2].removeprefix("exec ").partition(">")[0]
+        return [*line.replace('"$@"', "").split(), *arguments]
+    return [*command, *arguments]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Copied:
+    """Make a copy of the tree with one text replaced in one file; the production overlay in it."""
+
+    def copy(file: str, old: str, new: str) -> Path:
+        shutil.copytree(KUBERNETES, tmp_path / "kubernetes", dirs_exist_ok=True)
+        path = tmp_path / "kubernetes" / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+        return tmp_path / "kubernetes" / "overlays" / "production"
+
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("base/consumer.yaml", "readinessProbe", "readynessProbe", "'readynessProbe' was unexpected"),
+        ("base/consumer.yaml", "replicas: 2", "replicas: two", "is right"),
+        ("overlays/production/consumer.yaml", "dupwatch-gateway", "dupwatch-gate", "names the Secret dupwatch-gate"),
+        ("overlays/production/pack.yaml", "dupwatch-pack", "dupwatch-packer", "no matches for Id"),
+        ("base/kustomization.yaml", "  - service-account.yaml\n", "", "runs as the account dupwatch"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_a_broken_file_fails_the_command(
+    copied: Copied, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, said: str
+) -> None:
+    """A fault in a file comes through kustomize to the command's exit code; what an overlay takes away does no harm."""
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "argv", ["check", str(copied(file, old, new))])
+    monkeypatch.setattr(sys, "stdout", told)
+    assert check.main() == (said != "is right")
+    assert said in told.getvalue()
+
+
+def test_what_kustomize_refuses_is_told(cluster: Cluster, copied: Copied) -> None:
+    """A file that is not YAML, or not there, is kustomize's to refuse; its words are passed on."""
+    overlay = copied("base/kustomization.yaml", "network.yaml", "networks.yaml")
+    with pytest.raises(NotBuilt, match=r"networks\.yaml"):
+        build(cluster.kustomize, overlay)

@@ -1,0 +1,121 @@
+"""What the checks rest on: strict schemas, facts of the program, the alert rules, secrets that are none."""
+
+import os
+import signal
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from consumer.sources.kafka import CLOSE_S
+from deploy.kubernetes import rules
+from deploy.kubernetes.check import SECRETS
+from deploy.kubernetes.manifests import selects
+from deploy.kubernetes.program import CLOSING_S, PAGES
+from deploy.kubernetes.schemas import strict
+from deploy.local.ports import HOST, free_ports
+from deploy.local.process import wait_until
+from tests.cli.command import start
+from tests.deploy.kubernetes.conftest import OVERLAYS
+
+LOOSE = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "many": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "inner": {"type": "object", "additionalProperties": {"type": "object", "properties": {"b": {}}}},
+        "free": {"type": "object", "properties": {"c": {}}, "x-kubernetes-preserve-unknown-fields": True},
+        "either": {"properties": {"x": {}, "y": {}}, "anyOf": [{"properties": {"x": {"type": "string"}}}]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "right"),
+    [
+        ({"name": "n", "many": [{"a": 1}], "labels": {"any": "x"}, "free": {"d": 1}}, True),
+        ({"either": {"x": "s", "y": 1}}, True),
+        ({"nme": "n"}, False),
+        ({"many": [{"b": 1}]}, False),
+        ({"inner": {"any": {"c": 1}}}, False),
+        ({"labels": {"any": 1}}, False),
+    ],
+)
+def test_strict_schemas_refuse_what_they_do_not_name(document: object, right: bool) -> None:  # noqa: FBT001
+    """Unknown fields fail at every depth, and maps of any name stay open."""
+    assert jsonschema.Draft202012Validator(strict(LOOSE)).is_valid(document) == right
+    assert jsonschema.Draft202012Validator(LOOSE).is_valid(document) == (right or document != {"labels": {"any": 1}})
+
+
+def test_labels_are_selected_as_kubernetes_does() -> None:
+    """Every condition of a selector has to hold; one without conditions means all."""
+    labels = {"a": "1"}
+    assert selects({}, labels)
+    assert selects({"matchLabels": {"a": "1"}}, labels)
+    assert not selects({"matchLabels": {"a": "2"}}, labels)
+    wanted = [("a", "In", ["1"], True), ("a", "NotIn", ["1"], False), ("b", "NotIn", ["1"], True),
+              ("a", "Exists", [], True), ("b", "Exists", [], False), ("a", "DoesNotExist", [], False)]  # fmt: skip
+    for key, operator, values, meant in wanted:
+        selector = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+        assert selects(selector, labels) == meant
+
+
+def test_a_consumer_that_hangs_ends_itself_in_time() -> None:
+    """The grace is held against what the program takes: its deadline for closing, twice, after the drain."""
+    assert CLOSING_S == 2 * CLOSE_S
+
+
+def test_the_pages_are_there_before_the_brokers_are() -> None:
+    """A run answers at every path that a probe or a scraper asks for, also while neither store nor broker is there."""
+    (port,) = free_ports(1)
+    nowhere = f"{HOST}:1"
+    places = ("--source", f"kafka://{nowhere}/articles", "--sink", f"kafka://{nowhere}/dupwatch")
+    run = start("run", *places, "--store", f"hbase://{nowhere}/feed", "--set", f"http.listen={HOST}:{port}")
+    try:
+        assert wait_until(lambda: _status(port, "/healthz") == 200, 60)
+        assert {page: _status(port, page) for page in PAGES} == {"/healthz": 200, "/readyz": 503, "/metrics": 200}
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+
+
+def _status(port: int, page: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port}{page}", timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+    except OSError:
+        return 0
+
+
+def test_the_alerts_are_those_of_prometheus() -> None:
+    """The manifest has the rules of deploy/prometheus as they are now; python -m deploy.kubernetes.rules writes it."""
+    assert rules.MANIFEST.read_text() == rules.manifest(rules.RULES)
+
+
+def test_rules_of_all_files_are_taken(tmp_path: Path) -> None:
+    """Groups of several files come one after the other, and a file of something else is passed over."""
+    (tmp_path / "b.yml").write_text("groups: [{name: b, rules: []}]\n")
+    (tmp_path / "a.yaml").write_text("groups: [{name: a, rules: [{alert: A, expr: 'up == 0'}]}]\n")
+    (tmp_path / "README.md").write_text("no rules")
+    made = yaml.safe_load(rules.manifest(tmp_path))
+    assert [group["name"] for group in made["spec"]["groups"]] == ["a", "b"]
+    assert made["spec"]["groups"][0]["rules"] == [{"alert": "A", "expr": "up == 0"}]
+
+
+def test_no_secret_lies_in_the_tree() -> None:
+    """What stands for secrets says so, and nothing in an overlay is a Secret with a value."""
+    for overlay in OVERLAYS:
+        for path in overlay.iterdir():
+            documents = list(yaml.safe_load_all(path.read_text())) if path.suffix == ".yaml" else []
+            secrets = [one for one in documents if isinstance(one, dict) and one["kind"] == "Secret"]
+            assert not secrets or path.name == SECRETS
+            assert {value for one in secrets for value in one["stringData"].values()} <= {"replace-me"}
