@@ -36,9 +36,10 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-# Java, Maven and the servers' jars, Chromium, Prometheus. Where something is missing and may not be installed, it says what.
+# Java, Maven and the servers' jars, Chromium, Prometheus, kustomize. Where something is missing and may not be installed, it says what.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
+	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
 
 unit: servers .venv/test.stamp
 	$(BIN)/pytest

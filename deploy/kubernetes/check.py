@@ -18,7 +18,7 @@ from deploy.kubernetes.program import WrongConfiguration, program_faults, settin
 from deploy.kubernetes.references import reference_faults
 from deploy.kubernetes.scaling import scaling_faults
 from deploy.kubernetes.schemas import Schemas, read_schemas, schema_faults
-from deploy.local.java import MissingTools
+from deploy.local.packages import MissingTools
 
 SECRETS: Final = "secrets.example.yaml"
 

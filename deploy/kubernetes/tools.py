@@ -19,7 +19,7 @@ from tempfile import mkdtemp
 from typing import Final, NamedTuple
 
 from deploy.local.fetch import home
-from deploy.local.java import MissingTools
+from deploy.local.packages import MissingTools
 
 KUSTOMIZE: Final = "sigs.k8s.io/kustomize/kustomize/v5@v5.0.3"
 """The last one that the Go of Debian 12 builds (1.19)."""

@@ -11,11 +11,12 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "chromium": "chromium",
         "chromedriver": "chromium-driver",
+        "go": "golang-go",
         "prometheus": "prometheus",
         "promtool": "prometheus",
     }
 )
-"""What the tests of pages, metrics and alerts call, and Debian's package of each."""
+"""What the tests of pages, metrics, alerts and manifests call, and Debian's package of each."""
 _INSTALL: Final = ("install", "--yes", "--quiet", "--no-install-recommends")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.kubernetes import check, manifests, tools
 from deploy.kubernetes.schemas import Schemas, read_schemas
-from deploy.local.java import MissingTools
+from deploy.local.packages import MissingTools
 
 KUBERNETES: Final = Path(tools.__file__).parent
 OVERLAYS: Final = tuple(sorted(path for path in (KUBERNETES / "overlays").iterdir() if path.is_dir()))

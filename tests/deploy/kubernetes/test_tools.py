@@ -11,7 +11,7 @@ import pytest
 
 from deploy.kubernetes import tools
 from deploy.local import fetch
-from deploy.local.java import MissingTools
+from deploy.local.packages import MissingTools
 
 _GO = """#!{python}
 import json, os, pathlib, sys, time
