@@ -139,6 +139,8 @@ class HttpSection(_Section):
     """HOST:PORT of /healthz, /readyz and /metrics while topics are read; empty for none."""
     stuck_s: Seconds = 60.0
     """After how long without a turn of the loop /healthz fails."""
+    sources_max: Annotated[int, Field(ge=0, le=1_000)] = 50
+    """How many sources /metrics tells apart: those with rules, and the first that come; the others are one."""
 
 
 class HbaseSection(_Section):

@@ -8,16 +8,18 @@ from typing import Literal
 from consumer.dead_letter import DeadLetter
 from consumer.health import Health
 from consumer.metrics import Metrics
-from consumer.pipeline import Stage
+from consumer.pipeline import Entered, Measured, Summed
 from consumer.verdict import Verdict
+from storage.watched import Connecting, Ending, Operation
 
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """Passes on to metrics and health what the parts of a run tell: a ``SourceWatcher``, ``SinkWatcher``, ``Observer``.
+    """Passes on to metrics and health what the parts of a run tell.
 
-    Told beside that by the run itself: ``working`` at each batch that is begun and whenever it waits for its store,
-    ``abandoned`` where a batch was given up, and ``store_trouble``.
+    It is a ``SourceWatcher``, a ``SinkWatcher``, a ``StoreWatcher`` and an ``Observer``. Told beside that by the run
+    itself: ``working`` at each batch that is begun and whenever it waits for its store, ``resting`` when it is ready,
+    and ``store_trouble``.
     """
 
     metrics: Metrics
@@ -27,29 +29,51 @@ class Monitoring:
         """As the port says."""
         self.working()
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """As the port says."""
         return self.metrics.stage(stage)
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.spent(stage, seconds)
+
+    def measured(self, batch: Measured) -> None:
+        """As the port says."""
+        self.metrics.measured(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """A batch was committed, and the next one is waited for."""
         self.metrics.judged(verdicts, letters)
+        self.resting()
+
+    def resting(self) -> None:
+        """The main thread waits for records."""
+        self.metrics.busy(busy=False)
         self.health.resting()
 
     def working(self) -> None:
         """The main thread begins a batch, or turns while it works on one."""
         self.metrics.turned()
+        self.metrics.busy(busy=True)
         self.health.working()
 
     def abandoned(self) -> None:
         """The batch was given up, and the next one is waited for."""
         self.metrics.error("batch_abandoned")
-        self.health.resting()
+        self.resting()
 
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
         self.metrics.store_trouble(why)
         self.health.store_trouble(why)
+
+    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.store_called(operation, ending, seconds)
+
+    def store_connected(self, what: Connecting) -> None:
+        """As the port says."""
+        self.metrics.store_connected(what)
 
     def beat(self) -> None:
         """As the port says."""
@@ -72,6 +96,10 @@ class Monitoring:
     def paused(self, *, paused: bool) -> None:
         """As the port says."""
         self.metrics.paused(paused=paused)
+
+    def held_back(self, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.held_back(seconds)
 
     def source_trouble(self, why: str | None) -> None:
         """As the port says."""

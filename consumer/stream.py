@@ -24,10 +24,10 @@ from consumer.journal import Journal
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
-from consumer.metrics import Build, Metrics
+from consumer.metrics import Bounds, Build, Metrics
 from consumer.monitoring import Monitoring
 from consumer.patience import Backoff, Drain
-from consumer.pipeline import Observer, Pipeline, Stage
+from consumer.pipeline import Entered, Measured, Observer, Pipeline, Summed
 from consumer.poison import PoisonLimit
 from consumer.ports import Answer, Position, RawRecord, Sink
 from consumer.settings import JudgeSettings
@@ -69,9 +69,19 @@ class Observers:
         for one in self.all:
             one.begun()
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """Tell the first."""
         return self.all[0].stage(stage)
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.spent(stage, seconds)
+
+    def measured(self, batch: Measured) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.measured(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Tell all."""
@@ -104,7 +114,7 @@ def prepared_stream(
     with ExitStack() as held:
         lexicon = app.lexicon_of(config)
         settings = app.judge_settings(config, lexicon)
-        metrics = Metrics(Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name))
+        metrics = _metrics(config, settings)
         health = Health(config.http.stuck_s)
         monitoring = Monitoring(metrics, health)
         address = _served(config, held, health, metrics)
@@ -121,7 +131,7 @@ def prepared_stream(
             source.check()
 
         patience = Backoff(check, monitoring)
-        store = held.enter_context(_store(config, settings, patience))
+        store = held.enter_context(_store(config, settings, patience, monitoring))
         sink, journal = _delivery(config, streams, source, monitoring, check)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
@@ -147,6 +157,8 @@ def prepared_stream(
             patience=patience,
             poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
         )
+        # Whatever was waited for until now: from here on records are.
+        monitoring.resting()
         yield StreamRun(pipeline, store, detector.tally, health, address)
 
 
@@ -198,6 +210,12 @@ def _check_places(config: Config) -> None:
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
 
 
+def _metrics(config: Config, settings: JudgeSettings) -> Metrics:
+    build = Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name, settings.digest())
+    sources = tuple(config.rules)
+    return Metrics(build, bounds=Bounds(app.read_limits(config), config.http.sources_max, sources, config.workers))
+
+
 def _served(config: Config, held: ExitStack, health: Health, metrics: Metrics) -> str | None:
     if not config.http.listen:
         return None
@@ -218,12 +236,12 @@ def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> Kafka
 
 
 @contextmanager
-def _store(config: Config, settings: JudgeSettings, patience: Backoff) -> Iterator[Store]:
+def _store(config: Config, settings: JudgeSettings, patience: Backoff, monitoring: Monitoring) -> Iterator[Store]:
     """The store, bound to the settings; waited for where it is out of reach."""
     with ExitStack() as opened:
 
         def bound() -> Store:
-            store = opened.enter_context(app.opened_store(config))
+            store = opened.enter_context(app.opened_store(config, watcher=monitoring))
             app.bind(store, settings)
             return store
 
