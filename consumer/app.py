@@ -41,6 +41,7 @@ from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
+from storage.watched import StoreWatcher, WatchedStore
 
 STREAM = "-"
 _LMDB = "lmdb:"
@@ -137,8 +138,8 @@ def version_builder(settings: JudgeSettings) -> VersionBuilder:
 
 
 @contextmanager
-def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
-    """The store that is configured, closed afterwards."""
+def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatcher | None = None) -> Iterator[Store]:
+    """The store that is configured, closed afterwards; ``watcher`` is told how it does."""
     section = config.store
     store: Store
     if section.url.startswith(_LMDB):
@@ -152,7 +153,8 @@ def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
         )
         store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
     elif section.url.startswith(_HBASE):
-        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly))
+        told = None if watcher is None else watcher.store_connected
+        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), told)
     elif readonly:
         raise ConfigError(
             "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
@@ -160,7 +162,7 @@ def opened_store(config: Config, *, readonly: bool = False) -> Iterator[Store]:
     else:
         store = MemoryStore(row_postings_max=section.row_postings_max)
     try:
-        yield store
+        yield store if watcher is None else WatchedStore(store, watcher)
     finally:
         store.close()
 
@@ -347,7 +349,7 @@ def _check_resumable(before: checkpoints.Checkpoint, source: FileSource, setting
 
 
 def _digest(settings: JudgeSettings) -> str:
-    return hashlib.sha256(settings.encode()).hexdigest()
+    return settings.digest()
 
 
 def _identity(url: str, source: FileSource) -> bytes:

@@ -18,12 +18,14 @@ from storage.records import ID_HASH_BYTES, Arrival, Record
 class Candidates(NamedTuple):
     """The versions worth comparing with one article, nearest first, and what was left out to get there.
 
-    ``found`` counts them before the limit was applied; ``truncated`` says that a row or the list was cut.
+    ``found`` counts them before the limit was applied, ``suspects`` those of them that are further away than
+    ``max_distance`` by fingerprint, or were found by lane 1 only. ``truncated`` says that a row or the list was cut.
     """
 
     references: tuple[bytes, ...]
     found: int
     truncated: bool
+    suspects: int = 0
 
 
 class Probe(NamedTuple):
@@ -63,9 +65,13 @@ def _find(record: Record, keys: Sequence[bytes], rows: Mapping[bytes, Row], sett
         row = rows[key]
         lanes[lane_of(key)].append(row.packed)
         truncated |= row.truncated
-    near = _near(record, record.fingerprint, b"".join(lanes[LANE_SIMHASH]), settings.suspect_distance_max)
-    near += _near(record, record.one_bits, b"".join(lanes[LANE_MINHASH]), ONE_BITS_DISTANCE_MAX)
-    return _choose(record, near, settings, truncated=truncated)
+    by_blocks = _near(record, record.fingerprint, b"".join(lanes[LANE_SIMHASH]), settings.suspect_distance_max)
+    by_bands = _near(record, record.one_bits, b"".join(lanes[LANE_MINHASH]), ONE_BITS_DISTANCE_MAX)
+    chosen = _choose(record, by_blocks + by_bands, settings)
+    kept = tuple(posting.arrival.reference for posting in chosen[: settings.verifications_max])
+    within = {one.arrival.reference for one in by_blocks if one.distance <= settings.max_distance}
+    suspects = sum(posting.arrival.reference not in within for posting in chosen)
+    return Candidates(kept, len(chosen), truncated or len(chosen) > len(kept), suspects)
 
 
 def _near(record: Record, code: bytes, postings: bytes, distance_max: int) -> list[_Posting]:
@@ -77,9 +83,8 @@ def _near(record: Record, code: bytes, postings: bytes, distance_max: int) -> li
     return [_Posting(distance, layout.arrival(posting)) for posting, distance in near.items()]
 
 
-def _choose(record: Record, postings: Sequence[_Posting], settings: JudgeSettings, *, truncated: bool) -> Candidates:
-    if not postings:
-        return Candidates((), 0, truncated)
+def _choose(record: Record, postings: Sequence[_Posting], settings: JudgeSettings) -> list[_Posting]:
+    """One posting of each version that is worth reading, nearest first."""
     own = record.arrival
     best: dict[bytes, _Posting] = {}
     last_before: dict[bytes, Arrival] = {}
@@ -95,10 +100,8 @@ def _choose(record: Record, postings: Sequence[_Posting], settings: JudgeSetting
         if arrival < own:
             last_before[owner] = max(last_before.get(owner, arrival), arrival)
     # Of an id's versions that came before, only the last can still be in force: the others need no reading.
-    chosen = sorted(
+    return sorted(
         posting
         for posting in best.values()
         if posting.arrival > own or posting.arrival == last_before[posting.arrival.reference[:ID_HASH_BYTES]]
     )
-    kept = tuple(posting.arrival.reference for posting in chosen[: settings.verifications_max])
-    return Candidates(kept, len(chosen), truncated or len(chosen) > len(kept))

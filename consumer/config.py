@@ -182,6 +182,8 @@ class HttpSection(_Section):
     """How many of the latest flags are held for their page; 0 for no page."""
     stuck_s: Seconds = 60.0
     """After how long without a turn of the loop /healthz fails."""
+    sources_max: Annotated[int, Field(ge=0, le=1_000)] = 50
+    """How many sources /metrics tells apart: those with rules, and the first that come; the others are one."""
 
     @model_validator(mode="after")
     def _credentials_are_whole(self) -> "HttpSection":

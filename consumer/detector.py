@@ -15,14 +15,18 @@ The order of the steps is what makes it safe among any number of processes, cras
 interleaving of small cases.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from consumer import events
 from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
 from consumer.comparison import Comparison, compare, not_released
 from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
+from consumer.distribution import COUNTS, SHARES, Distribution
 from consumer.fingerprint import TextKind
 from consumer.known_originals import KnownOriginals
 from consumer.settings import JudgeSettings
@@ -36,10 +40,21 @@ SETTLE_ROUNDS_MAX = 1_000
 LOOK_UP_PROBES_MAX = 16
 """Articles looked up at once: the rows of so many are held in memory, each of them up to the store's cap."""
 
+FLOOD_COPIES_MIN = 100
+"""From how many copies of one original on there is a flood of them."""
+
+
+def _of_counts() -> Distribution:
+    return Distribution(COUNTS)
+
 
 @dataclass(slots=True)
 class Tally:
-    """What judging has cost and met so far, in counts since the detector was made."""
+    """What judging has cost and met so far, since the detector was made.
+
+    ``candidates``, ``suspects`` and ``verifications`` are of each article, ``similarities`` of each pair that was
+    compared. ``look_up_s`` is what finding has taken, ``settle_s`` all the rest of judging: what is written above all.
+    """
 
     versions: int = 0
     kept: int = 0
@@ -50,11 +65,17 @@ class Tally:
     known_copies: int = 0
     row_reads: int = 0
     postings_read: int = 0
-    candidates: int = 0
     record_reads: int = 0
-    verifications: int = 0
     lost_compare_and_sets: int = 0
     truncated: int = 0
+    floods: int = 0
+    flood_copies: int = 0
+    candidates: Distribution = field(default_factory=_of_counts)
+    suspects: Distribution = field(default_factory=_of_counts)
+    verifications: Distribution = field(default_factory=_of_counts)
+    similarities: Distribution = field(default_factory=partial(Distribution, SHARES))
+    look_up_s: float = 0.0
+    settle_s: float = 0.0
 
 
 class _Sight(NamedTuple):
@@ -83,10 +104,11 @@ class Detector:
 
         Errors are the store's; after one, or after a crash anywhere, the same batch may be judged again.
         """
-        tombstones = self.store.retract([one for one in batch if isinstance(one, Tombstone)])
-        stored = self.store.create([one for one in batch if isinstance(one, Version)])
-        events_by_reference = {one.reference: one.event for one in tombstones}
-        events_by_reference |= self._judge_versions(stored)
+        with self._settling():
+            tombstones = self.store.retract([one for one in batch if isinstance(one, Tombstone)])
+            stored = self.store.create([one for one in batch if isinstance(one, Version)])
+            events_by_reference = {one.reference: one.event for one in tombstones}
+            events_by_reference |= self._judge_versions(stored)
         self.tally.retractions += len(tombstones)
         return [events_by_reference[_reference(one)] for one in batch]
 
@@ -122,6 +144,11 @@ class Detector:
 
     def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, bytes]:
         """Settle what repeats an original that this process knows; return the verdicts as stored."""
+        with self._looking_up():
+            plan = self._known_copies(pending)
+        return self._settle_copies(plan)
+
+    def _known_copies(self, pending: Sequence[Stored]) -> list[Duplicate]:
         hints = {
             one.record.reference: self.known.recall(one.record, self.settings.verifications_max)
             for one in pending
@@ -130,27 +157,32 @@ class Detector:
         asked = {reference for found in hints.values() for reference in found}
         asked |= {reference for reference, found in hints.items() if found}
         if not asked:
-            return {}
+            return []
         fresh = self._read(sorted(asked))
         kept = {reference for reference, one in fresh.items() if one.verdict and _is_kept(one.verdict)}
         for reference in {reference for found in hints.values() for reference in found} - kept:
             self.known.forget(reference)
         plan: list[Duplicate] = []
+        compared: list[int] = []
+        similarities: list[float] = []
         for reference, found in hints.items():
             one = fresh.get(reference)
             if one is None or one.verdict is not None:
                 continue
-            near = self._compare(one, [fresh[other] for other in found if other in kept])
+            originals = [fresh[other] for other in found if other in kept]
+            compared.append(len(originals))
+            near = self._compare(one, originals, similarities)
             decisions = decide(
                 [one.record], {reference: near}, dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
             )
             plan.extend(decisions.duplicates)
-        return self._settle_copies(plan)
+        self.tally.verifications.add(compared)
+        self.tally.similarities.add(similarities)
+        return plan
 
     def _settle_copies(self, plan: Sequence[Duplicate]) -> dict[bytes, bytes]:
         written = self._write([(one.record, self._duplicate_event(one, frozenset())) for one in plan])
-        for one in plan:
-            self.known.remember(one.of.record)
+        self._remember(plan)
         lost = [one.record.reference for one in plan if one.record.reference not in written]
         self.tally.known_copies += len(written)
         return written | {reference: _verdict(one) for reference, one in self._read(lost).items()}
@@ -159,7 +191,9 @@ class Detector:
         if not records:
             return {}
         self.store.add(records)
-        return self._settle(records, self._look_up(records, {}))
+        with self._looking_up():
+            sight = self._look_up(records, {})
+        return self._settle(records, sight)
 
     def _look_up(self, records: Sequence[Record], given: Mapping[bytes, Stored]) -> _Sight:
         """Find who is near each record. All are read afresh, to see what has ended them by now, but those ``given``."""
@@ -178,11 +212,14 @@ class Detector:
         found = find_candidates(probes, rows, self.settings)
         self.tally.row_reads += sum(len(probe.keys) for probe in probes)
         self.tally.postings_read += sum(len(rows[key].postings) for probe in probes for key in probe.keys)
-        self.tally.candidates += sum(one.found for one in found)
+        self.tally.candidates.add([one.found for one in found])
+        self.tally.suspects.add([one.suspects for one in found])
         return found
 
     def _sight(self, records: Sequence[Record], found: Sequence[Candidates], stored: Mapping[bytes, Stored]) -> _Sight:
         neighbours: dict[bytes, list[Neighbour]] = {}
+        compared: list[int] = []
+        similarities: list[float] = []
         for record, candidates in zip(records, found, strict=True):
             if record.reference not in stored:
                 raise StoreError(
@@ -190,14 +227,18 @@ class Detector:
                 )
             others = [stored[reference] for reference in candidates.references if reference in stored]
             matchable = [other for other in others if _state(other) is not State.DUPLICATE]
-            neighbours[record.reference] = self._compare(stored[record.reference], matchable)
+            compared.append(len(matchable))
+            neighbours[record.reference] = self._compare(stored[record.reference], matchable, similarities)
+        self.tally.verifications.add(compared)
+        self.tally.similarities.add(similarities)
         truncated = frozenset(record.reference for record, one in zip(records, found, strict=True) if one.truncated)
         self.tally.truncated += len(truncated)
         return _Sight(stored, neighbours, truncated)
 
-    def _compare(self, one: Stored, others: Sequence[Stored]) -> list[Neighbour]:
+    def _compare(self, one: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
+        """Which of these are near; how similar each is goes to ``similarities``."""
         comparisons = compare(one, others, self.settings)
-        self.tally.verifications += len(others)
+        similarities += [comparison.similarity for comparison in comparisons if comparison.similarity is not None]
         return [
             Neighbour(other.record, comparison.distance, self._similarity(comparison))
             for other, comparison in zip(others, comparisons, strict=True)
@@ -214,8 +255,7 @@ class Detector:
             decisions = decide(records, _not_released(sight.neighbours, stored), states, never)
             written = self._write_in_order(decisions, sight.truncated)
             if written is not None:
-                for one in decisions.duplicates:
-                    self.known.remember(one.of.record)
+                self._remember(decisions.duplicates)
                 verdicts = {reference: one.verdict for reference, one in stored.items() if one.verdict is not None}
                 return {record.reference: (verdicts | written)[record.reference] for record in records}
             stored |= self._read(sorted(stored))
@@ -248,6 +288,31 @@ class Detector:
         outcome = self.store.settle([(record.reference, event) for record, event in verdicts])
         self.tally.lost_compare_and_sets += outcome.count(False)
         return {record.reference: event for (record, event), done in zip(verdicts, outcome, strict=True) if done}
+
+    def _remember(self, duplicates: Sequence[Duplicate]) -> None:
+        """Know what was repeated, and whether it is a flood by now."""
+        for one in duplicates:
+            copies = self.known.remember(one.of.record)
+            self.tally.floods += copies == FLOOD_COPIES_MIN
+            self.tally.flood_copies += copies >= FLOOD_COPIES_MIN
+
+    @contextmanager
+    def _looking_up(self) -> Iterator[None]:
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.tally.look_up_s += time.perf_counter() - began_s
+
+    @contextmanager
+    def _settling(self) -> Iterator[None]:
+        """All that is not looking up."""
+        began_s, looked_up_s = time.perf_counter(), self.tally.look_up_s
+        try:
+            yield
+        finally:
+            looked_up_s = self.tally.look_up_s - looked_up_s
+            self.tally.settle_s += time.perf_counter() - began_s - looked_up_s
 
     def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
         """What is stored under these references; those that are not there are left out."""

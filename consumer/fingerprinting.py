@@ -4,13 +4,14 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from types import FrameType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from consumer.errors import Fatal
 from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
@@ -21,6 +22,13 @@ _GRACE_S = 5.0
 """How long a worker outlives SIGTERM: the parent, which got it too, finishes what was begun meanwhile."""
 
 
+class Made(NamedTuple):
+    """Fingerprints, and how long the process that made them worked on them."""
+
+    fingerprints: Fingerprints
+    work_s: float
+
+
 class Fingerprinting(Protocol):
     """Texts in, fingerprints out, some time later."""
 
@@ -29,7 +37,7 @@ class Fingerprinting(Protocol):
         """How many batches are worth having under way at once; 0 where nothing runs beside the caller."""
         ...
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Fingerprints]":
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
         """Begin with a batch and the languages its texts declare. Results do not depend on where, or in what batch."""
         ...
 
@@ -49,10 +57,10 @@ class InProcess:
         """Nothing runs beside the caller."""
         return 0
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Fingerprints]":
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
         """Make the fingerprints before returning."""
-        future: Future[Fingerprints] = Future()
-        future.set_result(self._fingerprinter.fingerprint(texts, languages))
+        future: Future[Made] = Future()
+        future.set_result(_made(self._fingerprinter, texts, languages))
         return future
 
     def close(self) -> None:
@@ -76,7 +84,7 @@ class OnWorkers:
         """One batch for each worker, and one that waits for the next to be free."""
         return self._workers + 1
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Fingerprints]":
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
         """Hand the batch to the next free worker. ``Fatal``, here or as the result, where a worker was killed."""
         try:
             with _signals_held():
@@ -107,11 +115,11 @@ def _worker_died() -> Fatal:
     )
 
 
-def _told(made: "Future[Fingerprints]") -> "Future[Fingerprints]":
+def _told(made: "Future[Made]") -> "Future[Made]":
     """The same result, with a sentence for a person where the worker that was to make it is gone."""
-    told: Future[Fingerprints] = Future()
+    told: Future[Made] = Future()
 
-    def tell(done: "Future[Fingerprints]") -> None:
+    def tell(done: "Future[Made]") -> None:
         if done.cancelled():
             told.cancel()
             return
@@ -153,7 +161,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _fingerprint(texts: list[str], languages: list[str]) -> Fingerprints:
+def _fingerprint(texts: list[str], languages: list[str]) -> Made:
     if _worker is None:
         raise RuntimeError("a worker was asked before it was started")
-    return _worker.fingerprint(texts, languages)
+    return _made(_worker, texts, languages)
+
+
+def _made(fingerprinter: Fingerprinter, texts: Sequence[str], languages: Sequence[str]) -> Made:
+    began_s = time.perf_counter()
+    fingerprints = fingerprinter.fingerprint(texts, languages)
+    return Made(fingerprints, time.perf_counter() - began_s)

@@ -11,8 +11,7 @@ HEARTBEAT_MAX_S: Final = 60.0
 _MAIN: Final = "main"
 _CLIENT: Final = "client"
 
-Part = Literal["source", "sink", "store", "probe"]
-"""What may be in trouble; the probe asks the store whether it answers."""
+Part = Literal["source", "sink", "store"]
 
 
 class Late(NamedTuple):
@@ -62,12 +61,7 @@ class Health:
     def reasons(self) -> list[str]:
         """Why nothing can be judged now; none where it can."""
         with self._lock:
-            # What the run itself has met says more than that nobody answered the probe.
-            silent = "probe" in self._troubles and "store" not in self._troubles
-            told = {part: why for part, why in self._troubles.items() if part != "probe"}
-            reasons = [f"{part}: {why}" for part, why in sorted(told.items())]
-            if silent:
-                reasons.append(f"store: {self._troubles['probe']}")
+            reasons = [f"{part}: {why}" for part, why in sorted(self._troubles.items())]
             if self._assigned is None:
                 reasons.append("source: no assignment of partitions has come yet")
             if self._ending:
@@ -93,10 +87,6 @@ class Health:
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
         self._trouble("store", why)
-
-    def store_silent(self, why: str | None) -> None:
-        """The store does not answer the probe, or does (None)."""
-        self._trouble("probe", why)
 
     def beat(self) -> None:
         """The source's thread turns."""

@@ -14,23 +14,27 @@ class KnownOriginals:
 
     def __init__(self, originals_max: int) -> None:
         self._originals_max = originals_max
+        self._copies: dict[bytes, int] = {}
         self._keys: OrderedDict[bytes, tuple[bytes, ...]] = OrderedDict()
         self._by_key: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
 
-    def remember(self, record: Record) -> None:
-        """Note that this kept version was repeated."""
+    def remember(self, record: Record) -> int:
+        """Note that this kept version was repeated; return how often it was since it was first remembered."""
         reference = record.reference
+        copies = self._copies[reference] = self._copies.get(reference, 0) + 1
         if reference in self._keys:
             self._keys.move_to_end(reference)
-            return
+            return copies
         self._keys[reference] = record.keys
         for key in record.keys:
             self._by_key[key][reference] = None
         if len(self._keys) > self._originals_max:
             self.forget(next(iter(self._keys)))
+        return copies
 
     def forget(self, reference: bytes) -> None:
         """Drop a version that is kept no longer, or no longer there."""
+        self._copies.pop(reference, None)
         for key in self._keys.pop(reference, ()):
             references = self._by_key[key]
             del references[reference]

@@ -1,96 +1,113 @@
-"""What a run measures: every name, with its help text, stands in this file.
-
-Labels are bounded: their values come from lists that are fixed here, or are partitions of the topics that are read.
-Nothing is labelled by an article or its source.
-"""
+"""What a run measures. Every name, with its help text, stands in ``consumer.measures``."""
 
 import time
+from collections import Counter as Tallied
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, get_args
+from itertools import product
+from typing import Final, NamedTuple, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
+from consumer import measures
 from consumer.article import Reason
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
+from consumer.distribution import Distribution
+from consumer.events import rfc3339
+from consumer.health import Part
+from consumer.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
+from consumer.pipeline import Measured
+from consumer.source_names import OTHER, SourceNames
+from consumer.sources.file import ReadLimits
 from consumer.verdict import Outcome, Verdict
+from storage.watched import Connecting, Ending, Operation
 
-Stage = Literal["poll", "decode", "fingerprint", "judge", "emit", "commit", "wait"]
-Trouble = Literal["source", "sink", "store", "batch_abandoned", "request"]
-Thread = Literal["client", "main"]
-Rebalance = Literal["assigned", "revoked", "lost"]
+SOURCES_MAX: Final = 50
+_REASONS: Final = frozenset(map(str, Reason))
 
-OTHER: Final = "other"
-"""The label of a dead letter whose reason is none of the list: an unknown one must not make a series of its own."""
-SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-BATCH_RECORDS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-_REASONS: Final = frozenset(str(reason) for reason in Reason)
-_COPY: Final = "copy"
-_NEAR: Final = "near"
-
-TALLIED: Final[Mapping[str, tuple[str, str]]] = {
-    "without_keywords": ("dupwatch_articles_without_keywords", "Versions that have no keyword, and so match nothing."),
-    "replays": ("dupwatch_verdicts_repeated", "Versions that had been judged before, and got the verdict they had."),
-    "known_copies": ("dupwatch_known_copies", "Duplicates settled by a known original, without postings."),
-    "row_reads": ("dupwatch_posting_row_reads", "Rows of postings read."),
-    "postings_read": ("dupwatch_postings_read", "Postings in the rows that were read."),
-    "candidates": ("dupwatch_candidates", "Earlier versions that postings named as possibly near."),
-    "record_reads": ("dupwatch_record_reads", "Records read from the store."),
-    "verifications": ("dupwatch_verifications", "Pairs of records compared."),
-    "lost_compare_and_sets": ("dupwatch_lost_compare_and_sets", "Verdicts that somebody else had written first."),
-    "truncated": ("dupwatch_verdicts_truncated", "Versions whose search was cut short by a limit."),
-}
-"""The fields of the detector's tally that are told as they are: name without ``_total``, and help."""
-TOLD_BY_OUTCOME: Final = frozenset({"versions", "kept", "duplicates", "retractions"})
-"""The other fields, which ``dupwatch_articles_total`` tells by outcome."""
+_Made = TypeVar("_Made", Counter, Gauge)
+_Value = TypeVar("_Value", bound=str)
 
 
 class Build(NamedTuple):
-    """What runs: the version of dupwatch, the scheme and the block plan."""
+    """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts."""
 
     version: str
     scheme: str
     plan: str
+    settings: str = ""
 
 
-class _TallyCollector(Collector):
-    """Reads the detector's own counts whenever somebody asks, so that nothing is counted twice."""
+class Bounds(NamedTuple):
+    """What a run was told that measuring depends on: how full a batch can be, and which sources are told apart."""
 
-    def __init__(self, tally: Callable[[], Tally]) -> None:
-        self._tally = tally
+    read: ReadLimits = ReadLimits()
+    sources_max: int = SOURCES_MAX
+    sources: tuple[str, ...] = ()
+    workers: int = 0
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """Every count, as it is now."""
-        tally = self._tally()
-        for field, (name, documentation) in TALLIED.items():
-            yield CounterMetricFamily(name, documentation, value=getattr(tally, field))
+
+_Series = Mapping[tuple[str, ...], Distribution]
+"""Distributions by the values of their labels."""
+
+
+class _Collector(Collector):
+    """Reads counts and distributions that others keep whenever somebody asks, so that nothing is counted twice."""
+
+    def __init__(self, read: Callable[[], Mapping[Measure, float | _Series]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """All of it, as it is now."""
+        for measure, value in self._read().items():
+            if isinstance(value, Mapping):
+                family = HistogramMetricFamily(measure.name, measure.help, labels=_labels(measure))
+                bounds = [*map(floatToGoString, measure.bounds), "+Inf"]
+                for labels, one in value.items():
+                    family.add_metric(labels, list(zip(bounds, one.cumulative(), strict=True)), one.total)
+                yield family
+            else:
+                yield CounterMetricFamily(measure.name, measure.help, value)
 
 
 class Metrics:
-    """All metrics of one run, in a registry of their own; its methods may be called from any thread.
+    """All metrics of one run, in a registry of their own.
 
-    It is a ``SourceWatcher``, a ``SinkWatcher`` and an ``Observer``. ``clock`` gives seconds since 1970.
+    Batches are told by one thread; every other method may be called from any. It is a ``SourceWatcher``, a
+    ``SinkWatcher``, a ``StoreWatcher`` and an ``Observer``. ``clock`` gives seconds since 1970.
     """
 
-    def __init__(self, build: Build, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, build: Build, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         self.registry = CollectorRegistry()
         self._clock = clock
         self._judged_s = clock()
-        self._down: set[Trouble] = set()
+        self._down: set[Part] = set()
+        self._bounds = bounds
+        self._names = SourceNames(bounds.sources_max, bounds.sources)
         ProcessCollector(registry=self.registry)
-        Info("dupwatch_build", "What runs.", registry=self.registry).info(build._asdict())
-        self._count_articles()
-        self._count_troubles()
-        self._measure_times()
-        self._gauge_source()
+        Info(measures.BUILD.name.removesuffix("_info"), measures.BUILD.help, registry=self.registry).info(
+            build._asdict()
+        )
+        self._gauge(measures.WORKERS).set(bounds.workers)
+        self._count_batches()
+        self._count_parts()
+        self._watch_source()
+        self._watch_store()
 
     def watch(self, tally: Tally) -> None:
         """Tell the counts of this tally too; called once."""
-        self.registry.register(_TallyCollector(lambda: tally))
+
+        def read() -> dict[Measure, float | _Series]:
+            told = {measure: getattr(tally, field) for field, measure in measures.TALLIED.items()}
+            return {one: {(): value} if one.bounds else value for one, value in told.items()}
+
+        self.registry.register(_Collector(read))
 
     # -- the observer of the pipeline
 
@@ -101,32 +118,52 @@ class Metrics:
         an article, but how long ago its version first arrived is no latency.
         """
         now_s = self._clock()
-        for verdict in verdicts:
-            self._articles.labels(verdict.outcome).inc()
-            if verdict.outcome == "duplicate":
-                self._duplicates.labels(_kind(verdict)).inc()
-            if _seconds(verdict.decided_at) >= int(self._judged_s * 1000) / 1000:
-                self._end_to_end.observe(max(0.0, now_s - _seconds(verdict.arrived_at)))
+        for outcome, articles in Tallied(verdict.outcome for verdict in verdicts).items():
+            self._articles[outcome].inc(articles)
+        # Times of verdicts are all written alike, and so in order as they stand.
+        began_at = rfc3339(int(self._judged_s * 1000))
+        arrivals = [verdict.arrived_at for verdict in verdicts if verdict.decided_at >= began_at]
+        self._end_to_end.add([max(0.0, now_s - _seconds(arrived_at)) for arrived_at in arrivals])
+        self._flagged([verdict for verdict in verdicts if verdict.outcome == "duplicate"])
         for letter in letters:
             self._dead_letters.labels(letter.reason if letter.reason in _REASONS else OTHER).inc()
-        self._batch_records.observe(len(verdicts) + len(letters))
         self._last_processed.set(now_s)
         self._judged_s = now_s
+
+    def measured(self, batch: Measured) -> None:
+        """Measure a batch that was committed."""
+        self._batch_records.add((batch.records,))
+        self._batch_bytes.add((batch.size_bytes,))
+        read = self._bounds.read
+        fill = max(batch.records / read.batch_records_max, batch.size_bytes / read.batch_bytes_max)
+        # A record larger than a batch may be is a batch of its own.
+        self._batch_fill.add((min(fill, 1.0),))
+        self._keywords.add(batch.keyword_counts.tolist())
+        for (source, outcome), articles in Tallied(batch.said).items():
+            self._source(self._names.label(source))[outcome].inc(articles)
 
     # -- the loop
 
     @contextmanager
-    def stage(self, stage: Stage) -> Iterator[None]:
+    def stage(self, stage: TimedStage) -> Iterator[None]:
         """Time what happens inside, also where it ends with an error."""
         began_s = time.perf_counter()
         try:
             yield
         finally:
-            self._stages.labels(stage).observe(time.perf_counter() - began_s)
+            self.spent(stage, time.perf_counter() - began_s)
+
+    def spent(self, stage: TimedStage, seconds: float) -> None:
+        """So much time went into this stage of a batch."""
+        self._stages[stage].add((seconds,))
 
     def turned(self, thread: Thread = "main") -> None:
         """A loop turned."""
-        self._heartbeat.labels(thread).set(self._clock())
+        self._heartbeats[thread].set(self._clock())
+
+    def busy(self, *, busy: bool) -> None:
+        """Whether the main thread works on a batch."""
+        self._busy.set(busy)
 
     def error(self, what: Trouble) -> None:
         """Something went wrong that did not end the run."""
@@ -134,12 +171,22 @@ class Metrics:
 
     def record_times_replaced(self, records: int) -> None:
         """So many records had no time, or an impossible one, and got the ingest time."""
-        self._record_times_replaced.inc(records)
+        self._times_replaced.inc(records)
+
+    # -- the watcher of the store
+
+    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+        """A call of the store has ended."""
+        self._store_operations[operation, ending].inc()
+        self._store_seconds[operation].add((seconds,))
+
+    def store_connected(self, what: Connecting) -> None:
+        """A connection was made, could not be made, or broke."""
+        self._store_connections.labels(what).inc()
 
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
-        if self._told("store", why):
-            self._store_outages.inc()
+        self._told("store", why)
 
     # -- the watcher of the source
 
@@ -165,6 +212,10 @@ class Metrics:
         """Whether anything is fetched for the time being."""
         self._paused.set(paused)
 
+    def held_back(self, seconds: float) -> None:
+        """For so long nothing more was taken in."""
+        self.spent("back_pressure", seconds)
+
     def source_trouble(self, why: str | None) -> None:
         """The brokers cannot be reached, or can again (None)."""
         self._told("source", why)
@@ -181,117 +232,113 @@ class Metrics:
 
     def reconnected(self) -> None:
         """The sink's client was made anew."""
-        self._reconnections.inc()
+        self._sink_reconnections.inc()
 
-    def _told(self, what: Trouble, why: str | None) -> bool:
-        """Whether this is the beginning of a trouble: while it lasts it may be told any number of times."""
-        begins = why is not None and what not in self._down
-        if begins:
-            self._down.add(what)
-            self._errors.labels(what).inc()
-        elif why is None:
-            self._down.discard(what)
-        self._unreachable.labels(what).set(why is not None)
-        return begins
+    def _told(self, part: Part, why: str | None) -> None:
+        """Count where a trouble begins, and where it ends: it may be told any number of times in between."""
+        if why is not None and part not in self._down:
+            self._down.add(part)
+            self._errors.labels(part).inc()
+            self._outages.labels(part).inc()
+        elif why is None and part in self._down:
+            self._down.discard(part)
+            self._recoveries.labels(part).inc()
+        self._unreachable.labels(part).set(why is not None)
 
-    def _count_articles(self) -> None:
-        self._articles = Counter(
-            "dupwatch_articles_total", "Articles answered, by what was said.", ["outcome"], registry=self.registry
-        )
-        self._duplicates = Counter(
-            "dupwatch_duplicates_total",
-            "Duplicates: copies have the same fingerprint and similarity 1, all others are near.",
-            ["kind"],
-            registry=self.registry,
-        )
-        self._dead_letters = Counter(
-            "dupwatch_dead_letters_total", "Records that could not be judged.", ["reason"], registry=self.registry
-        )
-        self._record_times_replaced = Counter(
-            "dupwatch_record_times_replaced_total",
-            "Records whose time was missing or impossible, and became the ingest time.",
-            registry=self.registry,
-        )
-        _begin(self._articles, get_args(Outcome))
-        _begin(self._duplicates, (_COPY, _NEAR))
-        _begin(self._dead_letters, (*sorted(_REASONS), OTHER))
+    def _flagged(self, duplicates: Sequence[Verdict]) -> None:
+        for kind, articles in Tallied(map(_kind, duplicates)).items():
+            self._duplicates[kind].inc(articles)
+        self._similarity.add(one.similarity for one in duplicates if one.similarity is not None)
+        self._distance.add(one.distance for one in duplicates if one.distance is not None)
 
-    def _count_troubles(self) -> None:
-        self._errors = Counter(
-            "dupwatch_errors_total", "What went wrong without ending the run.", ["type"], registry=self.registry
-        )
-        self._rebalances = Counter(
-            "dupwatch_rebalances_total", "Times that partitions came or went.", ["what"], registry=self.registry
-        )
-        self._store_outages = Counter(
-            "dupwatch_store_outages_total", "Times that the store went out of reach.", registry=self.registry
-        )
-        self._reconnections = Counter(
-            "dupwatch_sink_reconnections_total", "Times that the sink's client was made anew.", registry=self.registry
-        )
-        self._lost_to_retention = Counter(
-            "dupwatch_records_lost_to_retention_total",
-            "Records that were deleted from a topic before they were read.",
-            registry=self.registry,
-        )
-        _begin(self._errors, get_args(Trouble))
-        _begin(self._rebalances, get_args(Rebalance))
+    def _source(self, source: str) -> Mapping[Outcome, Counter]:
+        """What counts the articles of this source; it is there with all outcomes from its first article on."""
+        if source not in self._sources:
+            made = {outcome: self._source_articles.labels(source, outcome) for outcome in measures.OUTCOMES}
+            self._sources[source] = made
+        return self._sources[source]
 
-    def _measure_times(self) -> None:
-        self._end_to_end = Histogram(
-            "dupwatch_end_to_end_seconds",
-            "From a record's time to its verdict being written and committed; not of verdicts that are given again.",
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-        self._stages = Histogram(
-            "dupwatch_stage_seconds",
-            "How long a stage took: of a batch, but poll and wait of one wait.",
-            ["stage"],
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-        self._batch_records = Histogram(
-            "dupwatch_batch_records", "Records of a batch.", buckets=BATCH_RECORDS, registry=self.registry
-        )
-        for stage in get_args(Stage):
-            self._stages.labels(stage)
+    # -- making them
 
-    def _gauge_source(self) -> None:
-        self._lag = Gauge(
-            "dupwatch_lag_records",
-            "Records of a partition that are there and not committed.",
-            ["topic", "partition"],
-            registry=self.registry,
-        )
-        self._last_processed = Gauge(
-            "dupwatch_last_processed_timestamp_seconds", "When a batch was last committed.", registry=self.registry
-        )
-        self._heartbeat = Gauge(
-            "dupwatch_loop_heartbeat_timestamp_seconds",
-            "When the loop of a thread last turned; the main one rests while nothing comes.",
-            ["thread"],
-            registry=self.registry,
-        )
-        self._paused = Gauge("dupwatch_paused", "1 while nothing is fetched.", registry=self.registry)
-        self._assigned = Gauge(
-            "dupwatch_assigned_partitions", "Partitions that are this consumer's.", registry=self.registry
-        )
-        self._unreachable = Gauge(
-            "dupwatch_unreachable", "1 while that part is out of reach.", ["part"], registry=self.registry
-        )
-        for part in ("source", "sink", "store"):
-            self._unreachable.labels(part)
+    def _count_batches(self) -> None:
+        # What is told in every batch is looked up by its labels once.
+        articles, duplicates = self._counter(measures.ARTICLES), self._counter(measures.DUPLICATES)
+        self._articles = {outcome: articles.labels(outcome) for outcome in measures.OUTCOMES}
+        self._duplicates = {kind: duplicates.labels(kind) for kind in measures.KINDS}
+        self._dead_letters = self._counter(measures.DEAD_LETTERS)
+        self._times_replaced = self._counter(measures.TIMES_REPLACED)
+        self._source_articles = self._counter(measures.SOURCE_ARTICLES)
+        self._sources: dict[str, Mapping[Outcome, Counter]] = {}
+        for source in self._names.labels:
+            self._source(source)
+        self._stages = self._distributions(measures.STAGES, measures.TIMED_STAGES)
+        self._end_to_end = self._distribution(measures.END_TO_END)
+        self._similarity = self._distribution(measures.DUPLICATE_SIMILARITY)
+        self._distance = self._distribution(measures.DUPLICATE_DISTANCE)
+        self._keywords = self._distribution(measures.KEYWORDS)
+        self._batch_records = self._distribution(measures.BATCH_RECORDS)
+        self._batch_bytes = self._distribution(measures.BATCH_BYTES)
+        self._batch_fill = self._distribution(measures.BATCH_FILL)
+
+    def _count_parts(self) -> None:
+        self._errors = self._counter(measures.ERRORS)
+        self._unreachable = self._gauge(measures.UNREACHABLE)
+        self._outages = self._counter(measures.OUTAGES)
+        self._recoveries = self._counter(measures.RECOVERIES)
+        self._sink_reconnections = self._counter(measures.SINK_RECONNECTIONS)
+        heartbeats = self._gauge(measures.HEARTBEAT)
+        self._heartbeats = {thread: heartbeats.labels(thread) for thread in measures.THREADS}
+        self._busy = self._gauge(measures.BUSY)
+        self._last_processed = self._gauge(measures.LAST_PROCESSED)
+
+    def _watch_source(self) -> None:
+        self._lag = self._gauge(measures.LAG)
+        self._assigned = self._gauge(measures.ASSIGNED)
+        self._rebalances = self._counter(measures.REBALANCES)
+        self._paused = self._gauge(measures.PAUSED)
+        self._lost_to_retention = self._counter(measures.LOST_TO_RETENTION)
+
+    def _watch_store(self) -> None:
+        calls = self._counter(measures.STORE_OPERATIONS)
+        pairs = product(measures.OPERATIONS, measures.ENDINGS)
+        self._store_operations = {pair: calls.labels(*pair) for pair in pairs}
+        self._store_seconds = self._distributions(measures.STORE_SECONDS, measures.OPERATIONS)
+        self._store_connections = self._counter(measures.STORE_CONNECTIONS)
+
+    def _distribution(self, measure: Measure) -> Distribution:
+        """One that takes a batch at once: a histogram of the client library takes locks for each value."""
+        made = Distribution(measure.bounds)
+        self.registry.register(_Collector(lambda: {measure: {(): made}}))
+        return made
+
+    def _distributions(self, measure: Measure, values: Sequence[_Value]) -> Mapping[_Value, Distribution]:
+        """One for each value of the only label."""
+        made = {value: Distribution(measure.bounds) for value in values}
+        series: _Series = {(str(value),): one for value, one in made.items()}
+        self.registry.register(_Collector(lambda: {measure: series}))
+        return made
+
+    def _counter(self, measure: Measure) -> Counter:
+        return _begin(Counter(measure.name, measure.help, _labels(measure), registry=self.registry), measure)
+
+    def _gauge(self, measure: Measure) -> Gauge:
+        return _begin(Gauge(measure.name, measure.help, _labels(measure), registry=self.registry), measure)
 
 
-def _begin(counter: Counter, values: Sequence[str]) -> None:
+def _labels(measure: Measure) -> list[str]:
+    return [label.name for label in measure.labels]
+
+
+def _begin(made: _Made, measure: Measure) -> _Made:
     """Let every series begin at 0: a rate does not see the first count of a series that was not there before."""
-    for value in values:
-        counter.labels(value)
+    if measure.labels:
+        for values in product(*(label.values for label in measure.labels)):
+            made.labels(*values)
+    return made
 
 
-def _kind(verdict: Verdict) -> str:
-    return _COPY if verdict.distance == 0 and verdict.similarity == 1 else _NEAR
+def _kind(verdict: Verdict) -> Kind:
+    return "copy" if verdict.distance == 0 and verdict.similarity == 1 else "near"
 
 
 def _seconds(timestamp: str) -> float:

@@ -1,55 +1,102 @@
 """One object to be told how a run goes, for all who want to know."""
 
+import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from consumer.dead_letter import DeadLetter
 from consumer.health import Health
 from consumer.metrics import Metrics
-from consumer.pipeline import Stage
+from consumer.pipeline import Entered, Measured, Summed
 from consumer.verdict import Verdict
+from storage.watched import Connecting, Ending, Operation
+
+
+class Joined:
+    """What several tellers say of one part, each of which knows what it has met itself; from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._troubles: dict[str, str] = {}
+
+    def say(self, teller: str, why: str | None) -> str | None:
+        """Why the part is in trouble, all tellers heard; None where none of them says so."""
+        with self._lock:
+            if why is None:
+                self._troubles.pop(teller, None)
+            else:
+                self._troubles[teller] = why
+            return "; ".join(dict.fromkeys(self._troubles.values())) or None
 
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """Passes on to metrics and health what the parts of a run tell: a ``SourceWatcher``, ``SinkWatcher``, ``Observer``.
+    """Passes on to metrics and health what the parts of a run tell.
 
-    Told beside that by the run itself: ``working`` at each batch that is begun and whenever it waits for its store,
-    ``abandoned`` where a batch was given up, and ``store_trouble``.
+    It is a ``SourceWatcher``, a ``SinkWatcher``, a ``StoreWatcher`` and an ``Observer``. Told beside that by the run
+    itself: ``working`` at each batch that is begun and whenever it waits for its store, ``resting`` when it is ready,
+    and what troubles store and schema registry. A part is in trouble while anybody says so.
     """
 
     metrics: Metrics
     health: Health
+    _source: Joined = field(default_factory=Joined, init=False)
+    _store: Joined = field(default_factory=Joined, init=False)
 
     def begun(self) -> None:
         """As the port says."""
         self.working()
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """As the port says."""
         return self.metrics.stage(stage)
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.spent(stage, seconds)
+
+    def measured(self, batch: Measured) -> None:
+        """As the port says."""
+        self.metrics.measured(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """A batch was committed, and the next one is waited for."""
         self.metrics.judged(verdicts, letters)
+        self.resting()
+
+    def resting(self) -> None:
+        """The main thread waits for records."""
+        self.metrics.busy(busy=False)
         self.health.resting()
 
     def working(self) -> None:
         """The main thread begins a batch, or turns while it works on one."""
         self.metrics.turned()
+        self.metrics.busy(busy=True)
         self.health.working()
 
     def abandoned(self) -> None:
         """The batch was given up, and the next one is waited for."""
         self.metrics.error("batch_abandoned")
-        self.health.resting()
+        self.resting()
 
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
-        self.metrics.store_trouble(why)
-        self.health.store_trouble(why)
+        self._store_told(self._store.say("run", why))
+
+    def store_silent(self, why: str | None) -> None:
+        """The store does not answer when it is only asked whether it does, or answers (None)."""
+        self._store_told(self._store.say("probe", why))
+
+    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.store_called(operation, ending, seconds)
+
+    def store_connected(self, what: Connecting) -> None:
+        """As the port says."""
+        self.metrics.store_connected(what)
 
     def beat(self) -> None:
         """As the port says."""
@@ -73,10 +120,17 @@ class Monitoring:
         """As the port says."""
         self.metrics.paused(paused=paused)
 
+    def held_back(self, seconds: float) -> None:
+        """As the port says."""
+        self.metrics.held_back(seconds)
+
     def source_trouble(self, why: str | None) -> None:
         """As the port says."""
-        self.metrics.source_trouble(why)
-        self.health.source_trouble(why)
+        self._source_told(self._source.say("brokers", why))
+
+    def registry_trouble(self, why: str | None) -> None:
+        """The schema registry is out of reach, or is back (None)."""
+        self._source_told(self._source.say("registry", why))
 
     def gap(self, records: int) -> None:
         """As the port says."""
@@ -90,3 +144,11 @@ class Monitoring:
     def reconnected(self) -> None:
         """As the port says."""
         self.metrics.reconnected()
+
+    def _source_told(self, why: str | None) -> None:
+        self.metrics.source_trouble(why)
+        self.health.source_trouble(why)
+
+    def _store_told(self, why: str | None) -> None:
+        self.metrics.store_trouble(why)
+        self.health.store_trouble(why)

@@ -1,6 +1,6 @@
 """The loop: what happens to a batch of records, from the source to the commit.
 
-    source ──▶ decode ──▶ fingerprint ──▶ judge ──▶ emit ──▶ commit
+    poll ──▶ decode ──▶ fingerprint ──▶ look up ──▶ settle ──▶ emit ──▶ commit
               (read ahead: at most ``ahead`` batches)  (one batch at a time, in order)
 
 A batch is committed after its verdicts and dead letters are flushed, and the commit says how far the source was
@@ -13,21 +13,23 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from consumer.article import Article
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Detector
 from consumer.errors import Abandoned, BadRecord
 from consumer.feed import Feed
-from consumer.fingerprint import Fingerprints
-from consumer.fingerprinting import Fingerprinting
+from consumer.fingerprinting import Fingerprinting, Made
 from consumer.journal import Journal
 from consumer.poison import PoisonLimit
 from consumer.ports import Answer, RawBatch, RawRecord, Rejection, Sink, Source
 from consumer.reading_ahead import read_ahead
 from consumer.stopping import Stopping
-from consumer.verdict import Verdict, decode_verdict
+from consumer.verdict import Outcome, Verdict, decode_verdict
 from consumer.versions import VersionBuilder, tombstone
 from storage.records import Tombstone, Version
 
@@ -48,7 +50,7 @@ class Prepared:
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
     rejections: Sequence[Rejection]
-    fingerprints: "Future[Fingerprints]"
+    made: "Future[Made]"
 
 
 class Patience(Protocol):
@@ -67,7 +69,21 @@ class NoPatience:
         return work()
 
 
-Stage = Literal["decode", "fingerprint", "judge", "emit", "commit"]
+Entered = Literal["poll", "decode", "emit", "commit"]
+Summed = Literal["fingerprint", "look_up", "settle"]
+Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
+
+
+class Measured(NamedTuple):
+    """What there is to measure in a batch, beside its verdicts: all records of it, and sources in their order.
+
+    ``keyword_counts`` int64[n]: the distinct keywords of each article that has a body.
+    """
+
+    records: int
+    size_bytes: int
+    said: Sequence[tuple[str, Outcome]]
+    keyword_counts: npt.NDArray[np.int64]
 
 
 class Observer(Protocol):
@@ -77,8 +93,16 @@ class Observer(Protocol):
         """A batch is about to be judged."""
         ...
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """What happens inside is this stage's; may be called from the thread that reads ahead."""
+        ...
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """Say how long this stage of a batch took, wherever and in however many pieces it was done."""
+        ...
+
+    def measured(self, batch: Measured) -> None:
+        """See one batch, after it was committed."""
         ...
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
@@ -96,10 +120,16 @@ class Onlooker:
     def begun(self) -> None:
         """Nothing."""
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """Nothing."""
         del stage
         return nullcontext()
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """Nothing."""
+
+    def measured(self, batch: Measured) -> None:
+        """Nothing."""
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Nothing."""
@@ -150,7 +180,7 @@ class Pipeline:
         return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
 
     def _preparing(self) -> Iterator[Prepared]:
-        for batch in self.source.batches():
+        for batch in self._polled():
             try:
                 prepared = self._prepare(batch)
             except Abandoned as why:
@@ -159,6 +189,15 @@ class Pipeline:
                 log.info("A batch of %d records was not begun: %s", len(batch.records), why)
                 return
             yield prepared
+
+    def _polled(self) -> Iterator[RawBatch]:
+        batches = self.source.batches()
+        while True:
+            with self.observer.stage("poll"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []
@@ -170,11 +209,10 @@ class Pipeline:
                 except BadRecord as error:
                     rejections.append(Rejection(record, self.bury(record, error)))
         bodied = [article for _, article in articles if article.body is not None]
-        with self.observer.stage("fingerprint"):
-            fingerprints = self.fingerprinting.submit(
-                [article.body or "" for article in bodied], [article.lang for article in bodied]
-            )
-        return Prepared(batch, articles, rejections, fingerprints)
+        made = self.fingerprinting.submit(
+            [article.body or "" for article in bodied], [article.lang for article in bodied]
+        )
+        return Prepared(batch, articles, rejections, made)
 
     def _finish(self, prepared: Prepared) -> None:
         self.journal.begin(prepared.batch.end)
@@ -183,13 +221,10 @@ class Pipeline:
             self.poison.see(len(prepared.batch.records), len(prepared.rejections))
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
-        arrived = self._arrive(prepared)
-        with self.observer.stage("judge"):
-            events = [
-                event
-                for part in distinct_ids(arrived)
-                for event in self.patience.call(partial(self.detector.judge, part))
-            ]
+        made = prepared.made.result()
+        self.observer.spent("fingerprint", made.work_s)
+        arrived = self._arrive(prepared, made)
+        events = self._judge(arrived)
         answers = [
             Answer(record, event, decode_verdict(event))
             for (record, _), event in zip(prepared.articles, events, strict=True)
@@ -202,11 +237,22 @@ class Pipeline:
             self.sink.flush()
         with self.observer.stage("commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
+        self.observer.measured(_measured(prepared, made, verdicts))
         self.observer.judged(verdicts, letters)
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)
 
-    def _arrive(self, prepared: Prepared) -> list[Version | Tombstone]:
+    def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[bytes]:
+        tally = self.detector.tally
+        looked_up_s, settled_s = tally.look_up_s, tally.settle_s
+        events = [
+            event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
+        ]
+        self.observer.spent("look_up", tally.look_up_s - looked_up_s)
+        self.observer.spent("settle", tally.settle_s - settled_s)
+        return events
+
+    def _arrive(self, prepared: Prepared, made: Made) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
         came = [self.feed.came(record, article) for record, article in prepared.articles]
         bodied = [at for at, (_, article) in enumerate(prepared.articles) if article.body is not None]
@@ -214,7 +260,7 @@ class Pipeline:
             self.builder.versions(
                 [prepared.articles[at][1] for at in bodied],
                 [came[at] for at in bodied],
-                prepared.fingerprints.result(),
+                made.fingerprints,
             )
         )
         return [
@@ -241,6 +287,16 @@ class Pipeline:
             newest_ms = max(one.time_ms if isinstance(one, Tombstone) else one.record.time_ms for one in arrived)
             sweep = partial(self.detector.store.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
             self.patience.call(sweep)
+
+
+def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> Measured:
+    records = prepared.batch.records
+    return Measured(
+        records=len(records),
+        size_bytes=sum(record.size_bytes for record in records),
+        said=[(article.source, one.outcome) for (_, article), one in zip(prepared.articles, verdicts, strict=True)],
+        keyword_counts=made.fingerprints.keyword_counts,
+    )
 
 
 def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:

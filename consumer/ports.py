@@ -178,6 +178,10 @@ class SourceWatcher(Protocol):
         """Nothing is fetched for the time being, since what was fetched has not been judged."""
         ...
 
+    def held_back(self, seconds: float) -> None:
+        """For so long nothing more was taken in, since what is there has not been judged."""
+        ...
+
     def source_trouble(self, why: str | None) -> None:
         """The brokers cannot be reached, or can again (None)."""
         ...

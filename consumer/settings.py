@@ -4,6 +4,7 @@ The description of these settings is kept in the store and checked when it is op
 rules among articles that were judged by these.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -137,6 +138,10 @@ class JudgeSettings:
     def encode(self) -> bytes:
         """The description as canonical JSON, as it is kept in a store."""
         return json.dumps(self.describe(), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def digest(self) -> str:
+        """The SHA-256 of that in hex: short enough to be shown, and compared by eye."""
+        return hashlib.sha256(self.encode()).hexdigest()
 
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:

@@ -29,10 +29,10 @@ from consumer.latest_flags import LatestFlags
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
-from consumer.metrics import Build, Metrics
+from consumer.metrics import Bounds, Build, Metrics
 from consumer.monitoring import Monitoring
 from consumer.patience import Backoff, Drain
-from consumer.pipeline import Observer, Patience, Pipeline, Stage
+from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
 from consumer.poison import PoisonLimit
 from consumer.ports import Answer, Position, RawRecord, Sink
 from consumer.settings import JudgeSettings
@@ -43,7 +43,7 @@ from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
 from consumer.store_probe import StoreProbe
 from consumer.topics import SinkTopics, missing
-from consumer.values.outages import InputMonitoring, waiting_for_registry
+from consumer.values.outages import waiting_for_registry
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms
 from storage.interface import Store
@@ -76,9 +76,19 @@ class Observers:
         for one in self.all:
             one.begun()
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """Tell the first."""
         return self.all[0].stage(stage)
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.spent(stage, seconds)
+
+    def measured(self, batch: Measured) -> None:
+        """Tell all."""
+        for one in self.all:
+            one.measured(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Tell all."""
@@ -111,9 +121,9 @@ def prepared_stream(
     with ExitStack() as held:
         lexicon = app.lexicon_of(config)
         settings = app.judge_settings(config, lexicon)
-        metrics = Metrics(Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name))
+        metrics = _metrics(config, settings)
         health = Health(config.http.stuck_s)
-        monitoring = InputMonitoring(metrics, health)
+        monitoring = Monitoring(metrics, health)
         decode = record_decoder(config, waiting_for_registry(monitoring, stopping))
         latest = LatestFlags(config.http.flags, now_ms(), partial(metrics.error, "request"))
         address = _served(config, held, health_pages(health, metrics) | _flag_pages(config, latest), metrics)
@@ -131,10 +141,10 @@ def prepared_stream(
 
         if app.is_remote(config):
             held.enter_context(
-                StoreProbe(partial(app.opened_store, app.impatient(config), readonly=True), health.store_silent)
+                StoreProbe(partial(app.opened_store, app.impatient(config), readonly=True), monitoring.store_silent)
             )
         patience = Backoff(check, monitoring)
-        store = held.enter_context(_store(config, settings, patience))
+        store = held.enter_context(_store(config, settings, patience, monitoring))
         latest.read_from(store)
         held.callback(latest.close)
         sink, journal = _delivery(config, streams, source, monitoring, check)
@@ -162,6 +172,8 @@ def prepared_stream(
             patience=patience,
             poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
         )
+        # Whatever was waited for until now: from here on records are.
+        monitoring.resting()
         yield StreamRun(pipeline, store, detector.tally, health, address)
 
 
@@ -213,6 +225,12 @@ def _check_places(config: Config) -> None:
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
 
 
+def _metrics(config: Config, settings: JudgeSettings) -> Metrics:
+    build = Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name, settings.digest())
+    sources = tuple(config.rules)
+    return Metrics(build, bounds=Bounds(app.read_limits(config), config.http.sources_max, sources, config.workers))
+
+
 def _flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
     return FlagPages(latest).pages() if config.http.flags else {}
 
@@ -248,12 +266,12 @@ def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> Kafka
 
 
 @contextmanager
-def _store(config: Config, settings: JudgeSettings, patience: Backoff) -> Iterator[Store]:
+def _store(config: Config, settings: JudgeSettings, patience: Backoff, monitoring: Monitoring) -> Iterator[Store]:
     """The store, bound to the settings; waited for where it is out of reach."""
     with ExitStack() as opened:
 
         def bound() -> Store:
-            store = opened.enter_context(app.opened_store(config))
+            store = opened.enter_context(app.opened_store(config, watcher=monitoring))
             app.bind(store, settings)
             return store
 

@@ -75,6 +75,7 @@ class MadeFeed:
             keywords=(_KEYWORDS,) * count,
             kinds=np.full(count, TextKind.LONG, np.uint8),
             text_digests=_random_bytes(count, _TEXT_DIGEST_BYTES, self._rng),
+            keyword_counts=np.full(count, len(_KEYWORDS), np.int64),
         )
         lines = range(self._line, self._line + count)
         self._line += count

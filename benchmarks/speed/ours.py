@@ -94,6 +94,7 @@ def synthetic_records(
         keywords=(_KEYWORDS,) * count,
         kinds=np.full(count, TextKind.LONG, np.uint8),
         text_digests=_random_bytes(count, _TEXT_DIGEST_BYTES, rng),
+        keyword_counts=np.full(count, len(_KEYWORDS), np.int64),
     )
     articles = [Article(f"{name}-{number}", "") for number in range(count)]
     time_ms = now_ms()

@@ -49,7 +49,7 @@ class Fingerprints:
     `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
     heaviest of at most 64 characters, with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests`
     uint8[n, 16]: BLAKE2b of the normalised text. `facts`: see `consumer.fingerprint.facts`, nothing where the scheme
-    has none made.
+    has none made. `keyword_counts` int64[n]: how many distinct keywords a text has, those beyond `keywords_max` too.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -59,6 +59,7 @@ class Fingerprints:
     keywords: tuple[tuple[tuple[str, float], ...], ...]
     kinds: npt.NDArray[np.uint8]
     text_digests: npt.NDArray[np.uint8]
+    keyword_counts: npt.NDArray[np.int64]
     facts: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
@@ -141,6 +142,7 @@ class Fingerprinter:
             keywords=tuple(features.evidence(text, self._keywords_kept) for text in range(len(texts))),
             kinds=_kinds(distinct, self._scheme.short_keywords_max),
             text_digests=_digests(normalised),
+            keyword_counts=distinct,
             facts=facts,
         )
 

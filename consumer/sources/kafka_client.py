@@ -219,6 +219,7 @@ class ClientThread:
         with handover.changed:
             handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
             overfull, owned = handover.partitions.overfull(), list(handover.partitions.owned())
+        self._watcher.held_back(time.monotonic() - now_s)
         if not self._paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):
             self._paused = True
             consumer.pause(_places(owned))

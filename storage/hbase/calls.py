@@ -15,7 +15,7 @@ from storage.hbase.connection import Change, Columns, GatewayConnection, Selecti
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
-from storage.hbase.pool import Pool
+from storage.hbase.pool import Pool, Told
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
@@ -35,10 +35,10 @@ _PAUSE_DOUBLINGS_MAX: Final = 10
 class Gateways:
     """All ways to one HBase: the pool of connections, and the threads that use several at once."""
 
-    def __init__(self, place: Place, options: HbaseOptions) -> None:
+    def __init__(self, place: Place, options: HbaseOptions, told: Told | None = None) -> None:
         self.place = place
         self.options = options
-        self.pool = Pool(place.addresses, options)
+        self.pool = Pool(place.addresses, options, told=told)
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
     def calls(self) -> "Calls":

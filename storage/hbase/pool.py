@@ -13,6 +13,7 @@ from storage.hbase.connection import GatewayConnection
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, TlsOptions
+from storage.watched import Connecting
 
 _AGE_MAX_S: Final = 300.0
 """How old a connection gets: so a gateway that comes back has its share again after a while."""
@@ -21,6 +22,8 @@ _SHUNNED_MAX_S: Final = 30.0
 
 Connect = Callable[[Address, Deadline], GatewayConnection]
 """Makes an open connection, or raises ``Lost``."""
+Told = Callable[[Connecting], None]
+"""Is told of connections that were made, could not be made, or broke."""
 
 
 @dataclass(slots=True)
@@ -50,8 +53,15 @@ class Pool:
     A connection that was lost is thrown away, and the idle ones to its gateway with it, which has most likely gone.
     """
 
-    def __init__(self, addresses: Sequence[Address], options: HbaseOptions, connect: Connect | None = None) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        options: HbaseOptions,
+        connect: Connect | None = None,
+        told: Told | None = None,
+    ) -> None:
         self._options = options
+        self._told: Told = told or (lambda _: None)
         self._connect = connect or _connector(options)
         self._gateways = {address: _Gateway() for address in addresses}
         self._idle: list[GatewayConnection] = []
@@ -111,10 +121,12 @@ class Pool:
                 connection = self._connect(address, deadline.at_most(self._options.connect_s))
             except Lost as lost:
                 last = lost
+                self._told("refused")
                 with self._changed:
                     self._gateways[address].fail(time.monotonic())
                     self._gateways[address].lent -= 1
                 continue
+            self._told("opened")
             with self._changed:
                 self._gateways[address].answer()
             return connection
@@ -178,6 +190,8 @@ class Pool:
                 self._idle = [one for one in self._idle if one.address != connection.address]
         for one in gone:
             one.close()
+        if not is_sound:
+            self._told("lost")
 
 
 def _connector(options: HbaseOptions) -> Connect:

@@ -10,6 +10,7 @@ from storage.hbase.meta import CODE_BYTES_ROW, SETTINGS_ROW, Meta
 from storage.hbase.opening import check_layout, check_tables
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
+from storage.hbase.pool import Told
 from storage.hbase.posting_rows import PostingRows
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout
@@ -32,14 +33,14 @@ class HbaseStore:
         self._layout: PostingLayout | None = None
 
     @classmethod
-    def open(cls, place: Place, options: HbaseOptions | None = None) -> Self:
-        """Open the store in the tables of ``place``, which have to be there.
+    def open(cls, place: Place, options: HbaseOptions | None = None, told: Told | None = None) -> Self:
+        """Open the store in the tables of ``place``, which have to be there; ``told`` is told of its connections.
 
         Raises ``StoreRefused`` where they are not, or are not as they have to be; ``StoreUnavailable`` where no gateway
         answers.
         """
         try:
-            gateways = Gateways(place, options or HbaseOptions())
+            gateways = Gateways(place, options or HbaseOptions(), told)
         except (OSError, ValueError) as error:
             raise StoreRefused(f"TLS to {place} cannot be set up: {error}.") from error
         store = cls(gateways)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from consumer.errors import Fatal
-from consumer.fingerprint import Fingerprints, Scheme
-from consumer.fingerprinting import OnWorkers
+from consumer.fingerprint import Scheme
+from consumer.fingerprinting import Made, OnWorkers
 from consumer.lexicon import WordFiles
 from tests.cli.command import (
     FAST,
@@ -98,7 +98,7 @@ def fingerprinting() -> OnWorkers:
     return made
 
 
-def long_work(fingerprinting: OnWorkers) -> "Future[Fingerprints]":
+def long_work(fingerprinting: OnWorkers) -> "Future[Made]":
     """Half a second of it."""
     return fingerprinting.submit([text(seed, 2_000) for seed in range(60)], [""] * 60)
 
@@ -109,7 +109,9 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
     future = long_work(fingerprinting)
     os.kill(worker, signal.SIGTERM)
     os.kill(worker, signal.SIGINT)
-    assert len(future.result(TIMEOUT_S).codes) == 60
+    made = future.result(TIMEOUT_S)
+    assert len(made.fingerprints.codes) == 60
+    assert made.work_s > 0
     fingerprinting.close()
 
 

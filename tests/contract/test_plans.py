@@ -30,6 +30,7 @@ def records_of(plan: BlockPlan, codes: list[int], one_bits: list[int], bands: li
         keywords=((),) * count,
         kinds=np.full(count, TextKind.LONG, np.uint8),
         text_digests=np.zeros((count, 16), np.uint8),
+        keyword_counts=np.zeros(count, np.int64),
     )
     articles = [Article(id=f"article {number}", body="") for number in range(count)]
     came = [Came(TIME_MS, number) for number in range(count)]

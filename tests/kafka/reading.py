@@ -93,6 +93,7 @@ class Watched:
     gaps: list[int] = field(default_factory=list)
     lags: dict[int, int] = field(default_factory=dict)
     pauses: list[bool] = field(default_factory=list)
+    waits_s: list[float] = field(default_factory=list)
     partitions: int = 0
 
     def beat(self) -> None:
@@ -114,6 +115,10 @@ class Watched:
     def paused(self, *, paused: bool) -> None:
         """Keep."""
         self.pauses.append(paused)
+
+    def held_back(self, seconds: float) -> None:
+        """Keep."""
+        self.waits_s.append(seconds)
 
     def source_trouble(self, why: str | None) -> None:
         """Keep."""

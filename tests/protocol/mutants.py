@@ -102,7 +102,7 @@ class TrustsItsMemory(Detector):
         for one in pending:
             own = one.record.reference
             found = self._read(self.known.recall(one.record, self.settings.verifications_max))
-            near = self._compare(one, list(found.values()))
+            near = self._compare(one, list(found.values()), [])
             states = dict.fromkeys(found, State.KEPT) | {own: State.PENDING}
             plan += decide([one.record], {own: near}, states).duplicates
         return self._settle_copies(plan)

@@ -47,6 +47,7 @@ def fingerprint_version(
         keywords=((),),
         kinds=np.array([TextKind.LONG], np.uint8),
         text_digests=np.frombuffer(hashlib.md5(content, usedforsecurity=False).digest(), np.uint8).reshape(1, 16),
+        keyword_counts=np.ones(1, np.int64),
     )
     article = Article(id=name or f"article {number}", body="")
     return _BUILDERS[plan].versions([article], [Came(time_ms, number)], fingerprints)[0]

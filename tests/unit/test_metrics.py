@@ -1,25 +1,26 @@
 """What a run measures."""
 
-import re
 from dataclasses import fields
-from pathlib import Path
+from itertools import pairwise
 
+import numpy as np
 import pytest
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
-from consumer import metrics as module
+from consumer import measures
 from consumer.article import Reason
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Tally
 from consumer.errors import BadRecord
 from consumer.events import rfc3339
 from consumer.health import Health
-from consumer.metrics import TALLIED, TOLD_BY_OUTCOME, Build, Metrics
+from consumer.measures import TALLIED, TOLD_OTHERWISE, Rebalance
+from consumer.metrics import Bounds, Build, Metrics
 from consumer.monitoring import Monitoring
-from consumer.pipeline import Observer
+from consumer.pipeline import Measured, Observer
 from consumer.ports import SinkWatcher, SourceWatcher
+from consumer.sources.file import ReadLimits
 from consumer.verdict import Outcome, Verdict
+from storage.watched import StoreWatcher
 
 NOW_S = 1_800_000_000.0
 
@@ -71,6 +72,13 @@ def verdict(
     )
 
 
+def batch(
+    said: list[tuple[str, Outcome]], records: int = 1, size_bytes: int = 1, keywords: tuple[int, ...] = ()
+) -> Measured:
+    """What was measured in a batch."""
+    return Measured(records, size_bytes, said, np.array(keywords, np.int64))
+
+
 def letter(reason: str) -> DeadLetter:
     """A dead letter for this reason."""
     return dead_letter(BadRecord(reason, "for a test"), LetterPosition("topic", 0, 1), b"{")
@@ -79,7 +87,7 @@ def letter(reason: str) -> DeadLetter:
 def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
     """Articles count by outcome, duplicates by kind, dead letters by reason; a copy has distance 0 and similarity 1."""
     clock.now_s += 1
-    batch = [
+    verdicts = [
         verdict(),
         verdict("retracted"),
         verdict("duplicate", distance=0, similarity=1.0),
@@ -87,14 +95,18 @@ def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
         verdict("duplicate", distance=1, similarity=1.0),
         verdict("duplicate", distance=0),
     ]
-    metrics.judged(batch, [letter("missing_id"), letter("missing_id")])
+    metrics.judged(verdicts, [letter("missing_id"), letter("missing_id")])
     assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
     assert value(metrics, "dupwatch_articles_total", outcome="retracted") == 1
     assert value(metrics, "dupwatch_articles_total", outcome="duplicate") == 4
     assert value(metrics, "dupwatch_duplicates_total", kind="copy") == 1
     assert value(metrics, "dupwatch_duplicates_total", kind="near") == 3
     assert value(metrics, "dupwatch_dead_letters_total", reason="missing_id") == 2
-    assert value(metrics, "dupwatch_batch_records_sum") == 8
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_sum") == pytest.approx(2.99)
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_bucket", le="0.99") == 1
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_bucket", le="+Inf") == 3
+    assert value(metrics, "dupwatch_duplicate_distance_bucket", le="0.0") == 3
+    assert value(metrics, "dupwatch_duplicate_distance_bucket", le="1.0") == 4
     assert value(metrics, "dupwatch_last_processed_timestamp_seconds") == NOW_S + 1
 
 
@@ -130,8 +142,9 @@ def test_a_verdict_given_again_has_no_latency(metrics: Metrics, clock: Clock) ->
 
 def test_latencies_are_told_apart_from_a_millisecond_to_a_minute() -> None:
     """The bounds of the times rise from 1 ms to 60 s, each at most three times the one before."""
-    assert (module.SECONDS[0], module.SECONDS[-1]) == (0.001, 60.0)
-    assert all(1 < after / before <= 3 for before, after in zip(module.SECONDS, module.SECONDS[1:], strict=False))
+    seconds = measures.SECONDS
+    assert (seconds[0], seconds[-1]) == (0.001, 60.0)
+    assert all(1 < after / before <= 3 for before, after in pairwise(seconds))
 
 
 def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
@@ -141,24 +154,77 @@ def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
     assert value(metrics, "dupwatch_lost_compare_and_sets_total") == 3
     tally.lost_compare_and_sets = 5
     assert value(metrics, "dupwatch_lost_compare_and_sets_total") == 5
+    tally.candidates.add([0, 3, 3, 20_000])
+    assert value(metrics, "dupwatch_article_candidates_sum") == 20_006
+    counts = {le: value(metrics, "dupwatch_article_candidates_bucket", le=le) for le in ("0.0", "2.0", "5.0", "+Inf")}
+    assert counts == {"0.0": 1, "2.0": 1, "5.0": 3, "+Inf": 4}
+    assert value(metrics, "dupwatch_article_candidates_count") == 4
 
 
 def test_every_count_of_the_tally_is_told() -> None:
     """A count that is added to the tally is told too, or is known to be told otherwise."""
-    assert {one.name for one in fields(Tally)} == TALLIED.keys() | TOLD_BY_OUTCOME
-    assert not TALLIED.keys() & TOLD_BY_OUTCOME
+    assert {one.name for one in fields(Tally)} == TALLIED.keys() | TOLD_OTHERWISE
+    assert not TALLIED.keys() & TOLD_OTHERWISE
+
+
+def test_a_batch_is_measured() -> None:
+    """Records, bytes and keywords; how full it was is told by whichever limit is nearer, and never more than full."""
+    read = ReadLimits(batch_records_max=100, batch_bytes_max=1_000)
+    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(read))
+    metrics.measured(batch([], records=20, size_bytes=100, keywords=(3, 70)))
+    metrics.measured(batch([], records=10, size_bytes=400))
+    metrics.measured(batch([], records=1, size_bytes=9_000))
+    assert value(metrics, "dupwatch_batch_records_sum") == 31
+    assert value(metrics, "dupwatch_batch_bytes_sum") == 9_500
+    assert value(metrics, "dupwatch_batch_fill_ratio_sum") == pytest.approx(0.2 + 0.4 + 1)
+    assert value(metrics, "dupwatch_article_keywords_bucket", le="5.0") == 1
+    assert value(metrics, "dupwatch_article_keywords_bucket", le="100.0") == 2
+
+
+def by_source(metrics: Metrics, source: str, outcome: Outcome) -> float | None:
+    """How many articles of this source were answered so."""
+    return value(metrics, "dupwatch_source_articles_total", source=source, outcome=outcome)
+
+
+def test_articles_count_by_source() -> None:
+    """The first sources by name, those after them together; each is there with all outcomes once it has come."""
+    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(sources_max=2, sources=("ours",)))
+    assert by_source(metrics, "ours", "duplicate") == 0
+    assert by_source(metrics, "wire", "unique") is None
+    metrics.measured(batch([("wire", "unique"), ("wire", "unique"), ("ours", "duplicate"), ("late", "unique")]))
+    metrics.measured(batch([("later", "unique"), ("", "retracted"), (" wi\u200bre", "unique")]))
+    assert [by_source(metrics, "wire", outcome) for outcome in ("unique", "duplicate")] == [3, 0]
+    assert by_source(metrics, "ours", "duplicate") == 1
+    assert by_source(metrics, "other", "unique") == 2
+    assert by_source(metrics, "none", "retracted") == 1
+    assert by_source(metrics, "late", "unique") is None
+
+
+def test_calls_and_connections_of_the_store_count(metrics: Metrics) -> None:
+    """By operation and how they ended; the time of a call that failed counts too."""
+    metrics.store_called("settle", "ok", 0.003)
+    metrics.store_called("settle", "unavailable", 60.0)
+    metrics.store_connected("opened")
+    assert value(metrics, "dupwatch_store_operations_total", operation="settle", outcome="unavailable") == 1
+    assert value(metrics, "dupwatch_store_operation_seconds_count", operation="settle") == 2
+    assert value(metrics, "dupwatch_store_operation_seconds_bucket", operation="settle", le="0.005") == 1
+    assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
+    assert value(metrics, "dupwatch_store_connections_total", what="lost") == 0
 
 
 def test_an_outage_counts_once(metrics: Metrics) -> None:
     """However often it is told that the store is out of reach: it counts again only after it was back."""
     for why in ("refused", "refused", "timed out", None, None, "refused"):
         metrics.store_trouble(why)
-    assert value(metrics, "dupwatch_store_outages_total") == 2
+    assert value(metrics, "dupwatch_outages_total", part="store") == 2
+    assert value(metrics, "dupwatch_recoveries_total", part="store") == 1
     assert value(metrics, "dupwatch_errors_total", type="store") == 2
     assert value(metrics, "dupwatch_unreachable", part="store") == 1
     assert value(metrics, "dupwatch_unreachable", part="sink") == 0
     metrics.store_trouble(None)
     assert value(metrics, "dupwatch_unreachable", part="store") == 0
+    assert value(metrics, "dupwatch_recoveries_total", part="store") == 2
+    assert value(metrics, "dupwatch_recoveries_total", part="sink") == 0
 
 
 def test_a_source_is_watched(metrics: Metrics) -> None:
@@ -168,6 +234,7 @@ def test_a_source_is_watched(metrics: Metrics) -> None:
     metrics.rebalanced("assigned")
     metrics.lag("articles", 0, 12)
     metrics.paused(paused=True)
+    metrics.held_back(0.25)
     metrics.gap(7)
     metrics.source_trouble("all brokers are down")
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == NOW_S
@@ -175,6 +242,7 @@ def test_a_source_is_watched(metrics: Metrics) -> None:
     assert value(metrics, "dupwatch_rebalances_total", what="assigned") == 1
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
     assert value(metrics, "dupwatch_paused") == 1
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="back_pressure") == 0.25
     assert value(metrics, "dupwatch_records_lost_to_retention_total") == 7
     assert value(metrics, "dupwatch_unreachable", part="source") == 1
     metrics.paused(paused=False)
@@ -182,7 +250,7 @@ def test_a_source_is_watched(metrics: Metrics) -> None:
 
 
 @pytest.mark.parametrize("what", ["revoked", "lost"])
-def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, what: module.Rebalance) -> None:
+def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, what: Rebalance) -> None:
     """Another consumer tells it now; told by two it would count twice. One that comes changes nothing."""
     metrics.lag("articles", 0, 12)
     metrics.rebalanced("assigned")
@@ -201,11 +269,13 @@ def test_a_sink_is_watched(metrics: Metrics) -> None:
 
 def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
     """How long a stage took counts also where it ended with an error, which passes."""
-    with pytest.raises(ZeroDivisionError), metrics.stage("judge"):
+    with pytest.raises(ZeroDivisionError), metrics.stage("emit"):
         raise ZeroDivisionError
-    with metrics.stage("judge"):
+    with metrics.stage("emit"):
         pass
-    assert value(metrics, "dupwatch_stage_seconds_count", stage="judge") == 2
+    metrics.spent("look_up", 1.5)
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="emit") == 2
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="look_up") == 1.5
     assert value(metrics, "dupwatch_stage_seconds_count", stage="commit") == 0
 
 
@@ -221,20 +291,6 @@ def test_two_runs_share_nothing() -> None:
     first, second = (Metrics(Build("1", "s", "p")) for _ in range(2))
     first.reconnected()
     assert value(second, "dupwatch_sink_reconnections_total") == 0
-
-
-def test_names(metrics: Metrics) -> None:
-    """Every name begins with the product's or the process's, has help and no other unit, and stands in one file."""
-    metrics.watch(Tally())
-    families = list(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
-    ours = [one for one in families if one.name.startswith("dupwatch_") and not one.name.endswith("_created")]
-    assert len(ours) > len(TALLIED)
-    assert [one.name for one in ours if not one.documentation.endswith(".")] == []
-    assert [one.name for one in ours if re.search(r"_(ms|minutes|kb|mib|percent)\b", one.name)] == []
-    assert [one.name for one in families if not one.name.startswith(("dupwatch_", "process_"))] == []
-    source = Path(module.__file__).read_text(encoding="utf-8")
-    assert [one.name for one in ours if one.name.removesuffix("_info") not in source] == []
-    assert value(metrics, "dupwatch_build_info", version="1.2.3", scheme="jieba-tfidf/1", plan="4x16") == 1
 
 
 def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
@@ -262,11 +318,13 @@ def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
     assert value(metrics, "dupwatch_records_lost_to_retention_total") == 1
     assert value(metrics, "dupwatch_sink_reconnections_total") == 1
     monitoring.working()
+    assert value(metrics, "dupwatch_busy") == 1
     clock.now_s += 61
     assert [late.thread for late in health.late()] == ["client", "main"]
     source.beat()
     observer.judged([verdict()], [])
     assert health.late() == []
+    assert value(metrics, "dupwatch_busy") == 0
     assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
@@ -277,3 +335,24 @@ def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
     clock.now_s += 31
     assert health.late() == []
     assert value(metrics, "dupwatch_errors_total", type="batch_abandoned") == 1
+
+
+def test_what_only_metrics_care_for_goes_to_them(metrics: Metrics) -> None:
+    """Stages, sizes and calls of the store: health has nothing to say of them."""
+    monitoring = Monitoring(metrics, Health(60))
+    source: SourceWatcher = monitoring
+    store: StoreWatcher = monitoring
+    observer: Observer = monitoring
+    source.held_back(1)
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="back_pressure") == 1
+    store.store_called("read", "ok", 1)
+    assert value(metrics, "dupwatch_store_operations_total", operation="read", outcome="ok") == 1
+    store.store_connected("opened")
+    assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
+    with observer.stage("decode"):
+        pass
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="decode") == 1
+    observer.spent("settle", 2)
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="settle") == 2
+    observer.measured(batch([("wire", "unique")]))
+    assert by_source(metrics, "wire", "unique") == 1

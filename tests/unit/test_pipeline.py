@@ -16,7 +16,7 @@ from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.fingerprinting import InProcess
 from consumer.lexicon import load_lexicon
-from consumer.pipeline import Pipeline, Result, Stage
+from consumer.pipeline import Entered, Measured, Pipeline, Result, Stage, Summed
 from consumer.ports import Answer, End, Marks, Position, RawBatch, RawRecord, Rejection
 from consumer.settings import JudgeSettings
 from consumer.stopping import Stopping
@@ -45,6 +45,8 @@ class Ends:
     answers: list[Answer] = field(default_factory=list)
     committed: list[End] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    batches_measured: list[Measured] = field(default_factory=list)
     taken_away: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[RawBatch]:
@@ -106,10 +108,19 @@ class Ends:
         """Note that it was told."""
         self.calls.append("abandoned")
 
-    def stage(self, stage: Stage) -> AbstractContextManager[None]:
+    def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """Note which."""
         self.stages.append(stage)
         return nullcontext()
+
+    def spent(self, stage: Summed, seconds: float) -> None:
+        """Note which, and how long."""
+        self.stages.append(stage)
+        self.seconds.append(seconds)
+
+    def measured(self, batch: Measured) -> None:
+        """Note what was measured."""
+        self.batches_measured.append(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Note that a batch was seen."""
@@ -155,9 +166,9 @@ def pipeline(ends: Ends, store: MemoryStore, *, postings_watch: int = 1_000) -> 
     )
 
 
-def line(article_id: str, body: str | None = TEXT) -> bytes:
+def line(article_id: str, body: str | None = TEXT, **more: str) -> bytes:
     """Write one record."""
-    return msgspec.json.encode({"id": article_id, "body": body})
+    return msgspec.json.encode({"id": article_id, "body": body} | more)
 
 
 def outcomes(ends: Ends) -> list[tuple[str, str]]:
@@ -171,7 +182,9 @@ def test_a_batch_is_committed_after_it_was_flushed() -> None:
     pipeline(ends, MemoryStore()).run()
     step = ["emit", "reject", "flush", "commit", "judged"]
     assert ends.calls == [*step, *step, "finish"]
-    assert ends.stages == ["decode", "fingerprint", "judge", "emit", "commit"] * 2
+    stages = ["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
+    assert ends.stages == [*stages, *stages, "poll"]
+    assert all(seconds > 0 for seconds in ends.seconds)
     assert ends.committed == [Position(2, 0), Position(3, 0)]
     assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
     assert [letter.reason for letter in ends.letters] == ["invalid_json"]
@@ -195,6 +208,18 @@ def test_every_answer_names_the_record_it_is_of() -> None:
         (3, "duplicate"),
         (4, "retracted"),
     ]
+
+
+def test_a_batch_is_measured() -> None:
+    """All its records and their bytes; who said what of those that were judged; keywords of those with a body."""
+    lines = [line("a", source="wire"), b"{", line("b"), line("c", None, source="wire"), line("d", "!!!")]
+    ends = Ends([lines])
+    pipeline(ends, MemoryStore()).run()
+    (batch,) = ends.batches_measured
+    assert (batch.records, batch.size_bytes) == (5, sum(map(len, lines)))
+    assert batch.said == [("wire", "unique"), ("", "duplicate"), ("wire", "retracted"), ("", "unique")]
+    assert batch.keyword_counts.tolist() == [batch.keyword_counts[0], batch.keyword_counts[0], 0]
+    assert batch.keyword_counts[0] > 10
 
 
 def test_an_id_that_comes_again_in_a_batch_sees_what_was_decided_before() -> None:
@@ -324,6 +349,7 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     running = pipeline(ends, Flickering())
     running.patience = Patient(3)
     running.run()
+    assert running.detector.tally.settle_s > 0
     assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
     assert ends.letters == []
 

@@ -187,7 +187,12 @@ _APT = """#!{python}
 import pathlib, sys
 with open({calls!r}, "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
-brings = {{"chromium": ["chromium"], "chromium-driver": ["chromedriver"], "prometheus": ["prometheus", "promtool"]}}
+brings = {{
+    "chromium": ["chromium"],
+    "chromium-driver": ["chromedriver"],
+    "golang-go": ["go"],
+    "prometheus": ["prometheus", "promtool"],
+}}
 for package in sys.argv[2:]:
     for command in brings.get(package, []):
         program = pathlib.Path({folder!r}) / command
@@ -218,7 +223,7 @@ def test_what_tests_call_is_installed_once(apt: Path) -> None:
     assert fetch.main([]) == 0
     assert fetch.main([]) == 0
     asked = apt.read_text().splitlines()
-    assert [line.split()[-3:] for line in asked] == [["chromium", "chromium-driver", "prometheus"]]
+    assert [line.split()[-4:] for line in asked] == [["chromium", "chromium-driver", "golang-go", "prometheus"]]
     (apt.parent / "bin" / "promtool").unlink()
     assert fetch.main([]) == 0
     assert apt.read_text().splitlines()[1:] == ["install --yes --quiet --no-install-recommends prometheus"]
@@ -238,7 +243,7 @@ def test_what_is_missing_is_named_with_its_packages(
     assert fetch.main([]) == 1
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "chromium, chromedriver, prometheus, promtool" in told
-    assert "apt-get install chromium chromium-driver prometheus" in told
+    assert "chromium, chromedriver, go, prometheus, promtool" in told
+    assert "apt-get install chromium chromium-driver golang-go prometheus" in told
     assert not apt.exists()
     assert packages.missing() == list(packages.COMMANDS)

@@ -101,6 +101,17 @@ def test_a_candidate_found_under_several_keys_counts_once_at_its_nearest() -> No
     assert candidates.found == 2
 
 
+@pytest.mark.parametrize(("max_distance", "suspects"), [(0, 4), (2, 2), (3, 1), (4, 1)])
+def test_what_only_the_sketch_can_tell_is_a_suspect(max_distance: int, suspects: int) -> None:
+    """Further away by fingerprint than what is searched for, or found by a band alone; counted before the limit."""
+    by = replace(SETTINGS, max_distance=max_distance, verifications_max=1)
+    bits = (1, 2, 3)
+    those = [version_of(f"article {n}", off_by(distance), n) for n, distance in enumerate(bits)]
+    those.append(version_of("by bands", replace(off_by(0, one_bits=5), fingerprint=~BASE.fingerprint & 2**64 - 1), 3))
+    candidates = found(version_of("new", BASE, 9), those, by)
+    assert (candidates.found, candidates.suspects) == (4, suspects)
+
+
 def test_a_batch_gives_each_probe_what_it_gets_alone() -> None:
     """Rows are shared between the articles of a batch, candidates are not."""
     chance = random.Random("batch")

@@ -1,6 +1,7 @@
 """The judge on small cases: what is never flagged, what was swept, what a verdict says."""
 
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -8,12 +9,13 @@ from types import MappingProxyType
 import msgspec
 import pytest
 
-from consumer.detector import Detector
+from consumer.detector import FLOOD_COPIES_MIN, Detector
 from consumer.settings import JudgeSettings, SourceRule
 from consumer.verdict import Verdict, decode_verdict
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
+from storage.postings import Row
 from storage.records import Stored, Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group
@@ -96,6 +98,50 @@ def test_a_flag_says_what_both_share() -> None:
     assert 0.72 <= (verdicts[1].similarity or 0) < 1
     expected = int.from_bytes(GROUP[0].record.fingerprint) ^ int.from_bytes(GROUP[1].record.fingerprint)
     assert verdicts[1].distance == expected.bit_count()
+
+
+def test_a_flood_is_told_from_its_hundredth_copy_on() -> None:
+    """One flood, however many copies of it follow, in whatever batches; what is repeated less often is none."""
+    detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
+    flood = near_group(random.Random("flood"), "flooded", FLOOD_COPIES_MIN + 3, 0, share=0.0)
+    judged(MemoryStore(), flood[:1], flood[1:FLOOD_COPIES_MIN], detector=detector)
+    assert (detector.tally.floods, detector.tally.flood_copies) == (0, 0)
+    judged(MemoryStore(), flood[FLOOD_COPIES_MIN:], GROUP[:1], GROUP[1:], detector=detector)
+    assert (detector.tally.floods, detector.tally.flood_copies) == (1, 3)
+
+
+def test_what_was_looked_at_is_counted_article_by_article() -> None:
+    """Each one's candidates and what it was compared with, and the similarity of each pair."""
+    detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
+    judged(MemoryStore(), GROUP[:1], GROUP[1:2], detector=detector)
+    tally = detector.tally
+    counts = [one.count for one in (tally.candidates, tally.suspects, tally.verifications, tally.similarities)]
+    assert counts == [2, 2, 2, 1]
+    assert [one.total for one in (tally.candidates, tally.verifications)] == [1, 1]
+    assert 0.72 <= tally.similarities.total < 1
+
+
+def test_the_time_of_judging_is_looking_up_or_settling() -> None:
+    """What the store takes to find is the one, what it takes to write the other, also where it fails."""
+    took_s = 0.02
+
+    class Slow(MemoryStore):
+        def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+            time.sleep(took_s)
+            return super().look_up(keys)
+
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+            time.sleep(2 * took_s)
+            raise StoreUnavailable("it is gone")
+
+    detector = Detector(Slow(), SETTINGS, lambda: TIME_MS)
+    began_s = time.perf_counter()
+    with pytest.raises(StoreUnavailable):
+        detector.judge(GROUP[:1])
+    all_s = time.perf_counter() - began_s
+    assert detector.tally.look_up_s >= took_s
+    assert detector.tally.settle_s >= 2 * took_s
+    assert detector.tally.look_up_s + detector.tally.settle_s <= all_s
 
 
 def test_far_articles_are_all_kept() -> None:

@@ -37,6 +37,16 @@ def test_the_least_recently_repeated_one_is_forgotten() -> None:
     assert set(known.recall(known_record(9, 7), 10)) == {first.reference, third.reference}
 
 
+def test_copies_are_counted_while_the_original_is_remembered() -> None:
+    """Each original has a count of its own, which begins anew once it was forgotten, or pushed out by others."""
+    known = KnownOriginals(2)
+    first, second, third = (known_record(number, number) for number in range(3))
+    assert [known.remember(one) for one in (first, first, second, first)] == [1, 2, 1, 3]
+    known.forget(first.reference)
+    assert known.remember(first) == 1
+    assert [known.remember(one) for one in (third, second)] == [1, 1]
+
+
 def test_what_is_forgotten_is_recalled_no_more() -> None:
     """Forgetting what is not known does nothing."""
     known = KnownOriginals(2)
@@ -72,6 +82,7 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], original
     everything = known_record(99, *range(12))
     assert set(known.recall(everything, 100)) == {known_record(n, n, n + 1).reference for n in expected}
     assert set(known._by_key) == {make_key(value) for n in expected for value in (n, n + 1)}
+    assert len(known._copies) == len(expected)
 
 
 def test_a_text_without_keys_is_never_recalled() -> None:

@@ -31,6 +31,7 @@ def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
         keywords=tuple((("ferry", 2.0),) for _ in kinds),
         kinds=np.array(kinds, np.uint8),
         text_digests=np.full((count, 16), digest, np.uint8),
+        keyword_counts=np.ones(count, np.int64),
     )
 
 

@@ -187,3 +187,26 @@ def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gatewa
     with pool.connection(soon()):
         pool.close()
     assert [one.is_closed for one in gateways.made] == [True]
+
+
+def test_connections_are_told_of(gateways: Gateways) -> None:
+    """What was made, could not be made, and broke; one that is used again, or retired, is not."""
+    told: list[str] = []
+    pool = Pool([ONE, OTHER], HbaseOptions(), gateways.connect, told.append)  # type: ignore[arg-type]  # as above
+    gateways.down = {ONE, OTHER}
+    with pytest.raises(Lost), pool.connection(soon()):
+        pass
+    assert told == ["refused", "refused"]
+    gateways.down = {ONE}
+    told.clear()
+    with pool.connection(soon()):
+        pass
+    with pool.connection(soon()):
+        pass
+    with pytest.raises(Denied), pool.connection(soon()):
+        raise Denied("no")
+    assert [one for one in told if one != "refused"] == ["opened"]
+    told.clear()
+    with pytest.raises(Lost), pool.connection(soon()):
+        raise Lost("gone")
+    assert [one for one in told if one != "refused"] == ["lost"]

@@ -8,8 +8,9 @@ import pytest
 from consumer.errors import Abandoned
 from consumer.health import Health
 from consumer.metrics import Build, Metrics
+from consumer.monitoring import Monitoring
 from consumer.stopping import Stopping
-from consumer.values.outages import Briefly, InputMonitoring, waiting_for_registry
+from consumer.values.outages import Briefly, waiting_for_registry
 from consumer.values.registry import RegistryUnavailable
 
 
@@ -29,17 +30,17 @@ class Flickering:
 
 
 @pytest.fixture
-def monitoring() -> InputMonitoring:
+def monitoring() -> Monitoring:
     """Monitoring of a run."""
-    return InputMonitoring(Metrics(Build("0", "s/1", "4x16")), Health(60.0, grouped=False))
+    return Monitoring(Metrics(Build("0", "s/1", "4x16")), Health(60.0, grouped=False))
 
 
-def unreachable(monitoring: InputMonitoring) -> float | None:
+def unreachable(monitoring: Monitoring) -> float | None:
     """What the metric says of the source."""
     return monitoring.metrics.registry.get_sample_value("dupwatch_unreachable", {"part": "source"})
 
 
-def test_a_run_waits_and_says_so(monitoring: InputMonitoring) -> None:
+def test_a_run_waits_and_says_so(monitoring: Monitoring) -> None:
     """It is not ready meanwhile, and is again afterwards."""
     flickering, seen = Flickering(2), []
 
@@ -53,7 +54,7 @@ def test_a_run_waits_and_says_so(monitoring: InputMonitoring) -> None:
     assert (monitoring.health.reasons(), unreachable(monitoring)) == ([], 0)
 
 
-def test_brokers_and_registry_are_told_apart(monitoring: InputMonitoring) -> None:
+def test_brokers_and_registry_are_told_apart(monitoring: Monitoring) -> None:
     """The one coming back does not hide that the other is away."""
     monitoring.source_trouble("no broker")
     monitoring.registry_trouble("no registry")
@@ -67,7 +68,22 @@ def test_brokers_and_registry_are_told_apart(monitoring: InputMonitoring) -> Non
     assert monitoring.health.reasons() == []
 
 
-def test_a_run_that_is_to_stop_waits_no_longer(monitoring: InputMonitoring) -> None:
+def test_the_store_is_in_trouble_while_run_or_probe_says_so(monitoring: Monitoring) -> None:
+    """Metrics and readiness say the same, and what both say is said once."""
+    monitoring.store_silent("nobody answers")
+    assert (
+        monitoring.health.reasons(),
+        monitoring.metrics.registry.get_sample_value("dupwatch_unreachable", {"part": "store"}),
+    ) == (["store: nobody answers"], 1)
+    monitoring.store_trouble("nobody answers")
+    assert monitoring.health.reasons() == ["store: nobody answers"]
+    monitoring.store_silent(None)
+    assert monitoring.health.reasons() == ["store: nobody answers"]
+    monitoring.store_trouble(None)
+    assert monitoring.health.reasons() == []
+
+
+def test_a_run_that_is_to_stop_waits_no_longer(monitoring: Monitoring) -> None:
     """Nothing was begun, so that nothing is lost."""
     stopping = Stopping()
 

@@ -1,0 +1,140 @@
+"""A store whose calls are told."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import get_args, get_type_hints
+
+import pytest
+
+from storage.errors import StoreError, StoreFull, StoreRefused, StoreUnavailable
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Stored
+from storage.watched import Connecting, Ending, Operation, WatchedStore
+from tests.builders import make_tombstone, make_version
+
+VERSION = make_version()
+REFERENCE = VERSION.record.reference
+CALLS: dict[Operation, Callable[[Store], object]] = {
+    "agree": lambda store: store.agree(b"settings"),
+    "retract": lambda store: store.retract([make_tombstone("other")]),
+    "create": lambda store: store.create([VERSION]),
+    "add": lambda store: store.add([VERSION.record]),
+    "look_up": lambda store: store.look_up(VERSION.record.keys),
+    "settle": lambda store: store.settle([(REFERENCE, b'{"outcome":"unique"}')]),
+    "read": lambda store: store.read([REFERENCE]),
+    "bodies": lambda store: store.bodies([REFERENCE]),
+    "remove": lambda store: store.remove([VERSION.record]),
+    "sweep": lambda store: store.sweep(0, 10),
+}
+EMPTY: list[Callable[[Store], object]] = [
+    lambda store: store.retract([]),
+    lambda store: store.create([]),
+    lambda store: store.add([]),
+    lambda store: store.look_up([]),
+    lambda store: store.settle([]),
+    lambda store: store.read([]),
+    lambda store: store.bodies([]),
+    lambda store: store.remove([]),
+]
+UNTOLD: list[Callable[[Store], object]] = [
+    lambda store: store.settings(),
+    lambda store: store.history(VERSION.record.id_hash),
+    lambda store: list(store.scan()),
+    lambda store: store.stats().versions,
+    lambda store: store.release([]),
+]
+
+
+class Told:
+    """What a watcher was told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Operation, Ending]] = []
+        self.seconds: list[float] = []
+
+    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+        """Note it."""
+        self.calls.append((operation, ending))
+        self.seconds.append(seconds)
+
+    def store_connected(self, what: Connecting) -> None:
+        """None are made."""
+        raise AssertionError(what)
+
+
+@pytest.fixture
+def told() -> Told:
+    """Nothing yet."""
+    return Told()
+
+
+def test_each_call_of_a_run_is_told_and_answered_as_the_store_does(told: Told) -> None:
+    """Under its own name; what it returns is what the store alone would."""
+    plain = MemoryStore(clock=lambda: 0)
+    watched: Store = WatchedStore(MemoryStore(clock=lambda: 0), told)
+    assert [call(watched) for call in CALLS.values()] == [call(plain) for call in CALLS.values()]
+    assert told.calls == [(operation, "ok") for operation in CALLS]
+    assert CALLS.keys() == set(get_args(Operation))
+
+
+def test_what_no_run_asks_is_passed_on_and_not_told(told: Told) -> None:
+    """Commands that look into a store are no part of how it does."""
+    plain, watched = MemoryStore(clock=lambda: 0), WatchedStore(MemoryStore(clock=lambda: 0), told)
+    for store in (plain, watched):
+        store.create([VERSION])
+        store.agree(b"settings")
+    told.calls.clear()
+    assert [call(watched) for call in UNTOLD] == [call(plain) for call in UNTOLD]
+    assert told.calls == []
+
+
+def test_a_call_about_nothing_is_not_told(told: Told) -> None:
+    """Else the many batches without a retraction would make the store look fast."""
+    for call in EMPTY:
+        call(WatchedStore(MemoryStore(), told))
+    assert told.calls == []
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (StoreUnavailable("away"), "unavailable"),
+        (StoreFull("full"), "full"),
+        (StoreRefused("other settings"), "refused"),
+        (StoreError("lost"), "error"),
+        (ValueError("a defect"), "error"),
+        (KeyboardInterrupt(), "error"),
+    ],
+)
+def test_a_call_that_fails_is_told_and_raises(told: Told, error: BaseException, ending: Ending) -> None:
+    """With how it ended, and how long that took."""
+
+    class Failing(MemoryStore):
+        def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+            time.sleep(0.01)
+            raise error
+
+    with pytest.raises(type(error)):
+        WatchedStore(Failing(), told).read([REFERENCE])
+    assert told.calls == [("read", ending)]
+    assert told.seconds[0] >= 0.01
+
+
+def test_closing_closes_the_store() -> None:
+    """The one inside."""
+    closed = []
+
+    class Closing(MemoryStore):
+        def close(self) -> None:
+            closed.append(True)
+
+    WatchedStore(Closing(), Told()).close()
+    assert closed == [True]
+
+
+def test_it_has_all_that_a_store_has() -> None:
+    """A call that is added to the port is added here too, with the same words."""
+    for name, call in vars(WatchedStore).items():
+        if not name.startswith("_"):
+            assert get_type_hints(call) == get_type_hints(getattr(Store, name))
