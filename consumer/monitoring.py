@@ -9,6 +9,7 @@ from consumer.dead_letter import DeadLetter
 from consumer.health import Health
 from consumer.metrics import Metrics
 from consumer.pipeline import Stage
+from consumer.ports import RawBatch
 from consumer.verdict import Verdict
 
 
@@ -23,8 +24,9 @@ class Monitoring:
     metrics: Metrics
     health: Health
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """As the port says."""
+        del batch
         self.working()
 
     def stage(self, stage: Stage) -> AbstractContextManager[None]:
