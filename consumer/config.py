@@ -233,6 +233,18 @@ class HbaseSection(_Section):
         return self
 
 
+class TracingSection(_Section):
+    """Spans to an OpenTelemetry collector, while topics are read. Its own variables (OTEL_...) hold beside these."""
+
+    enabled: bool = False
+    endpoint: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """The collector, http://HOST:4318; OTEL_EXPORTER_OTLP_ENDPOINT when left out."""
+    links_max: Annotated[int, Field(ge=0, le=10_000)] = 256
+    """How many different traces of its articles the span of a batch links to."""
+    close_s: Seconds = 5.0
+    """How long the end of a run may wait for the last spans to be taken."""
+
+
 class StoreSection(_Section):
     """Where versions, postings and verdicts are kept."""
 
@@ -329,6 +341,7 @@ class Config(BaseSettings):
     registry: RegistrySection = RegistrySection()
     http: HttpSection = HttpSection()
     log: LogSection = LogSection()
+    tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
 

@@ -10,6 +10,7 @@ from consumer.dead_letter import DeadLetter
 from consumer.health import Health
 from consumer.metrics import Metrics
 from consumer.pipeline import Entered, Measured, Summed
+from consumer.ports import RawBatch
 from consumer.verdict import Verdict
 from storage.watched import Connecting, Ending, Operation
 
@@ -45,8 +46,9 @@ class Monitoring:
     _source: Joined = field(default_factory=Joined, init=False)
     _store: Joined = field(default_factory=Joined, init=False)
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """As the port says."""
+        del batch
         self.working()
 
     def stage(self, stage: Entered) -> AbstractContextManager[None]:

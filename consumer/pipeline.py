@@ -89,8 +89,8 @@ class Measured(NamedTuple):
 class Observer(Protocol):
     """Is told what went by; what it does with that is its own affair."""
 
-    def begun(self) -> None:
-        """A batch is about to be judged."""
+    def begun(self, batch: RawBatch) -> None:
+        """This batch is about to be judged."""
         ...
 
     def stage(self, stage: Entered) -> AbstractContextManager[None]:
@@ -117,7 +117,7 @@ class Observer(Protocol):
 class Onlooker:
     """An observer to whom nothing matters; a subclass says what does."""
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """Nothing."""
 
     def stage(self, stage: Entered) -> AbstractContextManager[None]:
@@ -216,7 +216,7 @@ class Pipeline:
 
     def _finish(self, prepared: Prepared) -> None:
         self.journal.begin(prepared.batch.end)
-        self.observer.begun()
+        self.observer.begun(prepared.batch)
         if self.poison is not None:
             self.poison.see(len(prepared.batch.records), len(prepared.rejections))
         tally = self.detector.tally

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -34,7 +34,7 @@ from consumer.monitoring import Monitoring
 from consumer.patience import Backoff, Drain
 from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
 from consumer.poison import PoisonLimit
-from consumer.ports import Answer, Position, RawRecord, Sink
+from consumer.ports import Answer, Position, RawBatch, RawRecord, Sink
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
 from consumer.sinks.kafka import KafkaSink
@@ -43,6 +43,7 @@ from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
 from consumer.store_probe import StoreProbe
 from consumer.topics import SinkTopics, missing
+from consumer.tracing import traced
 from consumer.values.outages import waiting_for_registry
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms
@@ -67,18 +68,22 @@ class StreamRun:
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Several observers, told in turn; the stages are timed by the first."""
+    """Several observers, told in turn."""
 
     all: Sequence[Observer]
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """Tell all."""
         for one in self.all:
-            one.begun()
+            one.begun(batch)
 
-    def stage(self, stage: Entered) -> AbstractContextManager[None]:
-        """Tell the first."""
-        return self.all[0].stage(stage)
+    @contextmanager
+    def stage(self, stage: Entered) -> Iterator[None]:
+        """Let all time it."""
+        with ExitStack() as timed:
+            for one in self.all:
+                timed.enter_context(one.stage(stage))
+            yield
 
     def spent(self, stage: Summed, seconds: float) -> None:
         """Tell all."""
@@ -117,7 +122,7 @@ def prepared_stream(
 
     The health pages are there first: they say what is waited for. ``onlookers`` make more observers, given the store.
     """
-    _check_places(config)
+    check_places(config)
     with ExitStack() as held:
         lexicon = app.lexicon_of(config)
         settings = app.judge_settings(config, lexicon)
@@ -131,6 +136,7 @@ def prepared_stream(
         fingerprinting = app.fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
+        spans = held.enter_context(traced(config))
         source = _source(config, monitoring, stopping)
         drain = Drain(stopping, config.kafka.drain_s)
 
@@ -165,7 +171,7 @@ def prepared_stream(
             detector=detector,
             sink=sink,
             journal=journal,
-            observer=Observers([monitoring, latest, BatchLog(), *(make(store) for make in onlookers)]),
+            observer=Observers([monitoring, latest, BatchLog(), *spans, *(make(store) for make in onlookers)]),
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
@@ -216,7 +222,8 @@ def record_decoder(config: Config, patience: Patience | None = None) -> Callable
     return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
 
 
-def _check_places(config: Config) -> None:
+def check_places(config: Config) -> None:
+    """Refuse a source and a sink that do not go together, with ConfigError."""
     if is_kafka(config.sink.url):
         sink_topics(config)
     elif config.sink.url != app.STREAM:

@@ -93,6 +93,13 @@ class FoundTopic(NamedTuple):
     settings: Mapping[str, str]
 
 
+class Misfit(NamedTuple):
+    """What is wrong with a topic that is there, and what to do about it."""
+
+    found: str
+    remedy: str
+
+
 class Report(NamedTuple):
     """What became of one topic: it was made, or it was there and differs in these ways."""
 
@@ -154,31 +161,39 @@ def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterato
         yield f"has {found.partitions} partitions, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
         yield f"has {found.replication} copies, not {shape.replication}"
+    yield from (f"{one.found}; {one.remedy}" for one in misfits(topic, found))
+
+
+def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+    """What is wrong with a topic that is there, whatever its shape was meant to be."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
-        yield "min.insync.replicas is 1: what only one broker has is acknowledged, and lost with it; set it to 2"
+        yield Misfit(
+            "min.insync.replicas is 1: what only one broker has is acknowledged, and lost with it", "set it to 2"
+        )
     policies = set(found.settings.get("cleanup.policy", "delete").split(","))
     if "compact" in policies and not topic.may_compact:
-        yield f"is compacted, which it must not be ({topic.compaction}); set cleanup.policy=delete"
+        yield Misfit(f"is compacted, which it must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
         yield from _kept_too_short(topic, int(found.settings.get("retention.ms", "-1")))
     largest = int(found.settings.get("max.message.bytes", _RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
-        yield f"max.message.bytes is {largest}: larger records would stop the run; set it to {needed}"
+        yield Misfit(f"max.message.bytes is {largest}: larger records would stop the run", f"set it to {needed}")
 
 
-def _kept_too_short(topic: PlannedTopic, keep_ms: int) -> Iterator[str]:
+def _kept_too_short(topic: PlannedTopic, keep_ms: int) -> Iterator[Misfit]:
     if keep_ms < 0:
         return
     if topic.settings["retention.ms"] == "-1":
-        yield (
+        yield Misfit(
             f"retention.ms is {keep_ms}: letters keep their records' times, and those of older records would be "
-            "deleted at once; set it to -1 and bound the topic with retention.bytes"
+            "deleted at once",
+            "set it to -1 and bound the topic with retention.bytes",
         )
     elif keep_ms < KEEP_FLOOR_MS:
-        yield (
-            f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): what is not read within that is lost; keep a "
-            f"day at least, {KEEP_FLOOR_MS}"
+        yield Misfit(
+            f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): what is not read within that is lost",
+            f"keep a day at least, {KEEP_FLOOR_MS}",
         )
 
 
@@ -204,7 +219,7 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
         metadata = admin.list_topics(timeout=ASK_S)
         there = [topic for topic in topics if topic.name in metadata.topics]
         missing = [topic for topic in topics if topic.name not in metadata.topics]
-        found = _found(admin, metadata, there)
+        found = found_topics(admin, metadata, [topic.name for topic in there])
     except KafkaException as error:
         raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
@@ -232,10 +247,16 @@ def _admin(settings: Mapping[str, Any]) -> AdminClient:
         raise ConfigError(f"kafka: the client cannot be made: {error.args[0].str()}") from error
 
 
-def _found(admin: AdminClient, metadata: Any, topics: Sequence[PlannedTopic]) -> dict[str, FoundTopic]:  # noqa: ANN401
+def found_topics(
+    admin: AdminClient,
+    metadata: Any,  # noqa: ANN401  # the client has no public type for it
+    names: Sequence[str],
+    ask_s: float = ASK_S,
+) -> dict[str, FoundTopic]:
+    """These topics as the brokers have them, by name; ``metadata`` names them all. Raises ``KafkaException``."""
     found: dict[str, FoundTopic] = {}
-    resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
-    asked = admin.describe_configs(resources, request_timeout=ASK_S) if resources else {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    asked = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
     for resource, answer in asked.items():
         partitions = metadata.topics[resource.name].partitions
         found[resource.name] = FoundTopic(

@@ -23,6 +23,7 @@ from consumer.app import Streams, prepared_run
 from consumer.config import Config, load_config
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Onlooker
+from consumer.ports import RawBatch
 from consumer.stopping import Stopping
 from consumer.stream import prepared_stream
 from consumer.verdict import Verdict
@@ -41,8 +42,9 @@ class Clocked(Onlooker):
         self._left = wanted
         self._stopping = stopping
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """Note the first."""
+        del batch
         if self.began_s is None:
             self.began_s = time.perf_counter()
 

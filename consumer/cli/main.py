@@ -11,7 +11,22 @@ import typer
 
 from consumer import app as wiring
 from consumer import logs
-from consumer.cli import backfill, compare, demo, evaluate, explain, fingerprint, idf, query, release, replay, run, show
+from consumer.cli import (
+    backfill,
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    fingerprint,
+    idf,
+    query,
+    release,
+    replay,
+    run,
+    show,
+    top,
+)
 from consumer.cli import config as config_commands
 from consumer.cli import dead_letters as dead_letter_commands
 from consumer.cli import store as store_commands
@@ -45,6 +60,8 @@ app.command("run")(run.run)
 app.command("backfill")(backfill.backfill)
 app.command("demo")(demo.demo)
 app.command("replay")(replay.replay)
+app.command("doctor")(doctor.doctor)
+app.command("top")(top.top)
 app.command("show")(show.show)
 app.command("explain")(explain.explain)
 app.command("query")(query.query)

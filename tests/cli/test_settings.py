@@ -164,7 +164,7 @@ def test_config_show_has_every_setting(dupwatch: Command) -> None:
     """Without any option it prints the defaults, every section among them."""
     shown = tomllib.loads(dupwatch("config", "show").out.decode())
     assert shown.keys() == {
-        "source", "sink", "store", "fingerprint", "judge", "kafka", "registry", "http", "log", "workers",
+        "source", "sink", "store", "fingerprint", "judge", "kafka", "registry", "http", "log", "tracing", "workers",
     }  # fmt: skip
     assert shown["judge"]["max_distance"] == 3
 

@@ -101,7 +101,7 @@ class Ends:
         """Note the end."""
         self.calls.append("finish")
 
-    def begun(self) -> None:
+    def begun(self, batch: RawBatch) -> None:
         """Note nothing."""
 
     def abandoned(self) -> None:

@@ -1,0 +1,137 @@
+"""``dupwatch top``: how running consumers do, as it happens."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.live import Live
+
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.results import results
+from consumer.cli.top_view import frame
+from consumer.config import Config
+from consumer.errors import ConfigError, SourceError
+from consumer.http_access import parse_address
+from consumer.pages_client import Access, PagesClient
+from consumer.watching import Seen, Watched, look_at_all
+
+WAIT_S: Final = 3.0
+"""How long a consumer may take for one of its pages."""
+URLS_MAX: Final = 64
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens here
+
+
+def top(
+    urls: Annotated[
+        list[str] | None,
+        typer.Argument(help="Consumers: http://HOST:PORT. The configured http.listen when left out.", metavar="URL"),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look for one interval, write one picture, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds from one look to the next.")] = 2.0,
+    user: Annotated[str | None, typer.Option(help="The name that the pages ask for.")] = None,
+    password_file: Annotated[
+        Path | None, typer.Option(help="The file where its password stands.", metavar="FILE")
+    ] = None,
+    ca: Annotated[
+        Path | None,
+        typer.Option("--ca", help="Who is trusted to vouch for https:// consumers, as PEM.", metavar="FILE"),
+    ] = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Watch running consumers: articles a second, lag, latency, time per stage, and their latest flags.
+
+    Several are shown one below the other, and together. One that is away is shown as away, and the view goes on; Ctrl-C
+    ends it. Name, password and certificate are those of [http] in the configuration unless they are given. With --once
+    it ends with 3 where no consumer answers.
+    """
+    chosen = configured(config, settings)
+    access = _access(chosen, user, password_file, ca)
+    if not urls and ca is None:
+        access = access._replace(**_own_certificate(chosen))
+    named = urls or [_own_url(chosen)]
+    if len(named) > URLS_MAX:
+        raise ConfigError(f"{len(named)} consumers are more than the {URLS_MAX} that can be watched at once")
+    watched = [Watched(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
+    with ThreadPoolExecutor(len(watched), thread_name_prefix="top") as pool:
+        if once:
+            _once(watched, pool, interval)
+        else:
+            with suppress(KeyboardInterrupt):
+                _live(watched, pool, interval)
+
+
+def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
+    look_at_all(watched, pool)
+    time.sleep(interval_s)
+    seen = look_at_all(watched, pool)
+    with results():
+        render.console().print(frame(seen, _headline(seen, f"in the last {interval_s:g} s")))
+    if all(one.away is not None for one in seen):
+        raise SourceError("no consumer answers; see whether one runs, and its http.listen")
+
+
+def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
+    console = render.console()
+    looks = enumerate(_looks(watched, pool, interval_s))
+    pictures = (
+        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since each began"))
+        for number, seen in looks
+    )
+    if not console.is_terminal:
+        # Into a file or a pipe they are written one below the other.
+        for picture in pictures:
+            with results():
+                console.print(picture)
+        return
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for picture in pictures:
+            live.update(picture, refresh=True)
+
+
+def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> Iterator[list[Seen]]:
+    """What is seen, at steady times; a look that takes longer delays the next one."""
+    while True:
+        due_s = time.monotonic() + interval_s
+        yield look_at_all(watched, pool)
+        time.sleep(max(due_s - time.monotonic(), 0.0))
+
+
+def _headline(seen: Sequence[Seen], over: str) -> str:
+    there = sum(one.away is None for one in seen)
+    return f"dupwatch top: {there} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
+
+
+def _own_url(config: Config) -> str:
+    if not config.http.listen:
+        raise ConfigError("http.listen is empty, so this consumer has no pages; name others: dupwatch top URL")
+    address = parse_address(config.http.listen)
+    host = _EVERYWHERE.get(address.host, address.host)
+    scheme = "https" if config.http.model_dump().get("tls_certificate") else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+
+
+def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> Access:
+    section = config.http.model_dump()
+    if user is None:
+        user, password = section.get("user"), section.get("password")
+        password_file = password_file or (Path(named) if (named := section.get("password_file")) else None)
+    else:
+        password = None
+    if password_file is not None:
+        try:
+            password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the password cannot be read from {password_file}: {error}") from error
+    return Access(user, password, None if ca is None else str(ca))
+
+
+def _own_certificate(config: Config) -> dict[str, Any]:
+    """On this machine, who shows the certificate that is configured is the consumer, by whatever name it is asked."""
+    certificate = config.http.model_dump().get("tls_certificate")
+    return {} if certificate is None else {"authorities": certificate, "checks_name": False}

@@ -1,0 +1,93 @@
+"""Settings that are each right, and contradict each other or what is on this machine."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from consumer import app, stream
+from consumer.clients import consumer_settings, parse_kafka, producer_settings
+from consumer.config import Config, is_kafka
+from consumer.doctor.finding import Finding, ok, warning, wrong
+from consumer.errors import ConfigError, SourceError
+from consumer.settings import JudgeSettings
+
+silent = logging.getLogger("dupwatch.doctor")
+"""For clients that are made to be asked: what they would log is told by what they answer."""
+silent.addHandler(logging.NullHandler())
+silent.propagate = False
+
+_DIGEST_CHARS: Final = 12
+_MS_PER_S: Final = 1000
+_IDLE_S: Final = 60
+"""After how long a gateway drops a connection that nobody uses, unless it is told otherwise."""
+
+
+def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
+    """Whether a run could be built from this configuration; ``settings`` raises ConfigError where it could not."""
+    judged = settings()
+    yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {digest_of(judged)}.")
+    if is_kafka(config.source.url):
+        yield from _stream(config)
+    else:
+        yield from _file(config)
+    if config.store.url.startswith("hbase://") and config.store.hbase.retire_s >= _IDLE_S:
+        yield warning(
+            f"store.hbase.retire_s is {config.store.hbase.retire_s:g}, and a gateway drops idle connections after "
+            f"{_IDLE_S} s unless it is told otherwise.",
+            f"Set it below the gateway's limit, to {_IDLE_S - 15} for example.",
+        )
+
+
+def digest_of(settings: JudgeSettings) -> str:
+    """A short name for what decides verdicts, to compare consumers and stores by eye."""
+    return hashlib.sha256(settings.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def _file(config: Config) -> Iterator[Finding]:
+    if is_kafka(config.sink.url):
+        yield wrong(
+            ConfigError,
+            "The source is a file, and the sink is a topic.",
+            "Send the file to a topic, or judge into one.",
+        )
+    if config.source.url != app.STREAM and not Path(config.source.url).is_file():
+        yield wrong(SourceError, f"There is no file {config.source.url}.", "Correct source.url, or give --source.")
+
+
+def _stream(config: Config) -> Iterator[Finding]:
+    # All of these raise ConfigError with a sentence that says what to do.
+    parse_kafka(config.source.url)
+    stream.check_places(config)
+    for name, path in config.kafka.secret_files.items():
+        if not Path(path).read_text(encoding="utf-8").strip():
+            yield wrong(
+                ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
+            )
+    options, exactly_once = app.kafka_options(config), config.kafka.delivery == "exactly-once"
+    given = consumer_settings(parse_kafka(config.source.url).brokers, options)
+    try:
+        Consumer(given, logger=silent).close()
+        if is_kafka(config.sink.url):
+            brokers = parse_kafka(config.sink.url).brokers
+            Producer(producer_settings(brokers, options, transactional=exactly_once), logger=silent)
+    except KafkaException as error:
+        yield wrong(
+            ConfigError, f"librdkafka does not take its settings: {error.args[0].str()}.", "Correct it under [kafka]."
+        )
+        return
+    poll_s = int(given["max.poll.interval.ms"]) / _MS_PER_S
+    if config.kafka.revoke_s >= poll_s:
+        yield wrong(
+            ConfigError,
+            f"kafka.revoke_s is {config.kafka.revoke_s:g}, and who is silent for {poll_s:g} s is put out of the group.",
+            "Lower kafka.revoke_s, or raise max.poll.interval.ms under [kafka.consumer].",
+        )
+    if not app.outlives_run(config):
+        yield warning(
+            "The store is in memory: every start forgets what was judged, and consumers share nothing.",
+            "Name a store that stays: lmdb:PATH or hbase://HOST:PORT/NAMESPACE.",
+        )

@@ -1,0 +1,166 @@
+"""Which checks a configuration needs, in the order in which things are begun."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from consumer import app, stream, topics
+from consumer.clients import KafkaPlace, admin_settings, parse_kafka
+from consumer.config import Config, is_kafka
+from consumer.doctor.brokers import Brokers
+from consumer.doctor.configuration import check_settings
+from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, wrong
+from consumer.doctor.kafka import (
+    STALE_SHARE,
+    clock_findings,
+    cluster_findings,
+    group_findings,
+    progress_findings,
+    source_findings,
+    topic_findings,
+)
+from consumer.doctor.machine import check_address, check_descriptors, check_tls
+from consumer.doctor.stores import GATEWAY_S, check_binding, check_gateways, directory_at, directory_findings
+from consumer.errors import ConfigError
+from consumer.settings import JudgeSettings
+from consumer.topics import FoundTopic, PlannedTopic, SinkTopics
+from storage.hbase import parse_place
+
+CONFIGURATION: Final = "configuration"
+_BROKERS: Final = "brokers"
+_SINK_BROKERS: Final = "brokers of the sink"
+_LMDB: Final = "lmdb:"
+_HBASE: Final = "hbase://"
+_MS_PER_S: Final = 1000
+
+
+def checks_of(config: Config) -> list[Check]:
+    """All checks, the cheapest first."""
+    settings = first_of(lambda: app.judge_settings(config, app.lexicon_of(config)))
+    checks = [
+        Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
+        Check("open files", lambda: check_descriptors(config)),
+        Check("TLS files", lambda: check_tls(config)),
+    ]
+    if is_kafka(config.source.url):
+        checks.append(Check("address of the pages", lambda: check_address(config)))
+        with suppress(ConfigError):  # which the first check tells
+            checks += _Kafka(config).checks()
+    return checks + list(_store_checks(config, settings))
+
+
+def _store_checks(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Check]:
+    url = config.store.url
+    if url.startswith(_LMDB):
+        path = Path(url.removeprefix(_LMDB))
+        yield Check("room", lambda: directory_findings(directory_at(path), config.store.map_bytes_max))
+        if (path / "data.mdb").exists():
+            yield Check("settings of the store", lambda: check_binding(config, settings), CONFIGURATION)
+    elif url.startswith(_HBASE):
+        waits_s = 2 * GATEWAY_S * len(parse_place(url).addresses)
+        yield Check("gateways and tables", lambda: check_gateways(config), deadline_s=waits_s + GATEWAY_S)
+        yield Check("settings of the store", lambda: check_binding(config, settings), "gateways and tables")
+
+
+class _Kafka:
+    """The checks that ask brokers, with one client for each cluster."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._source = parse_kafka(config.source.url)
+        self._sink = parse_kafka(config.sink.url) if is_kafka(config.sink.url) else None
+        self._window_ms = config.judge.window_s * _MS_PER_S
+        self._asked: dict[str, Callable[[], Brokers]] = {}
+        for place in filter(None, (self._source, self._sink)):
+            self._asked[place.brokers] = first_of(partial(self._client, place))
+
+    def checks(self) -> Iterator[Check]:
+        """In this order; each needs the brokers that it asks."""
+        yield Check(_BROKERS, self._check_source_brokers)
+        yield Check("topics of articles", self._check_sources, _BROKERS)
+        yield Check("group", self._check_group, _BROKERS)
+        yield Check("clocks", self._check_clocks, _BROKERS)
+        if self._sink is not None:
+            needed = _BROKERS
+            if self._sink.brokers != self._source.brokers:
+                needed = _SINK_BROKERS
+                yield Check(_SINK_BROKERS, partial(self._check_sink_brokers, self._sink))
+            yield Check("topics of verdicts", partial(self._check_sink, self._sink), needed)
+
+    def _client(self, place: KafkaPlace) -> Brokers:
+        return Brokers(place.brokers, admin_settings(place.brokers, app.kafka_options(self._config)))
+
+    @property
+    def _at_source(self) -> Brokers:
+        return self._asked[self._source.brokers]()
+
+    def _check_source_brokers(self) -> Iterator[Finding]:
+        yield from cluster_findings(self._at_source.cluster(), self._config.kafka, transactional=self._transactional)
+
+    def _check_sink_brokers(self, sink: KafkaPlace) -> Iterator[Finding]:
+        cluster = self._asked[sink.brokers]().cluster()
+        yield from cluster_findings(cluster, self._config.kafka, transactional=self._transactional)
+        if self._transactional and cluster.id != self._at_source.cluster().id:
+            yield wrong(
+                ConfigError,
+                "Source and sink are in two clusters, and a transaction holds the offsets of its own only.",
+                'Use one cluster, or set kafka.delivery = "at-least-once".',
+            )
+
+    def _check_sources(self) -> Iterator[Finding]:
+        yield from source_findings(self._planned(), self._found(), self._window_ms)
+
+    def _check_group(self) -> Iterator[Finding]:
+        section = self._config.kafka
+        found = self._found()
+        partitions = sum(topic.partitions for topic in found.values())
+        group = self._at_source.group(section.group)
+        yield from group_findings(group, section, partitions, own_addresses())
+        if group is None:
+            return
+
+        def stale_ms(topic: str) -> int | None:
+            keep_ms = int(found[topic].settings.get("retention.ms", "-1"))
+            return int(STALE_SHARE * keep_ms) if keep_ms >= 0 else None
+
+        yield from progress_findings(self._at_source.progress(section.group, self._source.names, stale_ms), section)
+
+    def _check_clocks(self) -> Iterator[Finding]:
+        found = self._found()
+        by_broker = {
+            name for name, topic in found.items() if topic.settings.get("message.timestamp.type") == "LogAppendTime"
+        }
+        ahead_ms = int(self._config.kafka.ahead_s_max * _MS_PER_S)
+        yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
+
+    def _check_sink(self, sink: KafkaPlace) -> Iterator[Finding]:
+        wanted = stream.sink_topics(self._config)
+        plans = [one for one in topics.planned(wanted) if one.name in wanted.written]
+        found = self._asked[sink.brokers]().topics(wanted.written)
+        yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
+
+    def _planned(self) -> list[PlannedTopic]:
+        return topics.planned(SinkTopics(""), self._source.names)[-len(self._source.names) :]
+
+    def _found(self) -> dict[str, FoundTopic]:
+        return self._at_source.topics(self._source.names)
+
+    @property
+    def _transactional(self) -> bool:
+        return self._config.kafka.delivery == "exactly-once"
+
+
+def own_addresses() -> set[str]:
+    """The addresses by which others know this machine, as far as it knows itself."""
+    found = {"127.0.0.1", "::1"}
+    with suppress(OSError):
+        found |= {str(one[4][0]) for one in socket.getaddrinfo(socket.gethostname(), None)}
+    for family, nowhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        # Connecting a datagram socket sends nothing: the system only chooses the address it would send from.
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
+            asked.connect((nowhere, 9))
+            found.add(asked.getsockname()[0])
+    return found

@@ -1,0 +1,176 @@
+"""What is wrong with the place where verdicts are kept: its gateways, its tables, its settings, or its room."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from consumer import app
+from consumer.config import Config
+from consumer.doctor.configuration import digest_of
+from consumer.doctor.finding import Finding, ok, unchecked, warning, wrong
+from consumer.errors import ConfigError, StoreBroken, StoreMismatch
+from consumer.settings import JudgeSettings, differences
+from storage.errors import StoreRefused, StoreUnavailable
+from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
+from storage.hbase.options import Place
+from storage.hbase.schema import APPLY
+from storage.lmdb.failures import DATA_FILE
+
+GATEWAY_S: Final = 5.0
+"""How long a gateway may take to say what tables there are."""
+FREE_BYTES_MIN: Final = 64 << 20
+FREE_BYTES_LITTLE: Final = 1 << 30
+MAP_SHARE_MAX: Final = 0.8
+_MIB: Final = 1 << 20
+_REMOTE: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "virtiofs"}
+)
+_REMOTE_FUSE: Final = "fuse."
+_PASSING: Final = {
+    "tmpfs": "in memory, and gone with the machine's next start",
+    "ramfs": "in memory, and gone with the machine's next start",
+    "overlay": "a container's own layer, and gone with the container",
+}
+
+
+class Directory(NamedTuple):
+    """Where a store is, or will be: the kind of file system, its free room and the size of the store's file."""
+
+    path: Path
+    file_system: str
+    free_bytes: int
+    writable: bool
+    size_bytes: int | None
+
+
+def check_gateways(config: Config) -> Iterator[Finding]:
+    """Ask each gateway of an hbase:// store for the tables: who answers, and whether they are as they have to be."""
+    section = config.store.hbase
+    place = parse_place(config.store.url)
+    options = HbaseOptions(
+        deadline_s=min(section.deadline_s, GATEWAY_S),
+        call_s=min(section.call_s, GATEWAY_S),
+        connect_s=section.connect_s,
+        tls=TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None,
+        ttl_min_s=config.judge.window_s + config.store.slack_s,
+        readonly=True,
+    )
+    away: dict[str, str] = {}
+    refused: str | None = None
+    for address in place.addresses:
+        try:
+            HbaseStore.open(Place((address,), place.namespace), options).close()
+        except StoreUnavailable as error:
+            away[str(address)] = str(error)
+            continue
+        except StoreRefused as error:
+            refused = str(error)
+        yield ok(f"The gateway {address} answers.")
+    everyone = len(away) == len(place.addresses)
+    for name, why in away.items():
+        if everyone:
+            yield wrong(StoreBroken, f"The gateway {name} does not answer: {why}", "Start it, or correct store.url.")
+        else:
+            yield warning(
+                f"The gateway {name} does not answer, and the others are used: {why}",
+                "Start it, or take it out of store.url.",
+            )
+    if refused is not None:
+        yield wrong(StoreMismatch, refused, f"See what would be altered with {APPLY.replace('--apply', '--print')}.")
+    elif not everyone:
+        yield ok(f"The tables of {place.namespace} are as they have to be, as far as a gateway shows.")
+
+
+def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
+    """Whether the store is bound to what is configured."""
+    ours = settings()
+    try:
+        with app.opened_store(config, readonly=True) as store:
+            stored = store.settings()
+    except StoreUnavailable as error:
+        yield unchecked(f"The store does not answer: {error}", "Mend that first.")
+        return
+    if stored is None:
+        yield ok(f"The store is bound to no settings yet; the first run binds it to {digest_of(ours)}.")
+        return
+    try:
+        differing = differences(stored, ours)
+    except (json.JSONDecodeError, AttributeError) as error:
+        yield wrong(StoreMismatch, f"What the store is bound to cannot be read: {error}.", "Name another store.")
+        return
+    if differing:
+        yield wrong(
+            StoreMismatch,
+            f"The store is bound to other settings than {digest_of(ours)}: {'; '.join(differing)}.",
+            "Use those settings, or name another store: dupwatch store stats --json shows all it is bound to.",
+        )
+    else:
+        yield ok(f"The store is bound to these settings, {digest_of(ours)}.")
+
+
+def directory_at(path: Path) -> Directory:
+    """What is to be known of a store's directory, or of the nearest that is there where it will be made."""
+    there = path.resolve()
+    while not there.exists():
+        there = there.parent
+    file = path / DATA_FILE
+    return Directory(
+        path,
+        file_system_of(there, Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")),
+        shutil.disk_usage(there).free,
+        os.access(there, os.W_OK | os.X_OK),
+        file.stat().st_size if file.exists() else None,
+    )
+
+
+def file_system_of(path: Path, mounts: str) -> str:
+    """The kind of file system that a path is on; ``mounts`` is the text of /proc/self/mountinfo (proc(5))."""
+    best, kind = -1, "unknown"
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        # Spaces and the like in a path are written as octal numbers.
+        point = Path(before.split(" ")[4].encode().decode("unicode_escape"))
+        if path.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), after.split(" ")[0]
+    return kind
+
+
+def directory_findings(found: Directory, map_bytes_max: int) -> Iterator[Finding]:
+    """Whether an LMDB store can be kept there, and has room to grow."""
+    if not found.writable:
+        yield wrong(
+            StoreMismatch, f"This user cannot write in {found.path}.", "Give it to the user that dupwatch runs as."
+        )
+    kind = found.file_system
+    if kind in _REMOTE or kind.startswith(_REMOTE_FUSE):
+        yield wrong(
+            ConfigError,
+            f"{found.path} is on {kind}, and LMDB's locks and memory map hold within one machine only.",
+            "Use a local disk, or an hbase:// store.",
+        )
+    elif kind in _PASSING:
+        yield warning(f"{found.path} is on {kind}: {_PASSING[kind]}.", "Name a directory on a disk or a volume.")
+    yield from _room(found, map_bytes_max)
+
+
+def _room(found: Directory, map_bytes_max: int) -> Iterator[Finding]:
+    free = f"{found.free_bytes / _MIB:,.0f} MiB are free for {found.path}"
+    if found.free_bytes < FREE_BYTES_MIN:
+        yield wrong(StoreBroken, f"{free}.", "Make room: a full disk ends the run.")
+    elif found.free_bytes < FREE_BYTES_LITTLE:
+        yield warning(f"{free}.", "Make room before it is full: a full disk ends the run.")
+    if found.size_bytes is None:
+        yield ok(f"There is no store at {found.path} yet; {free}, on {found.file_system}.")
+    elif found.size_bytes > MAP_SHARE_MAX * map_bytes_max:
+        yield warning(
+            f"The store has {found.size_bytes / _MIB:,.0f} MiB, and may have {map_bytes_max / _MIB:,.0f}.",
+            "Raise store.map_bytes_max: at the limit the run ends.",
+        )
+    else:
+        yield ok(
+            f"The store has {found.size_bytes / _MIB:,.0f} MiB of at most {map_bytes_max / _MIB:,.0f}; {free}, "
+            f"on {found.file_system}."
+        )

@@ -1,0 +1,37 @@
+"""Tracing, where it is asked for: OpenTelemetry is loaded then only, since it takes a third of a second."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module, metadata
+from typing import Any
+
+from consumer.config import Config
+from consumer.errors import ConfigError
+from consumer.pipeline import Observer
+
+_PACKAGE = "opentelemetry"
+
+
+@contextmanager
+def traced(config: Config) -> Iterator[list[Observer]]:
+    """The observer that makes spans of a run, or none where tracing is off; what is left is sent at the end.
+
+    Raises ConfigError where the packages are not installed.
+    """
+    section = config.tracing
+    if not section.enabled:
+        yield []
+        return
+    try:
+        spans: Any = import_module("consumer.spans")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != _PACKAGE:
+            raise
+        raise ConfigError(
+            f"tracing.enabled needs {error.name}, which is not installed: pip install 'dupwatch[tracing]'"
+        ) from error
+    made = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
+    try:
+        yield [made.observer]
+    finally:
+        made.close(section.close_s)

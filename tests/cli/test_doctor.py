@@ -1,0 +1,86 @@
+"""``dupwatch doctor`` where no server is needed: the configuration, an embedded store, and how it is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import SAMPLE, Command, write_lines
+
+
+def findings(out: bytes) -> list[dict[str, Any]]:
+    """What --json wrote."""
+    found: list[dict[str, Any]] = json.loads(out)["findings"]
+    return found
+
+
+def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) -> None:
+    """All is well, in words and as JSON; the store is left as it was."""
+    store = ("--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}")
+    data = judged_sample / "store" / "data.mdb"
+    before = data.read_bytes()
+    ended = dupwatch("doctor", *store)
+    assert ended.code == 0, ended.out
+    assert "✓ The store is bound to these settings" in ended.out.decode()
+    assert "0 wrong, 0 warnings, 0 could not be checked" in ended.out.decode()
+    found = findings(dupwatch("doctor", *store, "--json").out)
+    assert {one["status"] for one in found} == {"ok"}
+    assert {one["remedy"] for one in found} == {None}
+    assert data.read_bytes() == before
+
+
+def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> None:
+    """It is told with both values, what to do, and the code that a run would end with."""
+    ended = dupwatch(
+        "doctor", "--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}", "--set", "judge.max_distance=2"
+    )
+    assert ended.code == 4
+    assert "✗ wrong: The store is bound to other settings" in ended.out.decode()
+    assert "max_distance is 3 in the store and 2 here" in ended.out.decode()
+    assert "→ Use those settings" in ended.out.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (("--set", "judge.nope=1"), 2, "There is no setting judge.nope."),
+        (("--set", "judge.max_distance=9"), 2, "4x16"),
+        (("--set", "fingerprint.idf=nowhere.txt"), 2, "nowhere.txt"),
+        (("--source", "nowhere.jsonl"), 3, "There is no file nowhere.jsonl."),
+        (("--source", str(SAMPLE), "--sink", "kafka://h:1/p"), 2, "the sink is a topic"),
+        (("--source", "kafka://127.0.0.1:1/a", "--sink", "out.jsonl"), 2, "kafka://HOST:PORT/PREFIX"),
+        (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.delivery=exactly-once"), 2, "transactions"),
+        (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.revoke_s=300"), 2, "put out of the group"),
+        (("--source", "kafka://127.0.0.1:1/a", "--set", 'kafka.client={"no.such"=1}'), 2, "no.such"),
+        (("--source", "kafka://127.0.0.1:1/a", "--set", 'kafka.client={"acks"=1}'), 2, "acks"),
+        (
+            ("--source", "kafka://127.0.0.1:1/a", "--set", 'kafka.secret_files={"sasl.password"="/nowhere"}'),
+            2,
+            "/nowhere",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_configuration(
+    dupwatch: Command, arguments: tuple[str, ...], code: int, named: str
+) -> None:
+    """It is told under its own check, with the code of a run; the other checks are there as well."""
+    ended = dupwatch("doctor", *arguments, "--json")
+    assert ended.code == code
+    found = findings(ended.out)
+    assert [one for one in found if one["status"] == "wrong" and named in one["found"] and one["remedy"]], found
+    assert len({one["check"] for one in found}) > 1
+
+
+def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:
+    """A file that the secret was not written into is told; its name is enough, the value is never shown."""
+    secret = write_lines(tmp_path / "secret", [])
+    client = 'kafka.client={"security.protocol"="SASL_PLAINTEXT","sasl.mechanism"="PLAIN","sasl.username"="u"}'
+    file = f'kafka.secret_files={{"sasl.password"="{secret}"}}'
+    kafka = ("--source", "kafka://127.0.0.1:1/a", "--set", client, "--set", file, "--json")
+    ended = dupwatch("doctor", *kafka)
+    assert [one for one in findings(ended.out) if "for sasl.password is empty" in one["found"]]
+    secret.write_text("geheim\n")
+    ended = dupwatch("doctor", *kafka)
+    assert not [one for one in findings(ended.out) if "is empty" in one["found"]]
+    assert b"geheim" not in ended.out + ended.err.encode()

@@ -1,0 +1,121 @@
+"""``dupwatch top``: the picture that a person sees, of consumers that answer and of one that does not."""
+
+import os
+import pty
+import select
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from consumer.cli.top_view import bar, milliseconds
+from tests.cli.command import DUPWATCH, TIMEOUT_S, Command, environment
+from tests.unit.top.pages import flag, flags_page, served
+
+QUICK = ("--once", "--interval", "0.1")
+
+
+def test_one_picture(dupwatch: Command) -> None:
+    """Figures, stages in the order in which an article goes through them, and the latest flag."""
+    with served() as pages:
+        pages.answers["/flags.json"] = (200, flags_page(flag("a2", "2026-11-21T10:00:00.123Z", "苍浦降温")))
+        ended = dupwatch("top", pages.url, *QUICK)
+    assert ended.code == 0, ended.err
+    shown = ended.out.decode()
+    (row,) = [line for line in shown.splitlines() if line.startswith(pages.url)]
+    # Nothing happened within the interval, so there are no rates and no latency.
+    assert row.split()[1:] == ["0.0", "–", "1,234", "–", "–", "5", "2", "3", "ready"]
+    stages = [line.split()[0] for line in shown.splitlines() if line.startswith(("decode", "look_up", "commit"))]
+    assert stages == ["decode", "look_up", "commit"]
+    (row,) = [line for line in shown.splitlines() if line.startswith("11-21")]
+    assert row.split() == ["11-21", "10:00:00", "a2", "a2-original", "3", "0.95", "苍浦降温"]
+
+
+def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
+    """The one that is away is shown so, the others are summed, and the exit code is 0 while anybody answers."""
+    with served() as gone:
+        away = gone.url
+    with served() as one, served() as other:
+        other.answers["/readyz"] = (503, b'{"ready": false, "reasons": ["store: gateway \\u001b[31m down"]}')
+        ended = dupwatch("top", one.url, other.url, away, *QUICK)
+    assert ended.code == 0, ended.err
+    shown = ended.out.decode()
+    assert "2,468" in shown
+    assert "2 of 3 answer" in shown
+    assert "away: Connection refused" in shown
+    assert "not ready: store: gateway" in shown
+    assert "\x1b" not in shown
+    assert dupwatch("top", away, *QUICK).code == 3
+
+
+def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command) -> None:
+    """Escapes and markup in ids and titles are shown as text."""
+    with served() as pages:
+        evil = flag("\x1b]0;x\x07id[bold]", "2026-11-21T10:00:00\x1b[2J", "\u202etitle\r\n[red]")
+        pages.answers["/flags.json"] = (200, flags_page(evil))
+        ended = dupwatch("top", pages.url, *QUICK)
+    shown = ended.out.decode()
+    assert "id[bold]" in shown
+    assert "[red]" in shown
+    assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
+
+
+@pytest.mark.parametrize("arguments", [("ftp://x",), ("--set", "http.listen="), ("--interval", "0")])
+def test_wrong_arguments(dupwatch: Command, arguments: tuple[str, ...]) -> None:
+    """They end with 2."""
+    assert dupwatch("top", *arguments, "--once").code == 2
+
+
+def test_the_configured_consumer_and_its_password(dupwatch: Command, tmp_path: Path) -> None:
+    """Without a URL it is the one that http.listen names; a password comes from a file."""
+    (tmp_path / "password").write_text("geheim\n")
+    with served() as pages:
+        listen = ("--set", f"http.listen=127.0.0.1:{pages.port}")
+        ended = dupwatch("top", *QUICK, *listen, "--user", "ops", "--password-file", tmp_path / "password")
+        assert ended.code == 0, ended.err
+        assert pages.asked["Authorization"] == "Basic b3BzOmdlaGVpbQ=="
+    assert "geheim" not in ended.out.decode()
+
+
+def test_a_terminal_is_drawn_anew_until_somebody_ends_it() -> None:
+    """On a terminal the picture changes with the figures; Ctrl-C ends it with 0 and gives the screen back."""
+    with served() as pages:
+        main, worker = pty.openpty()
+        process = subprocess.Popen(
+            [DUPWATCH, "top", pages.url, "--interval", "0.1"],
+            stdin=worker, stdout=worker, stderr=worker, start_new_session=True,
+            env=environment(TERM="xterm-256color", LINES="40"),
+        )  # fmt: skip
+        os.close(worker)
+        seen = b""
+        try:
+
+            def wait_for(word: bytes) -> None:
+                nonlocal seen
+                until_s = time.monotonic() + TIMEOUT_S
+                while word not in seen:
+                    assert time.monotonic() < until_s, seen
+                    if select.select([main], [], [], 0.1)[0]:
+                        seen += os.read(main, 1 << 16)
+
+            wait_for(b"1,234")
+            pages.answers["/metrics"] = (200, pages.answers["/metrics"][1].replace(b" 1234", b" 5678"))
+            wait_for(b"5,678")
+            process.send_signal(2)
+            assert process.wait(TIMEOUT_S) == 0
+            # The alternate screen is left.
+            wait_for(b"\x1b[?1049l")
+        finally:
+            process.kill()
+            process.wait()
+            os.close(main)
+
+
+def test_bars_and_times() -> None:
+    """A bar is as long as its share, in eighths; a time has the unit that suits it."""
+    assert [bar(share, 2) for share in (0, 0.0625, 0.5, 0.75, 1, 7, -1)] == ["", "▏", "█", "█▌", "██", "██", ""]
+    assert [milliseconds(one) for one in (None, 0.0, 0.0004, 0.0123, 9.9, 42.0)] == [
+        "–", "0 ms", "0.4 ms", "12 ms", "9,900 ms", "42 s",
+    ]  # fmt: skip
+    assert milliseconds(float("inf"), 60.0) == "> 60 s"

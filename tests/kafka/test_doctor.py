@@ -1,0 +1,238 @@
+"""``dupwatch doctor`` against real brokers and a real HBase: what it says is wrong, and that it changes nothing."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+    AdminClient,
+    NewTopic,
+    OffsetSpec,
+)
+
+from consumer import app
+from consumer.clients import admin_settings
+from consumer.config import load_config
+from consumer.doctor.brokers import Brokers
+from consumer.topics import Shape, SinkTopics, init, planned
+from deploy.local.ports import free_ports
+from tests.cli.command import run_process, text
+from tests.kafka.running import running
+from tests.kafka.topics import WAIT_S, Topics, make_topics, send, wait_for_count
+
+pytestmark = pytest.mark.servers
+
+LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
+QUICK = ("--set", "store.hbase.deadline_s=1")
+Told = dict[str, list[dict[str, Any]]]
+
+
+def doctor(*arguments: str) -> tuple[int, Told]:
+    """The exit code, and the findings by check."""
+    ended = run_process("doctor", "--json", *arguments)
+    assert "Traceback" not in ended.err, ended.err
+    told: Told = {}
+    for one in json.loads(ended.out)["findings"]:
+        told.setdefault(one["check"], []).append(one)
+        assert one["status"] == "ok" or one["remedy"], one
+    return ended.code, told
+
+
+def wrong(told: Told) -> list[str]:
+    """All that is wrong, "check: sentence"."""
+    return [f"{name}: {one['found']}" for name, found in told.items() for one in found if one["status"] == "wrong"]
+
+
+def stream(topics: Topics, *more: str) -> tuple[str, ...]:
+    """The options of a run."""
+    (port,) = free_ports(1)
+    settings = (f"http.listen=127.0.0.1:{port}", f"kafka.group={topics.prefix}", *more)
+    return (
+        "--source", topics.url(), "--sink", topics.sink_url(),
+        *(part for setting in settings for part in ("--set", setting)),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def good(kafka_address: str) -> Topics:
+    """Topics as dupwatch topics init makes them."""
+    topics = make_topics(kafka_address)
+    topics = topics._replace(source=f"{topics.prefix}-in", prefix=f"{topics.prefix}-out", partitions=2)
+    wanted = planned(SinkTopics(topics.prefix), [topics.source])
+    init({"bootstrap.servers": kafka_address}, wanted, Shape(2, 1))
+    return topics
+
+
+def committed(topics: Topics, offset: int, **settings: str) -> Consumer:
+    """A member of the group that has its partitions and has committed an offset; to be closed."""
+    told = {"bootstrap.servers": topics.address, "group.id": topics.prefix, "auto.offset.reset": "earliest"}
+    member = Consumer({**told, "enable.auto.commit": False, **settings})
+    member.subscribe([topics.source])
+    until_s = time.monotonic() + WAIT_S
+    while not member.assignment():
+        assert time.monotonic() < until_s
+        member.poll(0.1)
+    member.commit(offsets=[TopicPartition(topics.source, 0, offset)], asynchronous=False)
+    return member
+
+
+def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hbase_namespace: str) -> None:
+    """Every check says so; no topic, group, offset or row has come into being; a store that fits is told too."""
+    store = f"hbase://{hbase_address}/{hbase_namespace}"
+    admin = AdminClient({"bootstrap.servers": good.address})
+
+    def seen() -> Any:  # noqa: ANN401  # all that can be asked
+        groups = {group.group_id for group in admin.list_consumer_groups().result().valid}
+        places = {TopicPartition(good.source, one): LATEST for one in range(2)}
+        ends = [answer.result().offset for answer in admin.list_offsets(places).values()]
+        return good.prefix in groups, set(admin.list_topics(timeout=WAIT_S).topics), ends
+
+    before = seen()
+    code, told = doctor(*stream(good), "--store", store)
+    assert code == 0, told
+    assert wrong(told) == []
+    assert list(told) == [
+        "configuration", "open files", "TLS files", "address of the pages", "brokers", "topics of articles", "group",
+        "clocks", "topics of verdicts", "gateways and tables", "settings of the store",
+    ]  # fmt: skip
+    assert "1 brokers of the cluster" in told["brokers"][0]["found"]
+    assert "bound to no settings yet" in told["settings of the store"][0]["found"]
+    assert seen() == before
+    config = load_config(None, {"store": {"url": store}})
+    settings = app.judge_settings(config, app.lexicon_of(config))
+    with app.opened_store(config) as opened:
+        assert opened.settings() is None
+        opened.agree(settings.encode())
+    code, told = doctor(*stream(good, "judge.max_distance=2"), "--store", store)
+    assert code == 4
+    (sentence,) = wrong(told)
+    assert "max_distance is 3 in the store and 2 here" in sentence
+
+
+def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
+    """A compacted source, one that is missing, and a sink without topics; the exit code is of the first of them."""
+    topics = make_topics(kafka_address)
+    admin = AdminClient({"bootstrap.servers": kafka_address})
+    compacted = f"{topics.prefix}-compacted"
+    admin.create_topics([NewTopic(compacted, 1, 1, config={"cleanup.policy": "compact"})])[compacted].result()
+    there = topics._replace(source=f"{compacted},{topics.prefix}-nowhere", prefix=f"{topics.prefix}-no")
+    code, told = doctor(*stream(there))
+    assert code == 3
+    found = wrong(told)
+    assert [one for one in found if f"{compacted}: is compacted" in one]
+    assert f"topics of articles: There is no topic {topics.prefix}-nowhere." in found
+    assert f"topics of verdicts: There is no topic {topics.prefix}-no.dead-letters." in found
+    assert f"{topics.prefix}-nowhere" not in admin.list_topics(timeout=WAIT_S).topics
+
+
+def test_messages_that_were_deleted_and_a_member_of_the_same_name(good: Topics) -> None:
+    """The group is behind what is there; a clock that is half an hour ahead shows in its messages."""
+    send(good, [(f"a{number}", {"body": "x"}) for number in range(20)])
+    producer = Producer({"bootstrap.servers": good.address})
+    producer.produce(good.source, b"{}", b"late", 0, timestamp=int((time.time() + 1800) * 1000))
+    assert producer.flush(WAIT_S) == 0
+    admin = AdminClient({"bootstrap.servers": good.address})
+    ends = admin.list_offsets({TopicPartition(good.source, 0): LATEST})
+    (end,) = [answer.result().offset for answer in ends.values()]
+    member = committed(good, 0, **{"group.instance.id": "dupwatch-0"})
+    try:
+        (deleted,) = admin.delete_records([TopicPartition(good.source, 0, end - 1)]).values()
+        deleted.result()
+        _, told = doctor(*stream(good, "kafka.instance_id=dupwatch-0"))
+        assert "1 members" in told["group"][0]["found"]
+        assert f"{end - 1} messages were deleted before the group read them" in wrong(told)[0]
+        assert "ahead of this machine" in told["clocks"][0]["found"]
+        assert told["clocks"][0]["status"] == "wrong"
+    finally:
+        member.close()
+
+
+def test_the_clock_of_the_brokers_is_seen_where_a_group_commits(good: Topics) -> None:
+    """Commits are dated by the brokers, and a consumer commits all the time."""
+    member = committed(good, 0)
+    try:
+        asked = Brokers(good.address, {"bootstrap.servers": good.address})
+        asked.cluster()
+        newest = {one.topic: one for one in asked.newest([good.source])}["__consumer_offsets"]
+        assert abs(newest.now_ms - newest.time_ms) < 60_000
+    finally:
+        member.close()
+
+
+def test_unread_messages_that_are_old(good: Topics) -> None:
+    """Where messages begin that are younger than was asked; at the end where none is."""
+    producer = Producer({"bootstrap.servers": good.address})
+    now_ms = int(time.time() * 1000)
+    for age_s in (3000, 2000, 10):
+        producer.produce(good.source, b"{}", b"a", 0, timestamp=now_ms - 1000 * age_s)
+    producer.produce(good.source, b"{}", b"b", 1, timestamp=now_ms - 3_000_000)
+    assert producer.flush(WAIT_S) == 0
+    asked = Brokers(good.address, admin_settings(good.address, app.kafka_options(load_config(None, {}))))
+    asked.cluster()
+    found = asked.progress(good.prefix, [good.source], lambda _: 1_000_000)
+    assert [(one.first, one.end, one.committed, one.young) for one in found] == [(0, 3, None, 2), (0, 1, None, 1)]
+    assert {one.young for one in asked.progress(good.prefix, [good.source], lambda _: None)} == {None}
+
+
+def test_brokers_that_do_not_answer_hide_nothing_else(
+    kafka_address: str, hbase_address: str, hbase_namespace: str
+) -> None:
+    """Of two gateways one answers, which is a warning; what needs the brokers is not asked."""
+    (nobody,) = free_ports(1)
+    topics = Topics(f"127.0.0.1:{nobody}", "articles", "p", 1)
+    store = f"hbase://127.0.0.1:{nobody},{hbase_address}/{hbase_namespace}"
+    code, told = doctor(*stream(topics), "--store", store, *QUICK)
+    assert code == 3
+    (sentence,) = wrong(told)
+    assert "do not answer" in sentence
+    assert "Connection refused" in sentence
+    assert [told[name][0]["status"] for name in ("topics of articles", "group", "clocks")] == ["unchecked"] * 3
+    gateways = {one["status"]: one["found"] for one in told["gateways and tables"]}
+    assert f"127.0.0.1:{nobody} does not answer" in gateways["warning"]
+    # A password that no broker asked for: the handshake says so.
+    given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u"}
+    pairs = ",".join(f"'{name}'='{value}'" for name, value in (given | {"sasl.password": "geheim"}).items())
+    sasl = f"kafka.client={{{pairs}}}"
+    code, told = doctor(*stream(topics._replace(address=kafka_address), sasl))
+    assert code == 3
+    assert told["brokers"][0]["status"] == "wrong"
+    assert "geheim" not in json.dumps(told)
+
+
+def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: Path) -> None:
+    """Its address is taken by one that is ready, it is in the group, its figures are shown; then that it is away."""
+    send(good, [(f"a{number}", {"body": text(number - (number % 5 == 4))}) for number in range(50)])
+    with running(good, f"lmdb:{tmp_path / 'store'}", tmp_path) as consumer:
+        wait_for_count(good, ["verdicts"], 50)
+        consumer.wait_ready()
+        url = f"http://127.0.0.1:{consumer.port}"
+        watching = ("top", url, "--once", "--interval", "0.2")
+        shown = run_process(*watching)
+        assert shown.code == 0, shown.err
+        (row,) = [line for line in shown.out.decode().splitlines() if line.startswith(url)]
+        assert row.split()[-4:] == ["0", "0", "2", "ready"]
+        assert "commit" in shown.out.decode()
+        _, told = doctor(
+            *stream(good), "--set", f"http.listen=127.0.0.1:{consumer.port}", "--store", f"lmdb:{tmp_path / 'store'}"
+        )
+        assert told["address of the pages"][0]["found"].endswith("and is ready.")
+        assert "1 members" in told["group"][0]["found"]
+        assert told["settings of the store"][0]["status"] == "ok"
+        assert wrong(told) == []
+        consumer.kill()
+        assert "away: Connection refused" in run_process(*watching).out.decode()
+
+
+def test_gateways_without_the_tables_and_without_an_answer(hbase_address: str) -> None:
+    """Tables are made by a command; that nobody answers is another code."""
+    code, told = doctor("--store", f"hbase://{hbase_address}/nobodys")
+    assert code == 4
+    (sentence,) = wrong(told)
+    assert "There is no table nobodys:postings" in sentence
+    (nobody,) = free_ports(1)
+    code, told = doctor("--store", f"hbase://127.0.0.1:{nobody}/nobodys", *QUICK)
+    assert code == 5
+    assert told["settings of the store"][0]["status"] == "unchecked"

@@ -1,0 +1,113 @@
+"""Checks are run one after the other, and none hides another."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, first_of, ok, unchecked, warning, wrong
+from consumer.errors import ConfigError, SinkError, StoreBroken, StoreMismatch
+from storage.errors import StoreRefused, StoreUnavailable
+
+
+def failing(error: Exception) -> Check:
+    """A check that finds one thing right and then fails."""
+
+    def run() -> Iterator[Finding]:
+        yield ok("So far.")
+        raise error
+
+    return Check("failing", run)
+
+
+def test_a_check_that_fails_hides_neither_itself_nor_others() -> None:
+    """What it found before stands, what it failed with is told, and the next check is run."""
+    first, second = examine([failing(RuntimeError("oops")), Check("other", lambda: [ok("Fine.")])])
+    assert [one.status for one in first.findings] == ["ok", "unchecked"]
+    assert "oops" in first.findings[1].found
+    assert second == Result("other", (ok("Fine."),))
+
+
+def test_a_check_without_an_end_is_left_behind() -> None:
+    """At its deadline it counts as unchecked, and the next one is run."""
+    forever = threading.Event()
+
+    def hang() -> Iterator[Finding]:
+        yield ok("Begun.")
+        forever.wait(60)
+
+    began_s = time.monotonic()
+    first, second = examine([Check("hangs", hang, deadline_s=0.1), Check("other", lambda: [ok("Fine.")])])
+    assert time.monotonic() - began_s < 30
+    assert [one.status for one in first.findings] == ["ok", "unchecked"]
+    assert "within 0.1 s" in first.findings[1].found
+    assert second.findings == (ok("Fine."),)
+    forever.set()
+
+
+def test_what_needs_a_check_that_failed_is_not_run() -> None:
+    """It says which one has to be mended, and so do those that need it in turn; a warning is no reason."""
+    ran = []
+
+    def note(name: str) -> list[Finding]:
+        ran.append(name)
+        return [warning("Hm.", "Look.")]
+
+    checks = [
+        Check("a", lambda: [wrong(ConfigError, "No.", "Mend.")]),
+        Check("b", lambda: note("b"), "a"),
+        Check("c", lambda: note("c"), "b"),
+        Check("d", lambda: note("d")),
+        Check("e", lambda: note("e"), "d"),
+    ]
+    results = list(examine(checks))
+    assert ran == ["d", "e"]
+    assert [result.findings[0].status for result in results] == [
+        "wrong",
+        "unchecked",
+        "unchecked",
+        "warning",
+        "warning",
+    ]
+    assert "'a'" in results[1].findings[0].found
+
+
+def test_errors_become_findings_by_kind() -> None:
+    """What a run would end with is wrong, what nobody may ask is unchecked; each says what to do."""
+    told = {
+        ConfigError("a setting"): ("wrong", ConfigError),
+        StoreRefused("other tables"): ("wrong", StoreMismatch),
+        StoreUnavailable("no answer"): ("wrong", StoreBroken),
+        PermissionError(13, "Permission denied"): ("wrong", ConfigError),
+        KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)): ("unchecked", None),
+    }
+    for error, (status, means) in told.items():
+        (result,) = examine([failing(error)])
+        last = result.findings[-1]
+        assert (last.status, last.means) == (status, means), error
+        assert last.remedy, error
+
+
+def test_the_exit_code_is_that_of_the_first_thing_that_is_wrong() -> None:
+    """Warnings and what could not be checked are no reason to fail."""
+    fine = Result("a", (ok("Fine."), warning("Hm.", "Look."), unchecked("Who knows.", "Look.")))
+    assert exit_code([fine]) == 0
+    bad = Result("b", (wrong(SinkError, "No.", "Mend."), wrong(ConfigError, "No.", "Mend.")))
+    assert exit_code([fine, bad, Result("c", (wrong(ConfigError, "No.", "Mend."),))]) == SinkError.exit_code
+
+
+def test_what_is_asked_once_is_kept_and_an_error_is_not() -> None:
+    """The one that asks after an error asks anew."""
+    failing = [True, False]
+
+    def ask() -> int:
+        if failing.pop(0):
+            raise ValueError("not yet")
+        return 7
+
+    asked = first_of(ask)
+    with pytest.raises(ValueError, match="not yet"):
+        asked()
+    assert asked() == asked() == 7

@@ -1,0 +1,187 @@
+"""What facts about brokers, topics, group and clocks mean."""
+
+import pytest
+
+from consumer.config import KafkaSection
+from consumer.doctor.brokers import OFFSETS, Cluster, Group, Member, Newest, Progress
+from consumer.doctor.finding import Finding
+from consumer.doctor.kafka import (
+    clock_findings,
+    cluster_findings,
+    group_findings,
+    progress_findings,
+    source_findings,
+    topic_findings,
+)
+from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.topics import FoundTopic, SinkTopics, planned
+
+SECTION = KafkaSection()
+DAY_MS = 86_400_000
+WINDOW_MS = 7 * DAY_MS
+SOURCES = planned(SinkTopics(""), ["articles"])[-1:]
+CLUSTER = Cluster("c", 3, {"inter.broker.protocol.version": "3.9-IV0"})
+
+
+def statuses(findings: list[Finding]) -> list[str]:
+    """Of each finding."""
+    assert all(one.remedy for one in findings if one.status != "ok")
+    return [one.status for one in findings]
+
+
+def topic(**settings: str) -> FoundTopic:
+    """A topic as it has to be, but for these settings."""
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": str(WINDOW_MS)} | given)
+
+
+def test_brokers_that_are_too_old_for_the_group_protocol() -> None:
+    """The new protocol needs brokers that have it; where they do not say, nothing is claimed."""
+    new = KafkaSection(group_protocol="consumer")
+    old = CLUSTER._replace(settings={"group.coordinator.rebalance.protocols": "classic"})
+    assert statuses(list(cluster_findings(old, SECTION, transactional=False))) == ["ok"]
+    found = list(cluster_findings(old, new, transactional=False))
+    assert statuses(found) == ["ok", "wrong"]
+    assert found[1].means is ConfigError
+    both = CLUSTER._replace(settings={"group.coordinator.rebalance.protocols": "classic,consumer"})
+    assert statuses(list(cluster_findings(both, new, transactional=False))) == ["ok"]
+    assert statuses(list(cluster_findings(CLUSTER, new, transactional=False))) == ["ok"]
+
+
+def test_transactions_that_are_longer_than_the_brokers_allow() -> None:
+    """Only where there are transactions; what the user set counts, or else our own."""
+    short = CLUSTER._replace(settings={"transaction.max.timeout.ms": "20000"})
+    assert statuses(list(cluster_findings(short, SECTION, transactional=True))) == ["ok", "wrong"]
+    assert statuses(list(cluster_findings(short, SECTION, transactional=False))) == ["ok"]
+    asked = KafkaSection(producer={"transaction.timeout.ms": 10_000})
+    assert statuses(list(cluster_findings(short, asked, transactional=True))) == ["ok"]
+
+
+def test_a_source_topic_that_is_as_it_has_to_be() -> None:
+    """A whole window, no compaction, no bound in bytes."""
+    assert statuses(list(source_findings(SOURCES, {"articles": topic()}, WINDOW_MS))) == ["ok"]
+    assert statuses(list(source_findings(SOURCES, {"articles": topic(retention_ms="-1")}, WINDOW_MS))) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "named"),
+    [
+        ({"cleanup_policy": "compact"}, "wrong", "compacted"),
+        ({"cleanup_policy": "compact,delete"}, "wrong", "compacted"),
+        ({"retention_ms": "3600000"}, "wrong", "1.0 h"),
+        ({"retention_ms": str(6 * DAY_MS)}, "warning", "144.0 h"),
+        ({"retention_bytes": "1000000000"}, "warning", "retention.bytes"),
+        ({"max_message_bytes": "1048588"}, "wrong", "max.message.bytes"),
+    ],
+)
+def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named: str) -> None:
+    """Each limit of what the topic must do is told."""
+    found = list(source_findings(SOURCES, {"articles": topic(**settings)}, WINDOW_MS))
+    told = [one for one in found if named in one.found]
+    assert statuses(told) == [status]
+    assert all(one.means in {None, SourceError} for one in found)
+
+
+def test_topics_that_are_missing() -> None:
+    """A sink's is made by a command, which is named."""
+    plans = planned(SinkTopics("p"))
+    found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
+    assert statuses(found) == ["wrong"] * 4
+    assert {one.means for one in found} == {SinkError}
+    assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
+    assert statuses(list(source_findings(SOURCES, {}, WINDOW_MS))) == ["wrong"]
+
+
+def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
+    """What compaction would take is told for each topic."""
+    plans = {one.name: one for one in planned(SinkTopics("p"))}
+    there = dict.fromkeys(plans, topic(cleanup_policy="compact", retention_ms="-1"))
+    by_topic = {name: statuses(list(topic_findings([plan], there, "init"))) for name, plan in plans.items()}
+    assert by_topic["p.unique"] == ["ok"]
+    assert by_topic["p.dead-letters"] == by_topic["p.duplicates"] == by_topic["p.verdicts"] == ["wrong"]
+    there = dict.fromkeys(plans, topic(retention_ms=str(30 * DAY_MS)))
+    assert statuses(list(topic_findings([plans["p.dead-letters"]], there, "init"))) == ["wrong"]
+
+
+def member(host: str, instance_id: str | None = None) -> Member:
+    """A member of the group."""
+    return Member("rdkafka", host, instance_id, 1)
+
+
+def test_a_static_member_of_this_name_that_is_elsewhere() -> None:
+    """Two consumers of one name put each other out; the same one on this machine is the one that is looked at."""
+    mine = KafkaSection(instance_id="dupwatch-0")
+    there = Group("stable", (member("10.0.0.9", "dupwatch-0"), member("10.0.0.1", "dupwatch-1")))
+    found = list(group_findings(there, mine, 6, {"10.0.0.1"}))
+    assert statuses(found) == ["ok", "wrong"]
+    assert "10.0.0.9" in found[1].found
+    assert statuses(list(group_findings(there, mine, 6, {"10.0.0.9"}))) == ["ok"]
+    assert statuses(list(group_findings(there, KafkaSection(), 6, {"10.0.0.1"}))) == ["ok"]
+
+
+def test_more_members_than_partitions() -> None:
+    """Some have nothing to do; an empty group is nobody's fault."""
+    group = Group("stable", (member("a"), member("b"), member("c")))
+    assert statuses(list(group_findings(group, SECTION, 2, set()))) == ["ok", "warning"]
+    assert statuses(list(group_findings(group, SECTION, 3, set()))) == ["ok"]
+    assert statuses(list(group_findings(Group("empty", ()), SECTION, 3, set()))) == ["ok"]
+
+
+def test_brokers_that_have_no_group() -> None:
+    """Nothing is asked of them then, and nothing claimed."""
+    assert statuses(list(group_findings(None, SECTION, 3, set()))) == ["unchecked"]
+
+
+def at(first: int, end: int, committed: int | None, young: int | None = None) -> Progress:
+    """How far the group is in a partition."""
+    return Progress("articles", 0, first, end, committed, young)
+
+
+def test_lag_and_messages_that_were_deleted_before_they_were_read() -> None:
+    """What is lost stops a run, unless it is told to go on."""
+    (told,) = progress_findings([at(0, 100, 90), at(0, 50, 50)], SECTION)
+    assert told.found == "The group dupwatch has 10 messages to read."
+    found = list(progress_findings([at(40, 100, 10)], SECTION))
+    assert statuses(found) == ["ok", "wrong"]
+    assert "60 messages to read" in found[0].found
+    assert "30 messages were deleted" in found[1].found
+    going_on = list(progress_findings([at(40, 100, 10)], KafkaSection(on_gap="continue")))
+    assert statuses(going_on) == ["ok", "warning"]
+
+
+def test_unread_messages_that_are_about_to_be_deleted() -> None:
+    """Whoever is behind where messages are still young is told in time."""
+    assert statuses(list(progress_findings([at(0, 100, 10, young=20)], SECTION))) == ["ok", "warning"]
+    assert statuses(list(progress_findings([at(0, 100, 20, young=20)], SECTION))) == ["ok"]
+    assert statuses(list(progress_findings([at(0, 100, 10, young=None)], SECTION))) == ["ok"]
+
+
+def test_a_group_that_has_committed_nothing() -> None:
+    """It is told where it will begin."""
+    found = list(progress_findings([at(5, 100, None)], KafkaSection(start="latest")))
+    assert statuses(found) == ["ok", "ok"]
+    assert "begins at the latest of 95 messages" in found[1].found
+
+
+def test_clocks_that_differ() -> None:
+    """A message from the future shows it: a little is a warning, beyond the limit its time is not used."""
+
+    def told(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
+        return statuses(list(clock_findings([Newest(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
+
+    assert told(0) == told(-5_000) == told(5_000) == ["ok"]
+    assert told(5_001) == ["warning"]
+    assert told(300_001) == ["wrong"]
+    assert told(-5_001) == ["unchecked"]
+
+
+def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:
+    """A producer may write any time into a message, so a fresh one proves nothing about the brokers."""
+    fresh = [Newest("articles", 1_000_000, 1_000_000)]
+    assert statuses(list(clock_findings(fresh, set(), 300_000))) == ["unchecked"]
+    assert statuses(list(clock_findings(fresh, {"articles"}, 300_000))) == ["ok"]
+    assert statuses(list(clock_findings([], set(), 300_000))) == ["unchecked"]
+    ahead = [Newest("articles", 1_060_000, 1_000_000), Newest(OFFSETS, 1_000_000, 1_000_000)]
+    found = list(clock_findings(ahead, set(), 300_000))
+    assert statuses(found) == ["warning"]
+    assert "its producers' by NTP" in str(found[0].remedy)

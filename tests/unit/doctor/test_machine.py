@@ -1,0 +1,221 @@
+"""What is wrong with this machine, its stores' room and its TLS files."""
+
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumer.config import load_config
+from consumer.doctor.certificates import validities
+from consumer.doctor.finding import Check, Finding, examine
+from consumer.doctor.machine import (
+    ENDS_SOON,
+    check_address,
+    check_descriptors,
+    check_tls,
+    descriptor_finding,
+    descriptors_needed,
+)
+from consumer.doctor.stores import Directory, directory_at, directory_findings, file_system_of
+from tests.unit.top.pages import served
+
+GIB = 1 << 30
+
+
+def config(**overrides: Any) -> Any:  # noqa: ANN401  # whatever is to be set
+    """The configuration with these sections."""
+    return load_config(None, overrides)
+
+
+def statuses(findings: Iterator[Finding]) -> list[str]:
+    """Of each finding."""
+    return [one.status for one in findings]
+
+
+def test_how_many_files_may_be_open() -> None:
+    """Too few is wrong, few is a warning, and no limit is none."""
+    assert descriptor_finding(50, 84).status == "wrong"
+    assert descriptor_finding(256, 84).status == "warning"
+    assert descriptor_finding(1024, 84).status == descriptor_finding(-1, 84).status == "ok"
+    assert descriptors_needed(config(workers=8)) > descriptors_needed(config())
+    assert len(list(check_descriptors(config()))) == 1
+
+
+def test_an_address_that_is_free_or_not_of_this_machine() -> None:
+    """Looking takes the address for no longer than that."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    free = config(http={"listen": f"127.0.0.1:{port}"})
+    assert statuses(check_address(free)) == statuses(check_address(free)) == ["ok"]
+    assert statuses(check_address(config(http={"listen": ""}))) == ["ok"]
+
+
+def test_an_address_that_something_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not answer, or is no consumer, is in the way."""
+    monkeypatch.setattr("consumer.doctor.machine.PAGE_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        # It accepts, by the system's own queue, and never says anything: the check has a bound of its own.
+        listen = {"listen": f"127.0.0.1:{taken.getsockname()[1]}"}
+        assert statuses(check_address(config(http=listen))) == ["wrong"]
+
+    class Other(BaseHTTPRequestHandler):
+        """Another program."""
+
+        def do_GET(self) -> None:
+            """Answer."""
+            self.send_response(HTTPStatus.OK)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it so
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        assert statuses(check_address(config(http={"listen": f"127.0.0.1:{server.server_port}"}))) == ["wrong"]
+        server.shutdown()
+        thread.join()
+
+
+def test_an_address_that_a_consumer_has() -> None:
+    """It says whether it is ready, and why not."""
+    with served() as pages:
+        listen = config(http={"listen": f"127.0.0.1:{pages.port}"})
+        assert statuses(check_address(listen)) == ["ok"]
+        pages.answers["/readyz"] = (503, b'{"ready": false, "reasons": ["store: it is down"]}')
+        (found,) = check_address(listen)
+        assert found.status == "warning"
+        assert "store: it is down" in found.found
+        # With a password there may be no more than the status.
+        pages.answers["/readyz"] = (503, b"")
+        assert statuses(check_address(listen)) == ["warning"]
+
+
+def certificate(folder: Path, name: str, *dates: str) -> tuple[str, str]:
+    """A certificate that signs itself and is no authority, and its key."""
+    made = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    told = ["-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:FALSE", *dates]
+    subprocess.run([*command, *told, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
+    return made
+
+
+def tls(ca: str, certificate: str | None = None, key: str | None = None) -> Any:  # noqa: ANN401  # a configuration
+    """A store that is reached with these files."""
+    return config(
+        store={"hbase": {"tls": True, "tls_ca": ca, "tls_certificate": certificate, "tls_key": key}},
+    )
+
+
+def test_dates_are_those_that_openssl_tells(tmp_path: Path) -> None:
+    """Of certificates that are no authorities too, on both sides of 2050, where the notation changes."""
+    for days in ("40", "20000"):
+        path, _ = certificate(tmp_path, f"days{days}", "-days", days)
+        (found,) = validities(Path(path).read_bytes())
+        command = ["openssl", "x509", "-in", path, "-noout", "-enddate"]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().partition("=")[2]
+        assert found.ends == datetime.fromtimestamp(ssl.cert_time_to_seconds(told), UTC)
+        assert abs(found.begins - datetime.now(UTC)) < timedelta(hours=1)
+
+
+def test_certificates_that_hold_end_soon_or_have_ended(tmp_path: Path) -> None:
+    """The earliest end of a file counts."""
+    good, key = certificate(tmp_path, "good", "-days", "400")
+    soon, _ = certificate(tmp_path, "soon", "-days", str(ENDS_SOON.days - 1))
+    assert statuses(check_tls(tls(good, good, key))) == ["ok", "ok", "ok"]
+    assert statuses(check_tls(tls(soon))) == ["warning"]
+    both = tmp_path / "both.pem"
+    both.write_text(Path(good).read_text() + Path(soon).read_text())
+    assert statuses(check_tls(tls(str(both)))) == ["warning"]
+    assert statuses(check_tls(config())) == ["ok"]
+
+
+def test_an_expired_certificate_and_one_of_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are wrong, with their dates."""
+    path, _ = certificate(tmp_path, "good", "-days", "40")
+
+    def seen(days: int) -> Finding:
+        monkeypatch.setattr("consumer.doctor.machine.today", lambda: datetime.now(UTC) + timedelta(days=days))
+        (found,) = check_tls(tls(path))
+        return found
+
+    assert (seen(41).status, seen(-1).status, seen(1).status) == ("wrong", "wrong", "ok")
+    assert "has expired on" in seen(41).found
+
+
+def test_files_that_are_missing_empty_damaged_or_of_another_key(tmp_path: Path) -> None:
+    """Each is told, and none ends the check."""
+    good, _ = certificate(tmp_path, "good", "-days", "400")
+    _, other_key = certificate(tmp_path, "other", "-days", "400")
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    damaged = tmp_path / "damaged.pem"
+    lines = Path(good).read_text().splitlines()
+    damaged.write_text("\n".join([lines[0], lines[1], lines[-1]]) + "\n")
+    assert statuses(check_tls(tls(str(tmp_path / "nowhere.pem")))) == ["wrong"]
+    assert statuses(check_tls(tls(str(empty)))) == ["wrong"]
+    assert statuses(check_tls(tls(str(damaged)))) == ["wrong"]
+    (result,) = examine([Check("TLS", lambda: check_tls(tls(good, good, other_key)))])
+    assert [one.status for one in result.findings] == ["ok", "ok", "wrong"]
+    assert "do not go together" in result.findings[2].found
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
+24 23 0:41 / /srv/local\\040disk rw - xfs /dev/sdb1 rw
+23 22 0:40 / /srv rw,relatime shared:1 - nfs4 server:/srv rw
+25 22 0:42 / /run rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/store", "ext4"),
+        ("/srv/store", "nfs4"),
+        ("/srv/local disk/s", "xfs"),
+        ("/run", "tmpfs"),
+        ("/srvx", "ext4"),
+    ],
+)
+def test_the_kind_of_file_system(path: str, kind: str) -> None:
+    """The mount that is nearest to a path counts, whole names and names with spaces."""
+    assert file_system_of(Path(path), MOUNTS) == kind
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({}, "ok"),
+        ({"size_bytes": None}, "ok"),
+        ({"writable": False}, "wrong"),
+        ({"file_system": "nfs4"}, "wrong"),
+        ({"file_system": "fuse.sshfs"}, "wrong"),
+        ({"file_system": "tmpfs"}, "warning"),
+        ({"file_system": "overlay"}, "warning"),
+        ({"free_bytes": 10 << 20}, "wrong"),
+        ({"free_bytes": 500 << 20}, "warning"),
+        ({"size_bytes": 9 * GIB}, "warning"),
+    ],
+)
+def test_where_an_embedded_store_lies(changed: dict[str, Any], status: str) -> None:
+    """Room, rights, a local file system, and how near the map is to its limit."""
+    found = Directory(Path("/store"), "ext4", 100 * GIB, writable=True, size_bytes=GIB)._replace(**changed)
+    worst = {one.status for one in directory_findings(found, 10 * GIB)}
+    assert (worst - {"ok"} or {"ok"}) == {status}
+
+
+def test_a_store_that_is_not_there_yet_is_looked_for_above(tmp_path: Path) -> None:
+    """Nothing is made by looking."""
+    found = directory_at(tmp_path / "a" / "b")
+    assert (found.writable, found.size_bytes) == (True, None)
+    assert list(tmp_path.iterdir()) == []
+    assert found.free_bytes > 0

@@ -1,0 +1,176 @@
+"""Running consumers, asked over HTTP: what they say, and what becomes of those that say nothing."""
+
+import base64
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from consumer import pages_client
+from consumer.errors import ConfigError
+from consumer.pages_client import Access, PagesClient, Unanswered
+from consumer.scrapes import rate
+from consumer.watching import Watched, latest, look_at_all
+from tests.unit.top.pages import Pages, flag, flags_page, served
+
+WAIT_S = 5.0
+
+
+@pytest.fixture
+def pages() -> Iterator[Pages]:
+    """The pages of one consumer."""
+    with served() as found:
+        yield found
+
+
+def watched(pages: Pages, clock: Iterator[float] | None = None, access: Access = Access()) -> Watched:  # noqa: B008
+    """The consumer that has these pages, looked at these times."""
+    times = clock or iter(range(1010, 2000, 10))
+    return Watched("one", PagesClient(pages.url, access, WAIT_S), lambda: next(times))
+
+
+def test_a_consumer_tells_how_it_is(pages: Pages) -> None:
+    """Metrics, readiness with reasons, and flags."""
+    pages.answers["/readyz"] = (503, b'{"ready": false, "reasons": ["store: it is down"]}')
+    pages.answers["/flags.json"] = (200, flags_page(flag("a", "2026-11-21T10:00:00.000Z")))
+    seen = watched(pages).look()
+    assert (seen.ready, seen.reasons, seen.away) == (False, ("store: it is down",), None)
+    assert seen.flags is not None
+    assert [(one.id, one.duplicate_of, one.article and one.article.title) for one in seen.flags] == [
+        ("a", "a-original", "A title")
+    ]
+
+
+def test_one_that_is_away_comes_back(pages: Pages) -> None:
+    """While it is away that is said, with why; afterwards rates are of the whole time between the two answers."""
+    one = watched(pages)
+    assert one.look().interval is not None
+    pages.answers["/metrics"], kept = (500, b"the page failed"), pages.answers["/metrics"]
+    seen = one.look()
+    assert (seen.interval, seen.away) == (None, "its metrics are answered with 500")
+    pages.answers["/metrics"] = (200, kept[1].replace(b"80", b"100"))
+    seen = one.look()
+    assert seen.away is None
+    assert seen.interval is not None
+    # Failed answers have no time of their own.
+    assert rate([seen.interval], "dupwatch_articles_total") == 20 / 10
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff\xfe", b"", b"node_cpu_seconds_total 1\n"])
+def test_answers_that_make_no_sense_harm_nobody(pages: Pages, body: bytes) -> None:
+    """A page that is not what it has to be is as good as none."""
+    pages.answers = dict.fromkeys(pages.answers, (200, body))
+    seen = watched(pages).look()
+    assert seen.flags is None
+    assert seen.reasons == ()
+    assert seen.interval is None
+    assert seen.away
+
+
+def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
+    """That is another thing than none so far; of several consumers the newest come first."""
+    pages.answers["/flags.json"] = (404, b"There are these pages:")
+    assert watched(pages).look().flags is None
+    assert latest([watched(pages).look()], 5) is None
+    pages.answers["/flags.json"] = (
+        200,
+        flags_page(flag("b", "2026-11-21T10:00:02Z"), flag("a", "2026-11-21T10:00:00Z")),
+    )
+    with served() as other:
+        other.answers["/flags.json"] = (200, flags_page(flag("c", "2026-11-21T10:00:01Z")))
+        seen = [watched(pages).look(), watched(other).look()]
+    assert [one.id for one in latest(seen, 5) or ()] == ["b", "c", "a"]
+    assert [one.id for one in latest(seen, 1) or ()] == ["b"]
+
+
+def test_name_and_password(pages: Pages) -> None:
+    """They are sent as basic authentication; a refusal is told as one."""
+    watched(pages, access=Access("ops", "s3cret: ü")).look()
+    assert base64.b64decode(pages.asked["Authorization"].removeprefix("Basic ")).decode() == "ops:s3cret: ü"
+    pages.answers["/metrics"] = (401, b"")
+    assert watched(pages).look().away == "it wants another name and password"
+    assert "Authorization" not in pages.asked
+
+
+def test_all_are_asked_at_the_same_time(pages: Pages) -> None:
+    """Each answers only while the other is asked too."""
+    together = threading.Barrier(2, timeout=WAIT_S / 2)
+    with served() as other, ThreadPoolExecutor(2) as pool:
+        pages.before_answer = other.before_answer = together.wait
+        seen = look_at_all([watched(pages), watched(other)], pool)
+    assert [(one.away, one.ready) for one in seen] == [(None, True)] * 2
+
+
+def test_a_consumer_that_hangs_is_away() -> None:
+    """It is waited for so long and no longer."""
+    hanging = threading.Event()
+    with served() as slow:
+        slow.before_answer = lambda: hanging.wait(60)
+        began_s = time.monotonic()
+        seen = Watched("slow", PagesClient(slow.url, Access(), 0.2)).look()
+        assert time.monotonic() - began_s < 30
+        assert seen.away == "no answer in time"
+        hanging.set()
+
+
+def test_a_page_without_end_is_given_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have so many bytes, and take so long."""
+    monkeypatch.setattr(pages_client, "BODY_BYTES_MAX", 1000)
+    pages.answers["/metrics"] = (200, b"#" * 2000)
+    assert watched(pages).look().away == "the page has more than 1000 bytes"
+
+
+def test_nobody_listens() -> None:
+    """The reason is the system's."""
+    with served() as gone:
+        url = gone.url
+    with pytest.raises(Unanswered, match="Connection refused"):
+        PagesClient(url, Access(), WAIT_S).get("/metrics")
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://host:1", "http://", "http://host:x", "http://user:secret@host:1", "file:///etc"]
+)
+def test_what_is_no_address(url: str) -> None:
+    """It is refused before anything is asked; a name and a password have options of their own."""
+    with pytest.raises(ConfigError, match="no address of a consumer"):
+        PagesClient(url, Access(), WAIT_S)
+
+
+def test_an_address_without_a_scheme_is_plain_http(pages: Pages) -> None:
+    """As it stands in http.listen."""
+    assert PagesClient(f"127.0.0.1:{pages.port}", Access(), WAIT_S).get("/readyz").ours
+
+
+def openssl(folder: Path, name: str, *more: str) -> tuple[Path, Path]:
+    """A certificate and its key."""
+    made = folder / f"{name}.pem", folder / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    told = ["-subj", f"/CN={name}", "-days", "2", *more, "-out", str(made[0]), "-keyout", str(made[1])]
+    subprocess.run([*command, *told], check=True, capture_output=True)
+    return made
+
+
+def test_certificates_are_checked(tmp_path: Path) -> None:
+    """Whoever is vouched for by nobody is not talked to; the very certificate that was named will do, signed or not."""
+    ca, ca_key = openssl(tmp_path, "ca")
+    certificate, key = openssl(
+        tmp_path, "consumer", "-CA", str(ca), "-CAkey", str(ca_key), "-addext", "basicConstraints=critical,CA:FALSE"
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with served(context) as pages:
+        url = f"https://127.0.0.1:{pages.port}"
+        with pytest.raises(Unanswered, match="not trusted"):
+            PagesClient(url, Access(), WAIT_S).get("/readyz")
+        with pytest.raises(Unanswered, match="not trusted"):
+            PagesClient(url, Access(authorities=str(ca)), WAIT_S).get("/readyz")
+        own = Access(authorities=str(certificate), checks_name=False)
+        assert PagesClient(url, own, WAIT_S).get("/readyz").status == 200
+    with pytest.raises(ConfigError, match="nowhere"):
+        PagesClient(url, Access(authorities=str(tmp_path / "nowhere")), WAIT_S)
