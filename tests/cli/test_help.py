@@ -25,6 +25,7 @@ COMMANDS = {
     ),
     ("backfill",): ("FILE", "--store", "--state", "--workers", "--config", "--set"),
     ("demo",): ("--rate", "--store"),
+    ("produce",): ("FILE|-", "--to", "--rate", "--in-order", "--config", "--set"),
     ("replay",): ("--source", "--from", "--until", "--store", "--against"),
     ("topics", "init"): ("--sink", "--source", "--partitions", "--replication", "--print", "--config", "--set"),
     ("topics",): ("init",),
