@@ -4,6 +4,7 @@
 # make test-load  the long forms of some tests, one after the other; about 10 minutes on two cores of its own
 # make chaos      forty faults in the whole consumer, twice; takes about 20 minutes, the same again: make chaos SEED=123
 # make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
+# make compose-test  docker-compose.yml for real, with docker or podman; takes about 3 minutes, and 6 more for the images once
 # make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
-.PHONY: chaos format clean
+.PHONY: chaos compose-test format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -45,13 +46,16 @@ unit: servers .venv/test.stamp
 	$(BIN)/pytest
 
 unit-core: .venv/test.stamp
-	$(BIN)/pytest -m "not servers and not load and not chaos"
+	$(BIN)/pytest -m "not servers and not load and not chaos and not compose"
 
 test-load: servers .venv/test.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
 
 chaos: servers .venv/test.stamp
 	CHAOS_SEED=$(SEED) $(BIN)/pytest -m chaos -n 0 --capture=no tests/chaos/kafka $(CHAOS)
+
+compose-test: .venv/test.stamp
+	$(BIN)/pytest -m compose -n 0 --capture=no tests/compose $(COMPOSE_TESTS)
 
 stack-up: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch --servers-only >/dev/null

@@ -1,23 +1,17 @@
 """The feed of ``dupwatch demo``: records of a file, sent to a topic at a steady rate by a thread of its own."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import KafkaException, Producer
-
 from consumer.article import Article
-from consumer.errors import BadRecord, ConfigError, SourceError
+from consumer.errors import ConfigError
 from consumer.ports import RawRecord, Source
+from consumer.sending import FeedSender
 
-client_log = logging.getLogger("dupwatch.kafka")
-
-_FLUSH_S: Final = 10.0
 _JOIN_S: Final = 15.0
-_ROOM_S: Final = 0.1
 _READY_S: Final = 0.02
 _PARTITION: Final = 0
 
@@ -34,9 +28,8 @@ def sample_feed() -> Path:
 class Sending:
     """Sends what ``source`` has to a topic, ``rate`` records a second, and says when all of it was judged.
 
-    The key is the id of the article, none where the record is no article: a dead letter is in the making. All go to
-    one partition, so that they are judged in the order of the feed whatever the rate. ``through`` is called, from
-    whichever thread finds that, when the feed was sent to its end and each record was answered.
+    All go to one partition, so that they are judged in the order of the feed. ``through`` is called, from whichever
+    thread finds that, when the feed was sent to its end and each record was answered.
     """
 
     def __init__(
@@ -90,8 +83,6 @@ class Sending:
                 return
         try:
             self._send()
-        except KafkaException as error:
-            self._error = SourceError(f"the feed cannot be sent: {error.args[0].str()}")
         except Exception as error:  # noqa: BLE001  # it is raised again where the demo ends
             self._error = error
         if self._error is not None:
@@ -102,36 +93,22 @@ class Sending:
         self._look()
 
     def _send(self) -> None:
-        producer = Producer(
-            {"bootstrap.servers": self._address, "enable.idempotence": True, "linger.ms": 2, "logger": client_log}
+        sender = FeedSender(
+            {"bootstrap.servers": self._address, "enable.idempotence": True, "linger.ms": 2},
+            self._topic,
+            self._decode,
+            _PARTITION,
         )
         self._began_s = time.monotonic()
-        for batch in self._source.batches():
-            for record in batch.records:
-                due_s = self._began_s + self._sent / self._rate - time.monotonic()
-                # A wait of no time at all would hand the processor over for each record.
-                if self._stop.is_set() or (due_s > 0 and self._stop.wait(due_s)):
-                    producer.purge()
-                    return
-                self._produce(producer, record)
-                self._sent += 1
-        producer.flush(_FLUSH_S)
+        if sender.send(self._source.batches(), self._rate, self._waited):
+            sender.finish(self._waited)
+        else:
+            sender.drop()
+        self._sent = sender.sent
 
-    def _produce(self, producer: Producer, record: RawRecord) -> None:
-        key = self._key(record)
-        while True:
-            try:
-                producer.produce(self._topic, record.data, key, _PARTITION)
-                break
-            except BufferError:
-                producer.poll(_ROOM_S)
-        producer.poll(0)
-
-    def _key(self, record: RawRecord) -> str | None:
-        try:
-            return self._decode(record).id
-        except BadRecord:
-            return None
+    def _waited(self, seconds: float) -> bool:
+        # A wait of no time at all would hand the processor over for each record.
+        return self._stop.wait(seconds) if seconds > 0 else self._stop.is_set()
 
     def _look(self) -> None:
         with self._lock:

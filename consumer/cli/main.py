@@ -20,6 +20,7 @@ from consumer.cli import (
     explain,
     fingerprint,
     idf,
+    produce,
     query,
     release,
     replay,
@@ -59,6 +60,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("backfill")(backfill.backfill)
 app.command("demo")(demo.demo)
+app.command("produce")(produce.produce)
 app.command("replay")(replay.replay)
 app.command("doctor")(doctor.doctor)
 app.command("top")(top.top)

@@ -25,6 +25,7 @@ COMMANDS = {
     ),
     ("backfill",): ("FILE", "--store", "--state", "--workers", "--config", "--set"),
     ("demo",): ("--rate", "--store"),
+    ("produce",): ("FILE|-", "--to", "--rate", "--in-order", "--config", "--set"),
     ("replay",): ("--source", "--from", "--until", "--store", "--against"),
     ("doctor",): ("--source", "--sink", "--store", "--json", "--config", "--set"),
     ("top",): ("URL", "--once", "--interval", "--user", "--password-file", "--ca", "--config", "--set"),

@@ -1,0 +1,106 @@
+"""``dupwatch produce``: send a file of articles to a topic."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import Progress
+
+from consumer import app
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.run import SIGNALLED
+from consumer.clients import KafkaPlace, parse_kafka, producer_settings
+from consumer.config import Config
+from consumer.demo import sample_feed
+from consumer.errors import ConfigError
+from consumer.ports import Position
+from consumer.sending import BY_KEY, FeedSender
+from consumer.sources.file import FileSource
+from consumer.stopping import Stopping
+
+_SLICE_S: Final = 0.1
+_TIMEOUT: Final = "message.timeout.ms"
+_TIMEOUT_MS: Final = 30_000
+
+
+def produce(
+    feed: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="Articles as JSON lines, plain or gzip; - is standard input; default: the sample feed.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(help="kafka://HOST:PORT[,HOST:PORT]/TOPIC; default: the configured source.", metavar="TOPIC"),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Articles a second.", min=0.01)] = 50.0,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="All to the first partition: they are judged in the order of the feed.")
+    ] = False,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Send articles to a topic, as somebody who feeds a consumer would: for trials.
+
+    Each goes as it stands in the file, under its id as the key; a line that is no article goes without a key, and
+    becomes a dead letter.
+    """
+    chosen = configured(config, settings, source__url=to)
+    place = _topic(chosen)
+    path = sample_feed() if feed is None else None if feed == app.STREAM else Path(feed)
+    console = render.console(stderr=True)
+    stopping = Stopping()
+    source = FileSource(path, app.read_limits(chosen), Position())
+    try:
+        sender = FeedSender(
+            _settings(chosen, place),
+            place.names[0],
+            app.record_decoder(chosen),
+            0 if in_order else BY_KEY,
+        )
+        began_s = time.monotonic()
+        with stopping.listening(), render.progress(console) as progress:
+            sender.send(stopping.between(source.batches()), rate, _Waiter(stopping, progress, source))
+            sender.finish()
+    finally:
+        source.close()
+    console.print(f"Sent to {place.names[0]}: {sender.sent:,} records in {time.monotonic() - began_s:.1f} s")
+    if stopping.asked_by is not None:
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _topic(config: Config) -> KafkaPlace:
+    place = parse_kafka(config.source.url)
+    if len(place.names) != 1:
+        raise ConfigError(f"{config.source.url} names {len(place.names)} topics; name one with --to")
+    return place
+
+
+def _settings(config: Config, place: KafkaPlace) -> dict[str, Any]:
+    settings = producer_settings(place.brokers, app.kafka_options(config), transactional=False)
+    # A consumer waits for its brokers for ever; here somebody waits for the command.
+    return settings | {_TIMEOUT: settings[_TIMEOUT] or _TIMEOUT_MS}
+
+
+class _Waiter:
+    """Waits between two records, and shows how far the file was read."""
+
+    def __init__(self, stopping: Stopping, progress: Progress, source: FileSource) -> None:
+        self._stopping = stopping
+        self._progress = progress
+        self._source = source
+        done, total = source.progress()
+        self._task = progress.add_task("sending", total=total, completed=done)
+
+    def __call__(self, seconds: float) -> bool:
+        """Wait, a short time after the other; whether somebody asks to stop."""
+        done, total = self._source.progress()
+        self._progress.update(self._task, completed=done, total=total)
+        until_s = time.monotonic() + seconds
+        while not self._stopping.asked() and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _SLICE_S))
+        return self._stopping.asked()

@@ -1,0 +1,39 @@
+# dupwatch: docker build -f deploy/docker/consumer.Dockerfile -t dupwatch .
+# What runs has Python, the locked packages and nothing to build with; it needs no place to write but for /tmp.
+ARG BASE=docker.io/library/debian:bookworm-slim
+
+FROM ${BASE} AS python
+RUN apt-get update \
+ && apt-get install --yes --quiet --no-install-recommends ca-certificates python3 \
+ && rm -rf /var/lib/apt/lists /var/cache/apt
+
+FROM python AS build
+RUN apt-get update && apt-get install --yes --quiet --no-install-recommends python3-venv
+WORKDIR /build
+RUN python3 -m venv .
+COPY requirements.lock ./
+RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements.lock
+# What our own wheel is made with is of the lock too.
+RUN bin/pip install --quiet --no-index --find-links wheels hatchling
+COPY pyproject.toml README.md LICENSE ./
+COPY consumer consumer
+COPY storage storage
+COPY sample/feed.jsonl sample/
+RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
+# From those wheels only, and so what the lock names; what only builds is left behind, and pip with it.
+RUN python3 -m venv --without-pip /opt/dupwatch \
+ && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels dupwatch
+
+FROM python
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin dupwatch \
+ && install --directory --owner dupwatch --group dupwatch /var/lib/dupwatch
+COPY --from=build /opt/dupwatch /opt/dupwatch
+ENV PATH=/opt/dupwatch/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# By number: who forbids root has to see that this is not root.
+USER 10001:10001
+WORKDIR /var/lib/dupwatch
+EXPOSE 9464
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 \
+  CMD ["python3", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:9464/healthz', timeout=5)"]
+ENTRYPOINT ["dupwatch"]
+CMD ["run"]

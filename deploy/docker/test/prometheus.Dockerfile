@@ -1,0 +1,11 @@
+# In place of docker.io/prom/prometheus for make compose-test: Debian's package, in the same places, under the same user.
+ARG BASE=docker.io/library/debian:bookworm-slim
+FROM ${BASE}
+RUN apt-get update \
+ && apt-get install --yes --quiet --no-install-recommends prometheus \
+ && rm -rf /var/lib/apt/lists /var/cache/apt \
+ && install --directory --owner nobody --group nogroup /prometheus
+USER nobody
+WORKDIR /prometheus
+EXPOSE 9090
+ENTRYPOINT ["prometheus"]

@@ -1,0 +1,75 @@
+"""What is in the images that users run: no root, no secrets, nothing to build with."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from tests.compose.stack import Stack
+
+pytestmark = [pytest.mark.compose, pytest.mark.timeout(1800)]
+
+MB: Final = 1_000_000
+SECRET: Final = re.compile(r"passw|secret|token|credential|api_?key|private_?key|://[^/\s]*:[^/\s]*@", re.IGNORECASE)
+OURS: Final = ("consumer", "hbase")
+FIND_SECRETS: Final = """
+find /opt /home /root /tmp /var/lib/dupwatch /var/lib/hbase \\( -name '*.key' -o -name 'id_[rd]sa*' -o -name .netrc \\
+  -o -name .env -o -name .git -o -name pip.conf -o -name settings.xml \\) 2>/dev/null
+grep -rlI -e '-----BEGIN [A-Z ]*PRIVATE KEY-----$' /opt /var/lib/dupwatch /var/lib/hbase 2>/dev/null
+true
+"""
+FIND_TOOLS: Final = """
+for tool in gcc cc make pip pip3 mvn git javac; do command -v $tool; done
+ls /opt/dupwatch/lib/python3*/site-packages 2>/dev/null | grep -E '^(pip|hatchling|setuptools|wheel|editables)$'
+true
+"""
+
+
+@pytest.fixture(params=OURS)
+def image(request: pytest.FixtureRequest, images: Stack) -> str:
+    """The name of one of our images."""
+    return dict(zip(OURS, [name for name, _ in images.images()], strict=True))[request.param]
+
+
+@pytest.fixture
+def inside(images: Stack, image: str) -> Callable[[str], str]:
+    """Run a script in the image as its own user, without a network, as docker-compose.yml confines it."""
+    confined = ["--rm", "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    return lambda script: images.container("run", *confined, "--entrypoint", "sh", image, "-c", script)
+
+
+def test_the_user_is_not_root(images: Stack, image: str, inside: Callable[[str], str]) -> None:
+    """By number, so that whoever forbids root can see it; and the process is that user, who can become no other."""
+    config = dict(images.images())[image]["Config"]
+    user, _, group = config["User"].partition(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    assert inside("id -u; id -g").split() == [user, group]
+
+
+def test_there_are_no_secrets(images: Stack, image: str, inside: Callable[[str], str]) -> None:
+    """Neither in the environment, nor in the history of the image, nor in its files."""
+    config = dict(images.images())[image]["Config"]
+    told = [*config.get("Env", []), *(config.get("Labels") or {})]
+    told += images.container("history", "--no-trunc", "--format", "{{.CreatedBy}}", image).splitlines()
+    assert [one for one in told if SECRET.search(one)] == []
+    assert inside(FIND_SECRETS).split() == []
+
+
+def test_there_is_nothing_to_build_with(inside: Callable[[str], str]) -> None:
+    """No compiler, no pip, no Maven, and none of the packages that only build."""
+    assert inside(FIND_TOOLS).split() == []
+
+
+def test_the_program_cannot_be_written(inside: Callable[[str], str]) -> None:
+    """All of it is root's, even where the engine does not hold the file system fast."""
+    assert inside("find /opt /usr /etc -xdev ! -type l \\( ! -user 0 -o -perm -0002 \\) 2>/dev/null; true") == ""
+
+
+def test_it_has_a_health_check_and_its_size_is_told(images: Stack, image: str) -> None:
+    """The size is with the base, which may be another one here than what others pull."""
+    found = dict(images.images())[image]
+    check = found["Config"].get("Healthcheck") or found["Healthcheck"]
+    assert check["Test"][0] == "CMD"
+    images.say(f"{image}: {found['Size'] / MB:.0f} MB")

@@ -1,0 +1,226 @@
+"""The whole stack in containers: ``make compose-test``. The tests follow one another on one stack, as a day goes."""
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cli.command import SAMPLE, json_lines, run_process, write_lines
+from tests.compose.stack import HEALTH_S, Stack
+
+pytestmark = [pytest.mark.compose, pytest.mark.timeout(1800)]
+
+OUTCOMES: Final = ("unique", "duplicate", "retracted")
+TOPIC: Final = "kafka://kafka:9092/articles"
+Verdicts = Counter[tuple[str, str, str]]
+"""How often each was said: id, version, outcome."""
+
+READ: Final = """
+import sys
+from confluent_kafka import Consumer, TopicPartition
+reader = Consumer({"bootstrap.servers": "kafka:9092", "group.id": "looks", "enable.auto.commit": False})
+for topic in sys.argv[1:]:
+    for number in reader.list_topics(topic, 20).topics[topic].partitions:
+        place = TopicPartition(topic, number, 0)
+        _, end = reader.get_watermark_offsets(place, 20)
+        reader.assign([place])
+        while end and place.offset < end:
+            for message in reader.consume(500, 1):
+                place.offset = message.offset() + 1
+                sys.stdout.buffer.write(message.value() + b"\\n")
+"""
+KILL: Final = """
+import os, signal
+for name in os.listdir("/proc"):
+    if name.isdigit() and int(name) not in {1, os.getpid()}:
+        os.kill(int(name), signal.SIGKILL)
+"""
+
+
+class Trial(NamedTuple):
+    """A feed, and what a run over it as a file says, with the feeds before it in the same store."""
+
+    feed: Path
+    expected: Verdicts
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
+    """The sample feed; all of it again under other ids; and those that were kept, under other ids once more.
+
+    The last are flagged in whatever order they come: each repeats an article that is kept, and in force.
+    """
+    folder = tmp_path_factory.mktemp("trials")
+    # The container's user is another one.
+    folder.chmod(0o755)
+    sample = json_lines(SAMPLE.read_bytes())
+    again = [one | {"id": f"{one['id']}-again"} for one in sample]
+    trials = [_trial(folder, "first", sample), _trial(folder, "second", again)]
+    fates: dict[str, list[str]] = {}
+    for article, _, outcome in trials[0].expected.elements():
+        fates.setdefault(article, []).append(outcome)
+    kept = [one | {"id": f"{one['id']}-once-more"} for one in sample if fates[one["id"]] == ["unique"]]
+    return [*trials, _trial(folder, "third", kept)]
+
+
+def _trial(folder: Path, name: str, records: list[dict[str, Any]]) -> Trial:
+    feed, sink = write_lines(folder / f"{name}.jsonl", records), folder / f"{name}-verdicts.jsonl"
+    feed.chmod(0o644)
+    store = f"lmdb:{folder / 'store'}"
+    ended = run_process("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all")
+    assert ended.code == 0, ended.err
+    return Trial(feed, verdicts_of(json_lines(sink.read_bytes())))
+
+
+def verdicts_of(events: Iterable[dict[str, Any]]) -> Verdicts:
+    """What events say, and how often."""
+    return Counter((one["id"], one["version"], one["outcome"]) for one in events)
+
+
+def verdicts_on(stack: Stack, topic: str) -> list[dict[str, Any]]:
+    """Everything that a topic of verdicts has; it is read by a client within the stack, where brokers are reached."""
+    consumer = stack.ids("consumer")[-1]
+    return json_lines(stack.container("exec", consumer, "python3", "-c", READ, f"dupwatch.{topic}").encode())
+
+
+def flags_of(said: Verdicts) -> set[tuple[str, str, str]]:
+    """The duplicates alone."""
+    return {one for one in said if one[2] == "duplicate"}
+
+
+def page(stack: Stack, service: str, port: int, path: str, index: int = 0) -> bytes:
+    """A page of a service, as a browser on this machine gets it; of the container with that index."""
+    address = stack.address(stack.ids(service)[index], port)
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+def metric(stack: Stack, name: str, index: int = 0, **labels: str) -> float:
+    """The sum of a metric of a consumer, of those series that have these labels."""
+    families = text_string_to_metric_families(page(stack, "consumer", 9464, "/metrics", index).decode())
+    samples = [sample for family in families for sample in family.samples if sample.name == name]
+    return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+
+
+def asked(stack: Stack, query: str) -> dict[str, float]:
+    """What Prometheus answers, by outcome."""
+    path = "/api/v1/query?" + urllib.parse.urlencode({"query": query})
+    results = json.loads(page(stack, "prometheus", 9090, path))["data"]["result"]
+    return {one["metric"].get("outcome", ""): float(one["value"][1]) for one in results}
+
+
+def send(stack: Stack, feed: Path, rate: int, *options: str) -> None:
+    """Send a feed of ours, as the feed's service sends the sample."""
+    mounted = ["--volume", f"{feed}:/feed.jsonl:ro"]
+    stack.run("feed", "produce", "/feed.jsonl", "--to", TOPIC, "--rate", str(rate), *options, options=mounted)
+
+
+def wait_for_verdicts(stack: Stack, wanted: Verdicts, what: str) -> Verdicts:
+    """Return what the topic says when every verdict that is wanted has come."""
+    found: Verdicts = Counter()
+
+    def come() -> bool:
+        nonlocal found
+        found = verdicts_of(verdicts_on(stack, "verdicts"))
+        return not wanted.keys() - found.keys()
+
+    try:
+        stack.wait(come, what, "consumer")
+    except AssertionError:
+        print("missing:", wanted - found, file=sys.stderr)  # noqa: T201  # what is missing is worth more than the logs
+        raise
+    return found
+
+
+def test_the_demo_feed_gives_the_flags_that_a_run_over_the_file_gives(stack: Stack, trials: list[Trial]) -> None:
+    """One command sends it; the topics of verdicts and of flags have exactly what ``make run`` finds."""
+    stack.run("feed")
+    stack.say("sample feed sent")
+    said = wait_for_verdicts(stack, trials[0].expected, "every verdict is on its topic")
+    assert set(said) == set(trials[0].expected)
+    flags = set(verdicts_of(verdicts_on(stack, "duplicates")))
+    assert flags == flags_of(trials[0].expected)
+    stack.say(f"{len(said)} verdicts and {len(flags)} flags on their topics, those of a run over the file")
+
+
+def test_the_page_shows_the_flags(stack: Stack, trials: list[Trial]) -> None:
+    """It counts those that are on the topic, and its latest are among them."""
+    shown = json.loads(page(stack, "consumer", 9464, "/flags.json"))
+    flags = flags_of(trials[0].expected)
+    assert shown["seen"] >= len(flags)
+    assert shown["flags"]
+    assert {(one["id"], one["version"], "duplicate") for one in shown["flags"]} <= flags
+    assert shown["flags"][0]["id"] in page(stack, "consumer", 9464, "/").decode()
+    stack.say(f"{shown['seen']} flags on the page")
+
+
+def test_prometheus_has_the_metrics(stack: Stack, trials: list[Trial]) -> None:
+    """Articles by outcome are what the consumer's own page tells, and as many as there were."""
+    told = {outcome: metric(stack, "dupwatch_articles_total", outcome=outcome) for outcome in OUTCOMES}
+    assert sum(told.values()) >= sum(trials[0].expected.values())
+    shown = [f"{count:.0f} {outcome}" for outcome, count in told.items()]
+    query = "sum by (outcome) (dupwatch_articles_total)"
+    stack.wait(lambda: asked(stack, query) == told, f"Prometheus has {', '.join(shown)}", "prometheus")
+
+
+def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: list[Trial]) -> None:
+    """Killed with -9 in the middle of a feed, the container is started again, and every article gets its verdict."""
+    (consumer,) = stack.ids("consumer")
+    before = stack.inspected(consumer)["State"]["StartedAt"]
+    answered = metric(stack, "dupwatch_articles_total")
+    sending = threading.Thread(target=send, args=(stack, trials[1].feed, 20, "--in-order"))
+    sending.start()
+    stack.wait(lambda: metric(stack, "dupwatch_articles_total") > answered + 10, "a feed is under way", "consumer")
+    # Its own shell goes with it, so that this command ends in an error.
+    subprocess.run([stack.engine.name, "exec", consumer, "python3", "-c", KILL], capture_output=True, check=False)
+    stack.say("consumer killed")
+
+    def again() -> bool:
+        state = stack.inspected(consumer)["State"]
+        return bool(state["Running"]) and state["StartedAt"] != before and stack.healthy(consumer)
+
+    stack.wait(again, "consumer started again and healthy", "consumer")
+    sending.join(HEALTH_S)
+    said = wait_for_verdicts(stack, trials[1].expected, "every verdict is on its topic")
+    ours = {one for one in said if one[0].endswith("-again")}
+    assert ours == set(trials[1].expected)
+    repeated = sum(said[one] for one in ours) - sum(trials[1].expected.values())
+    stack.say(f"{len(ours)} versions judged as expected, {repeated} verdicts repeated")
+
+
+def test_two_consumers_share_the_partitions(stack: Stack, trials: list[Trial]) -> None:
+    """A second one takes half of them, both judge, and the flags stay right; Prometheus finds both by itself."""
+    stack.scale("consumer", 2)
+    stack.wait(
+        lambda: [metric(stack, "dupwatch_assigned_partitions", index) for index in (0, 1)] == [3, 3],
+        "two consumers with three partitions each",
+        "consumer",
+    )
+    stack.wait(lambda: asked(stack, 'count(up{job="dupwatch"} == 1)') == {"": 2}, "Prometheus has both", "prometheus")
+    before = [metric(stack, "dupwatch_articles_total", index) for index in (0, 1)]
+    send(stack, trials[2].feed, 100)
+    said = wait_for_verdicts(stack, trials[2].expected, "every verdict is on its topic")
+    ours = {one for one in said if one[0].endswith("-once-more")}
+    assert ours == set(trials[2].expected)
+    assert {outcome for _, _, outcome in ours} == {"duplicate"}
+    judged = [metric(stack, "dupwatch_articles_total", index) - before[index] for index in (0, 1)]
+    assert min(judged) > 0
+    stack.say(f"{judged[0]:.0f} and {judged[1]:.0f} articles judged")
+
+
+def test_nothing_is_left(stack: Stack) -> None:
+    """Taken down with its volumes, the project has no container, volume or network any more."""
+    used = stack.volumes()
+    assert len(used) >= len({"kafka-data", "hbase-data", "schema", "prometheus-data"})
+    stack.down()
+    assert stack.left(used) == []

@@ -1,0 +1,118 @@
+"""docker-compose.yml, the Dockerfiles and .dockerignore, as far as they can be judged by reading them."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from consumer.config import load_config
+from consumer.sources.kafka import CLOSE_S
+from deploy.local import hbase
+
+ROOT: Final = Path(__file__).parents[3]
+DOCKER: Final = ROOT / "deploy" / "docker"
+FILE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: Final[dict[str, dict[str, Any]]] = FILE["services"]
+WRITES_BESIDE_ITS_PROGRAM: Final = {"kafka"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_is_confined(name: str) -> None:
+    """No rights beyond a plain user's, a bound on memory and processes, and a root file system that stays as it is."""
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is (name not in WRITES_BESIDE_ITS_PROGRAM)
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert not {"privileged", "user", "container_name", "cap_add", "pid", "ipc"} & service.keys()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_image_has_a_version(name: str) -> None:
+    """None is whatever is newest on the day."""
+    assert re.fullmatch(r"(docker\.io|localhost)/[a-z/-]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
+
+
+def test_versions_are_those_of_the_tests() -> None:
+    """Kafka and HBase as in deploy/local, dupwatch as in pyproject.toml."""
+    poms = ROOT / "deploy" / "local" / "poms"
+    kafka = re.search(
+        r"<artifactId>kafka_2.13</artifactId>\s*<version>(.+?)</version>", (poms / "kafka.xml").read_text()
+    )
+    stored = re.search(r"<hbase.version>(.+?)</hbase.version>", (poms / "hbase.xml").read_text())
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert kafka is not None
+    assert stored is not None
+    versions = {name: SERVICES[name]["image"].rpartition(":")[2] for name in ("kafka", "hbase", "consumer")}
+    assert versions == {"kafka": kafka[1], "hbase": stored[1], "consumer": ours}
+
+
+def test_ports_are_published_on_loopback_only() -> None:
+    """Of the pages for people; brokers and the gateway, which ask nobody who he is, are not published at all."""
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert published.keys() == {"consumer", "prometheus", "grafana"}
+    assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
+
+
+def test_the_gateway_is_reached_by_consumers_alone() -> None:
+    """They are the only others on its network, which has no way out."""
+    assert {name for name, service in SERVICES.items() if "store" in service.get("networks", [])} == {
+        "hbase",
+        "consumer",
+    }
+    assert FILE["networks"]["store"]["internal"] is True
+
+
+def test_every_image_of_ours_is_built_once() -> None:
+    """Several services run the same image; one of them builds it."""
+    built = [service["image"] for service in SERVICES.values() if "build" in service]
+    ours = {service["image"] for service in SERVICES.values() if service["image"].startswith("localhost/")}
+    assert sorted(built) == sorted(ours)
+
+
+def test_the_consumer_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its environment is accepted, it listens where its health check asks, and it has the time that it may take."""
+    service = SERVICES["consumer"]
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, value)
+    config = load_config(None, {})
+    port = config.http.listen.rpartition(":")[2]
+    assert f"127.0.0.1:{port}/healthz" in (DOCKER / "consumer.Dockerfile").read_text()
+    assert service["ports"][0].endswith(f":{port}")
+    assert int(service["stop_grace_period"].removesuffix("s")) > config.kafka.drain_s + 2 * CLOSE_S
+
+
+def test_what_is_copied_into_images_is_let_through_and_nothing_else() -> None:
+    """.dockerignore names what goes in: a file that is not named there cannot get into an image by accident."""
+    ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert ignored[0] == "*"
+    through = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    copied = set()
+    for file in [*DOCKER.glob("*.Dockerfile"), *DOCKER.glob("test/*.Dockerfile")]:
+        for line in re.findall(r"^COPY (?!.*--from)(.+)$", file.read_text(), re.MULTILINE):
+            words = [word for word in line.split() if not word.startswith("--")]
+            copied |= set(words[:-1])
+    for path in copied:
+        assert (ROOT / path).exists(), path
+        assert any(path == one or path.startswith(f"{one}/") for one in through), path
+    assert all((ROOT / one).exists() for one in through)
+
+
+@pytest.mark.parametrize("name", ["consumer", "hbase"])
+def test_images_end_as_a_user_that_is_a_number(name: str) -> None:
+    """What comes last decides; whoever forbids root has to be able to tell without the image's list of users."""
+    users = re.findall(r"^USER (.+)$", (DOCKER / f"{name}.Dockerfile").read_text(), re.MULTILINE)
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", users[-1])
+
+
+def test_hbase_is_told_of_later_javas_what_it_is_told_in_tests() -> None:
+    """Every module that deploy/local opens to it is opened in the image."""
+    script = (DOCKER / "hbase" / "hbase").read_text()
+    (packages,) = re.findall(r"^for package in (.+); do$", script, re.MULTILINE)
+    written = {f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in packages.split()}
+    for option in hbase._hbase_options():
+        assert option in written or option in script.split(), option
