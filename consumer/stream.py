@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -16,8 +16,9 @@ from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
-from consumer.errors import BadRecord, ConfigError, SinkError
+from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.feed import TopicFeed
+from consumer.groups import FILLING, Group
 from consumer.health import Health
 from consumer.health_server import HealthServer, pages_of, parse_address
 from consumer.journal import Journal
@@ -45,6 +46,7 @@ log = logging.getLogger("dupwatch")
 
 _MS_PER_S: Final = 1000
 _RELEASE_S: Final = 30.0
+_FILLED_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def prepared_stream(
         fingerprinting = app.fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
+        _check_filled(config)
         source = _source(config, monitoring, stopping)
         drain = Drain(stopping, config.kafka.drain_s)
 
@@ -196,6 +199,23 @@ def _check_places(config: Config) -> None:
         raise ConfigError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
     elif config.kafka.delivery == "exactly-once":
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
+
+
+def _check_filled(config: Config) -> None:
+    """A consumer that began before ``dupwatch migrate`` has switched would judge once more what was sent."""
+    place = parse_kafka(config.source.url)
+    with closing(Group(admin_settings(place.brokers, app.kafka_options(config)), config.kafka.group)) as group:
+        try:
+            found = group.committed(group.partitions(place.names, _FILLED_S), patience_s=_FILLED_S)
+        except SourceError as error:
+            # Brokers that are away, and topics that are yet to be made, are waited for.
+            log.warning("%s", error)
+            return
+    if any(one.note == FILLING for one in found.values()):
+        raise ConfigError(
+            f"the store of the group {config.kafka.group} is being filled: let dupwatch migrate end, and start its"
+            " consumers then"
+        )
 
 
 def _served(config: Config, held: ExitStack, health: Health, metrics: Metrics) -> str | None:

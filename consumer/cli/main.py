@@ -12,7 +12,21 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from consumer import app as wiring
-from consumer.cli import backfill, compare, demo, evaluate, explain, fingerprint, idf, query, release, replay, run, show
+from consumer.cli import (
+    backfill,
+    compare,
+    demo,
+    evaluate,
+    explain,
+    fingerprint,
+    idf,
+    migrate,
+    query,
+    release,
+    replay,
+    run,
+    show,
+)
 from consumer.cli import config as config_commands
 from consumer.cli import dead_letters as dead_letter_commands
 from consumer.cli import store as store_commands
@@ -40,6 +54,7 @@ app.command("run")(run.run)
 app.command("backfill")(backfill.backfill)
 app.command("demo")(demo.demo)
 app.command("replay")(replay.replay)
+app.command("migrate")(migrate.migrate)
 app.command("show")(show.show)
 app.command("explain")(explain.explain)
 app.command("query")(query.query)
