@@ -1,5 +1,6 @@
 """Where a stretch of a topic begins or ends, as a person says it: an offset or a time."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -24,6 +25,10 @@ class Stretch(NamedTuple):
     since: Bound
     until: Bound | None = None
     offsets_max: int | None = None
+
+
+Ranges = Mapping[tuple[str, int], tuple[int, int]]
+"""Of each (topic, partition) the first offset, and the one behind the last."""
 
 
 def parse_bound(text: str) -> Bound:

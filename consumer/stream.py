@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -17,9 +17,10 @@ from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
-from consumer.errors import BadRecord, ConfigError, SinkError
+from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.feed import TopicFeed
 from consumer.flags_pages import FlagPages
+from consumer.groups import FILLING, Group
 from consumer.health import Health
 from consumer.health_pages import health_pages
 from consumer.health_server import HealthServer, Page, tls_context
@@ -53,6 +54,7 @@ log = logging.getLogger("dupwatch")
 
 _MS_PER_S: Final = 1000
 _RELEASE_S: Final = 30.0
+_FILLED_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ def prepared_stream(
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         spans = held.enter_context(traced(config))
+        _check_filled(config)
         source = _source(config, monitoring, stopping)
         drain = Drain(stopping, config.kafka.drain_s)
 
@@ -230,6 +233,23 @@ def check_places(config: Config) -> None:
         raise ConfigError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
     elif config.kafka.delivery == "exactly-once":
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
+
+
+def _check_filled(config: Config) -> None:
+    """A consumer that began before ``dupwatch migrate`` has switched would judge once more what was sent."""
+    place = parse_kafka(config.source.url)
+    with closing(Group(admin_settings(place.brokers, app.kafka_options(config)), config.kafka.group)) as group:
+        try:
+            found = group.committed(group.partitions(place.names, _FILLED_S), patience_s=_FILLED_S)
+        except SourceError as error:
+            # Brokers that are away, and topics that are yet to be made, are waited for.
+            log.warning("%s", error)
+            return
+    if any(one.note == FILLING for one in found.values()):
+        raise ConfigError(
+            f"the store of the group {config.kafka.group} is being filled: let dupwatch migrate end, and start its"
+            " consumers then"
+        )
 
 
 def _metrics(config: Config, settings: JudgeSettings) -> Metrics:

@@ -20,6 +20,7 @@ from consumer.cli import (
     explain,
     fingerprint,
     idf,
+    migrate,
     produce,
     query,
     release,
@@ -62,6 +63,7 @@ app.command("backfill")(backfill.backfill)
 app.command("demo")(demo.demo)
 app.command("produce")(produce.produce)
 app.command("replay")(replay.replay)
+app.command("migrate")(migrate.migrate)
 app.command("doctor")(doctor.doctor)
 app.command("top")(top.top)
 app.command("show")(show.show)

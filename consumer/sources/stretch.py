@@ -17,7 +17,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
-from consumer.bounds import Bound, Stretch
+from consumer.bounds import Bound, Ranges, Stretch
 from consumer.errors import ConfigError, SourceError
 from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
@@ -75,7 +75,7 @@ class _Part:
 
 
 class StretchSource:
-    """Reads a stretch of topics, which ends where they end when this is made, or before.
+    """Reads a stretch of topics, which ends where they end when this is made, or before; or just these offsets.
 
     ``settings`` are of ``clients.consumer_settings``; nothing is committed, and the group does not come to know of
     it. Asked between two batches, and while messages are waited for, ``stopped`` ends it. Raises ``SourceError`` and
@@ -87,7 +87,7 @@ class StretchSource:
         settings: Mapping[str, Any],
         topics: Sequence[str],
         limits: ReadLimits,
-        stretch: Stretch,
+        stretch: Stretch | Ranges,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._limits = limits
@@ -98,7 +98,9 @@ class StretchSource:
         except KafkaException as error:
             raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
         try:
-            self._parts = _parts(self._consumer, topics, stretch)
+            self._parts = (
+                _parts(self._consumer, topics, stretch) if isinstance(stretch, Stretch) else _named_parts(stretch)
+            )
         except KafkaException as error:
             self._consumer.close()
             raise SourceError(f"{self._name} cannot be looked at: {describe(error.args[0])}") from error
@@ -182,7 +184,7 @@ class StretchSource:
                 elif (error := message.error()) is not None:
                     self._heed(error)
             if time.monotonic() - heard_s > SILENCE_MAX_S:
-                raise SourceError(f"{self._name} has given nothing for {SILENCE_MAX_S:.0f} s; start the replay again")
+                raise SourceError(f"{self._name} has given nothing for {SILENCE_MAX_S:.0f} s; start the command again")
 
     def _take_in(self, part: _Part, message: ClientMessage) -> None:
         error, offset = message.error(), message.offset()
@@ -220,6 +222,10 @@ def _parts(consumer: Consumer, topics: Sequence[str], stretch: Stretch) -> dict[
     if stretch.offsets_max is not None:
         ends = {key: min(end, starts[key] + stretch.offsets_max) for key, end in ends.items()}
     return {key: _Part(*key, starts[key], max(starts[key], ends[key])) for key in keys}
+
+
+def _named_parts(ranges: Ranges) -> dict[tuple[str, int], _Part]:
+    return {key: _Part(*key, start, max(start, end)) for key, (start, end) in ranges.items()}
 
 
 def offsets_at(

@@ -126,6 +126,16 @@ def test_batches_are_bounded_and_say_what_comes_next(address: str) -> None:
     source.close()
 
 
+def test_named_offsets_are_read_and_no_others(address: str) -> None:
+    """Of each partition that is named its offsets, in order of time; where there are none, nothing."""
+    send(address, [(0, 1_000), (0, 4_000), (0, 5_000), (1, 2_000), (1, 3_000), (2, 1_500)])
+    settings = consumer_settings(address, KafkaOptions(group="replayed"))
+    ranges = {(TOPIC, 0): (1, 2), (TOPIC, 1): (0, 2), (TOPIC, 2): (1, 1)}
+    source = StretchSource(settings, [TOPIC], ReadLimits(), ranges)
+    assert source.progress() == (0, 3)
+    assert places(read(source)) == [(2_000, 1, 0), (3_000, 1, 1), (4_000, 0, 1)]
+
+
 def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
     """Nothing is committed for the group whose name the settings have."""
     send(address, [(0, 1_000)])

@@ -1,0 +1,97 @@
+"""What ``dupwatch migrate`` refuses before it asks anybody, and what it shows."""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from consumer.adopting import Adopted
+from consumer.cli import migrate as command
+from consumer.cli import render
+from consumer.cli.migrate import Told
+from consumer.detector import Tally
+from tests.cli.command import Command
+
+SOURCE = ("--source", "kafka://127.0.0.1:1/articles")
+NEW = ("--store", "lmdb:new", "--group", "new")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*SOURCE, *NEW, "--from-group", "old"), "--anew"),
+        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:old", "--anew"), "--anew"),
+        ((*SOURCE, *NEW, "--from-group", "new", "--from-store", "lmdb:old"), "in force"),
+        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:./new"), "in force"),
+        ((*SOURCE, "--group", "new", "--from-group", "old", "--anew"), "new store"),
+        (("--source", "feed.jsonl", *NEW, "--from-group", "old", "--anew"), "follows topics"),
+    ],
+)
+def test_what_cannot_be_meant(
+    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    """One store or two, the same group or store twice, no store that outlives it, and a file."""
+    monkeypatch.chdir(tmp_path)
+    ended = dupwatch("migrate", *arguments)
+    assert (ended.code, said in ended.err) == (2, True), ended
+    assert list(tmp_path.iterdir()) == []
+
+
+class Run:
+    """A migration as its report sees it."""
+
+    tally = Tally(versions=1_200, kept=700, duplicates=500, replays=100)
+    adopted = Adopted(kept=600, duplicates=400, flagged_now=30, kept_now=20)
+    ahead = 7
+
+    def progress(self) -> tuple[int, int]:
+        """How far it is."""
+        return 1_200, 4_000
+
+
+def printed(terminal: bool, what: Callable[[Console, Told], None]) -> str:  # noqa: FBT001  # a test's fact
+    """What is shown of a run, on a terminal or in a log."""
+    console = Console(file=StringIO(), force_terminal=terminal, width=120, markup=False)
+    progress = render.progress(console)
+    told = Told(console, progress, "old")
+    run: Any = Run()
+    with progress:
+        told.watch(run)
+        what(console, told)
+        progress.refresh()
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_the_report_says_what_came_of_it() -> None:
+    """What was filled, what of it was taken over, what the new settings would say, and what is missing."""
+    run: Any = Run()
+
+    def report(console: Console, told: Told) -> None:
+        told.gap("articles [0] has messages since noon only")
+        console.print(command.table(run, told, 2.0))
+
+    shown = " ".join(printed(terminal=False, what=report).split())
+    for words in (
+        "articles filled 1,200", "verdict taken over 1,000", "unique 600", "new settings would flag 30",
+        "duplicate 400", "new settings would keep 20", "not committed 7", "filled before 100",
+        "without a verdict in force 100", "articles a second 600", "gap articles [0] has messages since noon only",
+    ):  # fmt: skip
+        assert words in shown
+
+
+def test_a_log_is_told_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many messages are filled of how many; in a log not at every batch."""
+
+    def batch(_: Console, told: Told) -> None:
+        told.judged([], [])
+
+    assert "filled" not in printed(terminal=False, what=batch)
+    monkeypatch.setattr(command, "SAY_S", 0.0)
+    assert "1,200 of 4,000 messages filled." in printed(terminal=False, what=batch)
+    bar = printed(terminal=True, what=batch)
+    assert "filling" in bar
+    assert "30 %" in bar
