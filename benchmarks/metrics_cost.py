@@ -27,16 +27,16 @@ from consumer.distribution import Distribution
 from consumer.feed import FileFeed
 from consumer.fingerprint import Lexicon
 from consumer.fingerprinting import Fingerprinting
-from consumer.health import Health
 from consumer.journal import NoJournal
-from consumer.metrics import Bounds, Build, Metrics
-from consumer.monitoring import Monitoring
 from consumer.pipeline import Observer, Onlooker, Pipeline
 from consumer.ports import Position, RawBatch, RawRecord
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
 from consumer.stopping import Stopping
 from consumer.stream import burier
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.monitoring import Monitoring
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.memory import MemoryStore

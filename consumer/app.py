@@ -30,7 +30,7 @@ from consumer.settings import JudgeSettings, SourceRule, differences
 from consumer.sinks.file import FileSink, StreamSink
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.stopping import Stopping
-from consumer.store_probe import ANSWER_S
+from consumer.telemetry.store_probe import ANSWER_S
 from consumer.values.outages import Briefly
 from consumer.values.registry import RegistryOptions
 from consumer.values.written import schema_parser

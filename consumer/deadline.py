@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from consumer.health import main_stack
 from consumer.stopping import Stopping
+from consumer.telemetry.health import main_stack
 
 log = logging.getLogger("dupwatch")
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from consumer import app
 from consumer.article import Article, DecodeLimits
-from consumer.batch_log import BatchLog
 from consumer.clients import admin_settings, consumer_settings, parse_kafka, producer_settings
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
@@ -19,19 +18,16 @@ from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.feed import TopicFeed
-from consumer.flags_pages import FlagPages
-from consumer.groups import FILLING, Group
-from consumer.health import Health
-from consumer.health_pages import health_pages
-from consumer.health_server import HealthServer, Page, tls_context
-from consumer.http_access import Access, Account, check_exposure, parse_address, read_password
 from consumer.journal import Journal
-from consumer.latest_flags import LatestFlags
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
-from consumer.metrics import Bounds, Build, Metrics
-from consumer.monitoring import Monitoring
+from consumer.migration.groups import FILLING, Group
+from consumer.pages.access import Access, Account, check_exposure, parse_address, read_password
+from consumer.pages.flags import FlagPages
+from consumer.pages.health import health_pages
+from consumer.pages.latest_flags import LatestFlags
+from consumer.pages.server import HealthServer, Page, tls_context
 from consumer.patience import Backoff, Drain
 from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
 from consumer.poison import PoisonLimit
@@ -42,9 +38,13 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
-from consumer.store_probe import StoreProbe
+from consumer.telemetry.batch_log import BatchLog
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.monitoring import Monitoring
+from consumer.telemetry.store_probe import StoreProbe
+from consumer.telemetry.tracing import traced
 from consumer.topics import SinkTopics, missing
-from consumer.tracing import traced
 from consumer.values.outages import waiting_for_registry
 from consumer.verdict import Verdict, decode_verdict
 from storage.clock import now_ms

@@ -10,7 +10,6 @@ from typing import Annotated, Final
 import typer
 
 from consumer import app as wiring
-from consumer import logs
 from consumer.cli import (
     backfill,
     compare,
@@ -36,7 +35,8 @@ from consumer.cli import topics as topics_commands
 from consumer.cli.results import results
 from consumer.config import ENV_PREFIX
 from consumer.errors import DupwatchError, Fatal, SinkError
-from consumer.visible import escaped
+from consumer.pages.visible import escaped
+from consumer.telemetry import logs
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")

@@ -17,7 +17,7 @@ from consumer.cli.results import results
 from consumer.cli.run import SIGNALLED
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError
-from consumer.migration import Migration, Moves, Watcher, prepared_migration
+from consumer.migration.migration import Migration, Moves, Watcher, prepared_migration
 from consumer.stopping import Stopping
 from consumer.verdict import Verdict
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from consumer import logs
 from consumer.config import Config, load_config
 from consumer.errors import ConfigError
+from consumer.telemetry import logs
 from storage.records import id_hash
 
 _MS_PER_S: Final = 1000

@@ -8,7 +8,6 @@ from importlib import metadata
 
 from rich.console import Console
 
-from consumer import logs
 from consumer.app import Streams
 from consumer.cli import render
 from consumer.cli.flags import show_flags
@@ -20,6 +19,7 @@ from consumer.pipeline import Observer, Onlooker
 from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
+from consumer.telemetry import logs
 from consumer.verdict import Verdict
 from storage.interface import Store
 

@@ -16,9 +16,9 @@ from consumer.cli.results import results
 from consumer.cli.top_view import frame
 from consumer.config import Config
 from consumer.errors import ConfigError, SourceError
-from consumer.http_access import parse_address
-from consumer.pages_client import Access, PagesClient
-from consumer.watching import Seen, Watched, look_at_all
+from consumer.pages.access import parse_address
+from consumer.top.client import Access, PagesClient
+from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0
 """How long a consumer may take for one of its pages."""

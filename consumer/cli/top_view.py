@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.cli.render import plain
-from consumer.scrapes import Interval, mean, quantile, rate
-from consumer.watching import Seen, ShownFlag, latest
+from consumer.top.scrapes import Interval, mean, quantile, rate
+from consumer.top.watching import Seen, ShownFlag, latest
 
 FLAGS_SHOWN: Final = 8
 _ARTICLES: Final = "dupwatch_articles_total"

@@ -17,9 +17,9 @@ from consumer.config import Config
 from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.errors import ConfigError
-from consumer.health_server import REQUESTS_MAX
-from consumer.http_access import Address, parse_address
-from consumer.pages_client import Access, PagesClient, Unanswered
+from consumer.pages.access import Address, parse_address
+from consumer.pages.server import REQUESTS_MAX
+from consumer.top.client import Access, PagesClient, Unanswered
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
 _DESCRIPTORS_BASE: Final = 64

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from consumer.errors import Abandoned
-from consumer.monitoring import Monitoring
 from consumer.patience import Waiting
 from consumer.stopping import Stopping
+from consumer.telemetry.monitoring import Monitoring
 from consumer.values.registry import RegistryUnavailable
 
 BRIEFLY_S: Final = 15.0

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from consumer.adopting import Adopted
 from consumer.cli import migrate as command
 from consumer.cli import render
 from consumer.cli.migrate import Told
 from consumer.detector import Tally
+from consumer.migration.adopting import Adopted
 from tests.cli.command import Command
 
 SOURCE = ("--source", "kafka://127.0.0.1:1/articles")

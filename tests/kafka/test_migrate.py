@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer import groups
 from consumer.cli.options import configured
 from consumer.errors import ConfigError, SourceError, StoreMismatch
-from consumer.groups import FILLING, SWITCHED, Group
-from consumer.migration import Moves, Watcher, prepared_migration
+from consumer.migration import groups
+from consumer.migration.groups import FILLING, SWITCHED, Group
+from consumer.migration.migration import Moves, Watcher, prepared_migration
 from consumer.stopping import Stopping
 from storage.errors import StoreRefused
 from storage.lmdb import LmdbOptions, LmdbStore

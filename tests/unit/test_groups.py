@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
-from consumer import groups
 from consumer.errors import ConfigError, SourceError
-from consumer.groups import FILLING, Committed, Group, Topics
+from consumer.migration import groups
+from consumer.migration.groups import FILLING, Committed, Group, Topics
 
 KEY = ("articles", 0)
 PASSING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNSTABLE_OFFSET_COMMIT)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from consumer import logs
-from consumer.batch_log import EVERY_S, BatchLog
 from consumer.dead_letter import LetterPosition, dead_letter
 from consumer.errors import BadRecord
+from consumer.telemetry import logs
+from consumer.telemetry.batch_log import EVERY_S, BatchLog
 from consumer.verdict import Verdict
 
 log = logging.getLogger("dupwatch")

@@ -10,9 +10,9 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.detector import Tally
-from consumer.measures import BUILD, GROUPS, LAG, SOURCE_ARTICLES, Measure
-from consumer.metrics import Build, Metrics
-from consumer.metrics_page import page
+from consumer.telemetry.measures import BUILD, GROUPS, LAG, SOURCE_ARTICLES, Measure
+from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics_page import page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 MEASURES = [measure for group in GROUPS.values() for measure in group]
@@ -47,7 +47,7 @@ def series(measure: Measure) -> Iterator[dict[str, str]]:
 
 
 def test_the_page_is_true() -> None:
-    """``docs/metrics.md`` is what ``python -m consumer.metrics_page`` makes today."""
+    """``docs/metrics.md`` is what ``python -m consumer.telemetry.metrics_page`` makes today."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

@@ -6,19 +6,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from consumer import measures
 from consumer.article import Reason
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Tally
 from consumer.errors import BadRecord
 from consumer.events import rfc3339
-from consumer.health import Health
-from consumer.measures import TALLIED, TOLD_OTHERWISE, Rebalance
-from consumer.metrics import Bounds, Build, Metrics
-from consumer.monitoring import Monitoring
 from consumer.pipeline import Measured, Observer
 from consumer.ports import SinkWatcher, SourceWatcher
 from consumer.sources.file import ReadLimits
+from consumer.telemetry import measures
+from consumer.telemetry.health import Health
+from consumer.telemetry.measures import TALLIED, TOLD_OTHERWISE, Rebalance
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.monitoring import Monitoring
 from consumer.verdict import Outcome, Verdict
 from storage.watched import StoreWatcher
 

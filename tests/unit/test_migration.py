@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from consumer import migration
 from consumer.bounds import Ranges
 from consumer.errors import ConfigError, SourceError
-from consumer.groups import FILLING, SWITCHED, Committed, Partition
-from consumer.migration import GAP_MS, Migration, Moves, Watcher, filled_places, gap_in, places_of
+from consumer.migration import migration
+from consumer.migration.groups import FILLING, SWITCHED, Committed, Partition
+from consumer.migration.migration import GAP_MS, Migration, Moves, Watcher, filled_places, gap_in, places_of
 from consumer.ports import Message, Offsets, Position, RawBatch, RawRecord
 from consumer.stopping import Stopping
 

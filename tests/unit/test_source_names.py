@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.source_names import CHARS_MAX, NONE, OTHER, SourceNames
+from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER, SourceNames
 
 
 def test_the_first_that_come_have_names_of_their_own() -> None:

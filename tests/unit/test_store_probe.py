@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from consumer.store_probe import StoreProbe
+from consumer.telemetry.store_probe import StoreProbe
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 

@@ -19,11 +19,11 @@ from consumer import app
 from consumer.app import Streams, judge_settings, lexicon_of
 from consumer.config import Config, load_config
 from consumer.dead_letter import DeadLetter
-from consumer.measures import TIMED_STAGES
 from consumer.mock_cluster import mock_cluster
 from consumer.pipeline import Onlooker
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
+from consumer.telemetry.measures import TIMED_STAGES
 from consumer.verdict import Verdict
 from storage.errors import StoreUnavailable
 from storage.interface import Store

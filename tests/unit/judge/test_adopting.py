@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from consumer import releases
-from consumer.adopting import AdoptingDetector
 from consumer.detector import Detector
 from consumer.fingerprint import BlockPlan
 from consumer.inspection import verify
+from consumer.migration.adopting import AdoptingDetector
 from consumer.releases import Words
 from consumer.settings import JudgeSettings
 from consumer.verdict import Released, decode_verdict

@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from consumer import flags_pages
-from consumer.flags_page import flags_page, safe_url
-from consumer.flags_pages import FlagPages
-from consumer.health_server import Page, Request, Response
-from consumer.latest_flags import Latest, LatestFlags
+from consumer.pages import flags as flags_pages
+from consumer.pages.flags import FlagPages
+from consumer.pages.flags_page import flags_page, safe_url
+from consumer.pages.latest_flags import Latest, LatestFlags
+from consumer.pages.server import Page, Request, Response
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS, make_version

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.errors import ConfigError
-from consumer.http_access import Access, Account, Address, check_exposure, read_password
+from consumer.pages.access import Access, Account, Address, check_exposure, read_password
 
 
 def basic(credentials: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from consumer import latest_flags
 from consumer.decision import Duplicate, Neighbour
 from consumer.events import duplicate_event, released_event
-from consumer.latest_flags import Latest, LatestFlags
+from consumer.pages import latest_flags
+from consumer.pages.latest_flags import Latest, LatestFlags
 from consumer.verdict import Verdict, decode_verdict
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.marking import marked
+from consumer.pages.marking import marked
 
 
 def marks(text: str, *words: str) -> list[str]:

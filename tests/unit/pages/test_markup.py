@@ -1,6 +1,6 @@
 """Markup that is made of strings from anywhere."""
 
-from consumer.markup import element, joined
+from consumer.pages.markup import element, joined
 
 
 def test_strings_are_text_wherever_they_stand() -> None:

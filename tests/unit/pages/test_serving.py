@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from consumer import health_server
 from consumer.errors import ConfigError
-from consumer.health import Health
-from consumer.health_pages import health_pages
-from consumer.health_server import HealthServer, Page, Response, tls_context
-from consumer.http_access import HOST, Access, Account, Address
-from consumer.metrics import Build, Metrics
+from consumer.pages import server as health_server
+from consumer.pages.access import HOST, Access, Account, Address
+from consumer.pages.health import health_pages
+from consumer.pages.server import HealthServer, Page, Response, tls_context
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Build, Metrics
 
 LOCAL = Address(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))

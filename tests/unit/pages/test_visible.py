@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.visible import cut, escaped, one_line, paragraphs
+from consumer.pages.visible import cut, escaped, one_line, paragraphs
 
 
 @given(st.text(alphabet=st.characters(), max_size=50))

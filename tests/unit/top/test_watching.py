@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from consumer import pages_client
 from consumer.errors import ConfigError
-from consumer.pages_client import Access, PagesClient, Unanswered
-from consumer.scrapes import rate
-from consumer.watching import Watched, latest, look_at_all
+from consumer.top import client as pages_client
+from consumer.top.client import Access, PagesClient, Unanswered
+from consumer.top.scrapes import rate
+from consumer.top.watching import Watched, latest, look_at_all
 from tests.unit.top.pages import Pages, flag, flags_page, served
 
 WAIT_S = 5.0

@@ -18,8 +18,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from consumer.errors import SinkError
 from consumer.pipeline import Stage
 from consumer.ports import Message, Position, RawBatch, RawRecord
-from consumer.spans import BatchSpans, Tracing, tracing_to
 from consumer.stream import Observers
+from consumer.telemetry.spans import BatchSpans, Tracing, tracing_to
 from storage.memory import MemoryStore
 from tests.unit.test_pipeline import Ends, line, pipeline
 from tests.unit.tracing.collector import collecting
@@ -290,7 +290,7 @@ def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.Monk
 def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     """Nothing that OpenTelemetry leaves behind holds it up, also where a run ends without closing anything."""
     work = (
-        "import sys; from consumer.spans import tracing_to; from consumer.ports import Position, RawBatch\n"
+        "import sys; from consumer.telemetry.spans import tracing_to; from consumer.ports import Position, RawBatch\n"
         "tracing = tracing_to(sys.argv[1], 'group', '1', 1)\n"
         "tracing.observer.begun(RawBatch((), Position())); tracing.observer.judged([], [])\n"
         "sys.argv[2:] and tracing.close(0.2)"

@@ -7,7 +7,7 @@ from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from consumer.ports import Message, Position, RawRecord
-from consumer.trace_context import TraceContext, contexts, parse
+from consumer.telemetry.trace_context import TraceContext, contexts, parse
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01".encode()

@@ -6,10 +6,10 @@ import time
 import pytest
 
 from consumer.errors import Abandoned
-from consumer.health import Health
-from consumer.metrics import Build, Metrics
-from consumer.monitoring import Monitoring
 from consumer.stopping import Stopping
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.monitoring import Monitoring
 from consumer.values.outages import Briefly, waiting_for_registry
 from consumer.values.registry import RegistryUnavailable
 

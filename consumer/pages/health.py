@@ -6,9 +6,9 @@ from http import HTTPStatus
 
 from prometheus_client.exposition import choose_encoder
 
-from consumer.health import Health, Late, main_stack
-from consumer.health_server import PLAIN, Page, Request, Response
-from consumer.metrics import Metrics
+from consumer.pages.server import PLAIN, Page, Request, Response
+from consumer.telemetry.health import Health, Late, main_stack
+from consumer.telemetry.metrics import Metrics
 
 
 def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:

@@ -33,7 +33,7 @@ from opentelemetry.util.types import AttributeValue
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Onlooker
 from consumer.ports import RawBatch, RawRecord
-from consumer.trace_context import TraceContext, contexts
+from consumer.telemetry.trace_context import TraceContext, contexts
 from consumer.verdict import Verdict
 
 log = logging.getLogger("dupwatch")

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from consumer.errors import ConfigError
-from consumer.http_access import Access, Address
+from consumer.pages.access import Access, Address
 
 log = logging.getLogger("dupwatch")
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from consumer.dead_letter import DeadLetter
-from consumer.health import Health
-from consumer.metrics import Metrics
 from consumer.pipeline import Entered, Measured, Summed
 from consumer.ports import RawBatch
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Metrics
 from consumer.verdict import Verdict
 from storage.watched import Connecting, Ending, Operation
 

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.pages_client import Page, PagesClient, Unanswered
-from consumer.scrapes import Interval, Scrape, parse_scrape
+from consumer.top.client import Page, PagesClient, Unanswered
+from consumer.top.scrapes import Interval, Scrape, parse_scrape
 
 _OURS: Final = "dupwatch_"
 

@@ -9,9 +9,9 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from consumer.article import Reason
 from consumer.distribution import COUNTS, SHARES
-from consumer.health import Part
 from consumer.pipeline import Stage
-from consumer.source_names import NONE, OTHER
+from consumer.telemetry.health import Part
+from consumer.telemetry.source_names import NONE, OTHER
 from consumer.verdict import Outcome
 from storage.watched import Connecting, Ending, Operation
 

@@ -1,18 +1,18 @@
-"""``docs/metrics.md``, made of the metrics as they are: ``python -m consumer.metrics_page > docs/metrics.md``."""
+"""``docs/metrics.md``, made of the metrics: ``python -m consumer.telemetry.metrics_page > docs/metrics.md``."""
 
 import sys
 from collections.abc import Iterator
 from typing import Final
 
 from consumer.detector import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX
-from consumer.measures import GROUPS, Label, Measure
-from consumer.metrics import SOURCES_MAX
-from consumer.source_names import CHARS_MAX, NONE, OTHER
+from consumer.telemetry.measures import GROUPS, Label, Measure
+from consumer.telemetry.metrics import SOURCES_MAX
+from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER
 
 _INTRO: Final = f"""# Metrics
 
 What `/metrics` tells Prometheus while topics are read; it is at `http.listen`. This page is made of the code, and a
-test fails where it is not: `python -m consumer.metrics_page > docs/metrics.md`.
+test fails where it is not: `python -m consumer.telemetry.metrics_page > docs/metrics.md`.
 
 Every series of a label with a fixed list of values is there from the start, at 0, so that `rate` sees its first count.
 A histogram `NAME` has the samples `NAME_bucket{{le="…"}}`, `NAME_sum` and `NAME_count`; the tables have its lowest and

@@ -23,7 +23,7 @@ def traced(config: Config) -> Iterator[list[Observer]]:
         yield []
         return
     try:
-        spans: Any = import_module("consumer.spans")
+        spans: Any = import_module("consumer.telemetry.spans")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != _PACKAGE:
             raise

@@ -17,7 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from consumer.events import rfc3339
-from consumer.visible import escaped
+from consumer.pages.visible import escaped
 
 Format = Literal["auto", "json", "text"]
 Level = Literal["debug", "info", "warning", "error"]

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from consumer import app
-from consumer.adopting import Adopted, AdoptingDetector
 from consumer.app import kafka_options
 from consumer.article import Article
 from consumer.bounds import Ranges
@@ -27,7 +26,8 @@ from consumer.detector import Tally
 from consumer.errors import BadRecord, ConfigError, SourceError, StoreMismatch
 from consumer.events import rfc3339
 from consumer.feed import TopicFeed
-from consumer.groups import FILLING, SWITCHED, Committed, Group, Partition, Topics
+from consumer.migration.adopting import Adopted, AdoptingDetector
+from consumer.migration.groups import FILLING, SWITCHED, Committed, Group, Partition, Topics
 from consumer.pipeline import Onlooker, Pipeline, distinct_ids
 from consumer.ports import End, Offsets, RawRecord
 from consumer.replaying import same_store

@@ -1,4 +1,4 @@
-"""What a run measures. Every name, with its help text, stands in ``consumer.measures``."""
+"""What a run measures. Every name, with its help text, stands in ``consumer.telemetry.measures``."""
 
 import time
 from collections import Counter as Tallied
@@ -14,17 +14,17 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from consumer import measures
 from consumer.article import Reason
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
 from consumer.distribution import Distribution
 from consumer.events import rfc3339
-from consumer.health import Part
-from consumer.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
 from consumer.pipeline import Measured
-from consumer.source_names import OTHER, SourceNames
 from consumer.sources.file import ReadLimits
+from consumer.telemetry import measures
+from consumer.telemetry.health import Part
+from consumer.telemetry.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
+from consumer.telemetry.source_names import OTHER, SourceNames
 from consumer.verdict import Outcome, Verdict
 from storage.watched import Connecting, Ending, Operation
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from consumer.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
-from consumer.flags_style import POLICY
-from consumer.health_server import PLAIN, Page, Request, Response
-from consumer.latest_flags import Flag, Latest, LatestFlags, Side
-from consumer.visible import cut
+from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
+from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
+from consumer.pages.server import PLAIN, Page, Request, Response
+from consumer.pages.style import POLICY
+from consumer.pages.visible import cut
 
 SCHEMA: Final = "dupwatch.flags/1"
 _HTML: Final = "text/html; charset=utf-8"

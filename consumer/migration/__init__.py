@@ -1,0 +1,1 @@
+"""To another store or other settings without a gap, with the verdicts that were sent."""

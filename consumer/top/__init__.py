@@ -1,0 +1,1 @@
+"""``dupwatch top``: what the pages of running consumers say, from one look to the next."""
