@@ -34,7 +34,8 @@ from storage.hbase.schema import render_script, schema_of
 
 # Not DUPWATCH_...: those are settings, and an unknown one is an error.
 _FOLDER: Final = "TEST_SERVERS_FOLDER"
-_OWNER: Final = "TEST_SERVERS_OWNER"
+OWNER_VARIABLE: Final = "TEST_SERVERS_OWNER"
+"""Names the process that servers end with."""
 _WORKER: Final = "PYTEST_XDIST_WORKER"
 _WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
 COMMON: Final = "common"
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the folder in which the servers of this run are."""
     if not hasattr(config, "workerinput"):
         os.environ[_FOLDER] = mkdtemp(prefix="dupwatch-servers-")
-        os.environ[_OWNER] = str(os.getpid())
+        os.environ[OWNER_VARIABLE] = str(os.getpid())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -217,7 +218,7 @@ def _kafka(folder: Path, port: int, controller_port: int, own: Mapping[str, str]
 
 
 def _common() -> dict[str, Any]:
-    return {"java": java.java(), "jars": fetch.jars(), "owner": int(os.environ[_OWNER]), "quick": True}
+    return {"java": java.java(), "jars": fetch.jars(), "owner": int(os.environ[OWNER_VARIABLE]), "quick": True}
 
 
 def _folder() -> Path:

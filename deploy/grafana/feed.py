@@ -1,0 +1,238 @@
+"""What comes in, and what is said of it."""
+
+from typing import Final
+
+from deploy.grafana.panels import Dashboard, Panel, Query, Row, Step, heatmap, mean, stat
+
+_SHARE: Final = (
+    'sum(rate(dupwatch_articles_total{$of, outcome="duplicate"}[%s]))'
+    ' / sum(rate(dupwatch_articles_total{$of, outcome!="retracted"}[%s]))'
+)
+_KEYWORDS: Final = mean("dupwatch_article_keywords", "1h")
+_SIMILARITY: Final = mean("dupwatch_duplicate_similarity_ratio", "1h")
+
+
+def _a_week_ago(expr: str) -> str:
+    return expr.replace("[1h]", "[1h] offset 1w")
+
+
+def _of_articles(counted: str, window: str = "$__rate_interval") -> str:
+    return f"sum(rate({counted}{{$of}}[{window}])) / sum(rate(dupwatch_articles_total{{$of}}[{window}]))"
+
+
+_NOW: Final = Row(
+    "Now",
+    (
+        stat("Articles", "Answered a second.", "sum(rate(dupwatch_articles_total{$of}[5m]))", "suffix:/s"),
+        stat(
+            "Duplicates",
+            "Share of the articles of the last hour that were flagged.",
+            _SHARE % ("1h", "1h"),
+            "percentunit",
+            runbooks=("duplicate-rate-unusual",),
+        ),
+        stat(
+            "Flood copies",
+            "Share of the articles that repeat an original for the 100th time or more.",
+            _of_articles("dupwatch_flood_copies_total", "15m"),
+            "percentunit",
+            steps=(Step(0.1, "orange"),),
+            runbooks=("flood",),
+        ),
+        stat(
+            "Without keywords",
+            "Share of the articles that match nothing.",
+            _of_articles("dupwatch_articles_without_keywords_total", "15m"),
+            "percentunit",
+            steps=(Step(0.05, "orange"),),
+            runbooks=("articles-without-keywords",),
+        ),
+        stat(
+            "Sources",
+            'Names that articles of the last hour had; "other" is one.',
+            "count(sum by (source) (increase(dupwatch_source_articles_total{$of}[1h])) > 0)",
+        ),
+        stat(
+            "Dead letters",
+            "Records of the last hour that could not be judged.",
+            "sum(increase(dupwatch_dead_letters_total{$of}[1h]))",
+            steps=(Step(1, "yellow"),),
+            runbooks=("dead-letters", "dead-letter-share"),
+        ),
+    ),
+)
+
+_SAID: Final = Row(
+    "What was said",
+    (
+        Panel(
+            title="Articles by outcome",
+            about="Answered a second.",
+            queries=(Query("sum by (outcome) (rate(dupwatch_articles_total{$of}[$__rate_interval]))", "{{outcome}}"),),
+            unit="suffix:/s",
+            stacked=True,
+        ),
+        Panel(
+            title="Share of duplicates",
+            about="Of an hour, beside the hour of a week ago.",
+            queries=(
+                Query(_SHARE % ("1h", "1h"), "this hour"),
+                Query(_a_week_ago(_SHARE % ("1h", "1h")), "a week ago"),
+            ),
+            unit="percentunit",
+            share=True,
+            runbooks=("duplicate-rate-unusual",),
+        ),
+        Panel(
+            title="Copies and near duplicates",
+            about="Copies have the same fingerprint and similarity 1, all others are near.",
+            queries=(Query("sum by (kind) (rate(dupwatch_duplicates_total{$of}[$__rate_interval]))", "{{kind}}"),),
+            unit="suffix:/s",
+            stacked=True,
+        ),
+    ),
+)
+
+_SOURCES: Final = Row(
+    "Sources",
+    (
+        Panel(
+            title="Articles by source",
+            about="The ten that send most.",
+            queries=(
+                Query(
+                    "topk(10, sum by (source) (rate(dupwatch_source_articles_total{$of}[$__rate_interval])))",
+                    "{{source}}",
+                ),
+            ),
+            unit="suffix:/s",
+        ),
+        Panel(
+            title="Duplicates by source",
+            about="The ten that repeat most.",
+            queries=(
+                Query(
+                    "topk(10, sum by (source) "
+                    '(rate(dupwatch_source_articles_total{$of, outcome="duplicate"}[$__rate_interval])))',
+                    "{{source}}",
+                ),
+            ),
+            unit="suffix:/s",
+            runbooks=("flood", "duplicate-rate-unusual"),
+        ),
+        Panel(
+            title="The last hour, by source",
+            about="Articles, and the share of them that were flagged.",
+            queries=(
+                Query("sum by (source) (increase(dupwatch_source_articles_total{$of}[1h]))", "articles"),
+                Query(
+                    'sum by (source) (increase(dupwatch_source_articles_total{$of, outcome="duplicate"}[1h]))'
+                    " / (sum by (source) (increase(dupwatch_source_articles_total{$of}[1h])) > 0)",
+                    "share of duplicates",
+                ),
+            ),
+            kind="table",
+        ),
+    ),
+)
+
+_FLOODS: Final = Row(
+    "Floods",
+    (
+        Panel(
+            title="Share of flood copies",
+            about="Copies of originals that were repeated a hundred times before, of all articles.",
+            queries=(Query(_of_articles("dupwatch_flood_copies_total"), "flood copies"),),
+            unit="percentunit",
+            share=True,
+            steps=(Step(0.1, "orange"),),
+            runbooks=("flood",),
+        ),
+        Panel(
+            title="Floods that began",
+            about="Originals whose 100th copy came.",
+            queries=(Query("sum(increase(dupwatch_floods_total{$of}[$__rate_interval]))", "floods"),),
+            runbooks=("flood",),
+        ),
+        Panel(
+            title="Settled by a known original",
+            about="Share of the articles that needed no postings: what keeps a flood cheap.",
+            queries=(Query(_of_articles("dupwatch_known_copies_total"), "known copies"),),
+            unit="percentunit",
+            share=True,
+        ),
+    ),
+)
+
+_ALIKE: Final = Row(
+    "How alike duplicates are",
+    (
+        heatmap(
+            "Similarity of duplicates",
+            "Similarity of a duplicate and what it repeats.",
+            "dupwatch_duplicate_similarity_ratio",
+            "percentunit",
+            runbooks=("similarity-drift",),
+        ),
+        heatmap("Distance of duplicates", "Bits of the fingerprint that differ.", "dupwatch_duplicate_distance"),
+        heatmap(
+            "Similarity of compared pairs",
+            "Near or not: many just below the threshold are templates, or a threshold that is too high.",
+            "dupwatch_compared_similarity_ratio",
+            "percentunit",
+        ),
+    ),
+)
+
+_DRIFT: Final = Row(
+    "Drift",
+    (
+        heatmap(
+            "Keywords of articles",
+            "Distinct keywords of an article.",
+            "dupwatch_article_keywords",
+            runbooks=("keywords-drift",),
+        ),
+        Panel(
+            title="Mean keywords",
+            about="Of an hour, beside the hour of a week ago.",
+            queries=(Query(_KEYWORDS, "this hour"), Query(_a_week_ago(_KEYWORDS), "a week ago")),
+            runbooks=("keywords-drift",),
+        ),
+        Panel(
+            title="Mean similarity of duplicates",
+            about="Of an hour, beside the hour of a week ago.",
+            queries=(Query(_SIMILARITY, "this hour"), Query(_a_week_ago(_SIMILARITY), "a week ago")),
+            unit="percentunit",
+            share=True,
+            runbooks=("similarity-drift",),
+        ),
+        Panel(
+            title="Articles without keywords",
+            about="They match nothing, and are kept.",
+            queries=(Query(_of_articles("dupwatch_articles_without_keywords_total"), "without keywords"),),
+            unit="percentunit",
+            share=True,
+            steps=(Step(0.05, "orange"),),
+            width=12,
+            runbooks=("articles-without-keywords",),
+        ),
+        Panel(
+            title="Record times replaced",
+            about="Records whose time was missing or impossible, of all articles.",
+            queries=(Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),),
+            unit="percentunit",
+            share=True,
+            steps=(Step(0.01, "orange"),),
+            width=12,
+            runbooks=("record-times-replaced",),
+        ),
+    ),
+)
+
+FEED: Final = Dashboard(
+    "feed",
+    "dupwatch: feed",
+    "What comes in, and what is said of it: duplicates by source, floods, how alike they are, drift.",
+    (_NOW, _SAID, _SOURCES, _FLOODS, _ALIKE, _DRIFT),
+)

@@ -1,0 +1,215 @@
+"""What the store does, and what judging costs it."""
+
+from typing import Final
+
+from deploy.grafana.panels import Dashboard, Panel, Query, Row, Step, heatmap, mean, quantiles, stat
+
+_FAILED: Final = (
+    'sum(rate(dupwatch_store_operations_total{$of, outcome!="ok"}[5m]))'
+    " / sum(rate(dupwatch_store_operations_total{$of}[5m]))"
+)
+
+
+def _per_article(counted: str, window: str = "$__rate_interval") -> str:
+    return f"sum(rate({counted}{{$of}}[{window}])) / sum(rate(dupwatch_articles_total{{$of}}[{window}]))"
+
+
+def _distributed(title: str, about: str, name: str, *runbooks: str) -> Panel:
+    queries = (Query(mean(name), "mean"), *quantiles(name, shares=(0.99,)))
+    return Panel(title=title, about=about, queries=queries, runbooks=runbooks)
+
+
+_NOW: Final = Row(
+    "Now",
+    (
+        stat(
+            "Out of reach",
+            "Consumers that cannot reach their store.",
+            'sum(dupwatch_unreachable{$of, part="store"})',
+            steps=(Step(1, "red"),),
+            runbooks=("store-unreachable",),
+        ),
+        stat("Calls", "Of the store, a second.", "sum(rate(dupwatch_store_operations_total{$of}[5m]))", "suffix:/s"),
+        stat(
+            "Calls that fail",
+            "Share of the calls.",
+            _FAILED,
+            "percentunit",
+            steps=(Step(0.01, "orange"),),
+            runbooks=("store-calls-failing",),
+        ),
+        stat(
+            "Lost compare-and-sets",
+            "Verdicts that somebody else had written first, of all articles.",
+            _per_article("dupwatch_lost_compare_and_sets_total", "15m"),
+            "percentunit",
+            steps=(Step(0.01, "orange"),),
+            runbooks=("lost-compare-and-sets",),
+        ),
+        stat(
+            "Truncated",
+            "Verdicts of the last hour that were reached under a limit.",
+            "sum(increase(dupwatch_verdicts_truncated_total{$of}[1h]))",
+            steps=(Step(1, "orange"),),
+            runbooks=("verdicts-truncated",),
+        ),
+        stat(
+            "Outages",
+            "Times in the last day that a consumer lost its store.",
+            'sum(increase(dupwatch_outages_total{$of, part="store"}[1d]))',
+            steps=(Step(1, "yellow"),),
+            runbooks=("outages-repeated",),
+        ),
+    ),
+)
+
+_CALLS: Final = Row(
+    "Calls",
+    (
+        Panel(
+            title="Calls by operation",
+            about="A second.",
+            queries=(
+                Query(
+                    "sum by (operation) (rate(dupwatch_store_operations_total{$of}[$__rate_interval]))", "{{operation}}"
+                ),
+            ),
+            unit="suffix:/s",
+            stacked=True,
+            width=12,
+        ),
+        Panel(
+            title="Calls that failed",
+            about="By operation and how they ended. unavailable is tried again; refused and error are not.",
+            queries=(
+                Query(
+                    "sum by (operation, outcome) "
+                    '(increase(dupwatch_store_operations_total{$of, outcome!="ok"}[$__rate_interval]))',
+                    "{{operation}}: {{outcome}}",
+                ),
+            ),
+            width=12,
+            runbooks=("store-calls-failing",),
+        ),
+        Panel(
+            title="Latency by operation",
+            about="99 of 100 calls took less. The line is the alert's.",
+            queries=quantiles("dupwatch_store_operation_seconds", "operation", shares=(0.99,)),
+            unit="s",
+            steps=(Step(0.5, "orange"),),
+            runbooks=("store-slow",),
+        ),
+        Panel(
+            title="Time by operation",
+            about="Seconds a second that consumers wait for each.",
+            queries=(
+                Query(
+                    "sum by (operation) (rate(dupwatch_store_operation_seconds_sum{$of}[$__rate_interval]))",
+                    "{{operation}}",
+                ),
+            ),
+            unit="s",
+            stacked=True,
+            runbooks=("store-slow",),
+        ),
+        heatmap("Latency of all calls", "How it is distributed.", "dupwatch_store_operation_seconds", "s"),
+    ),
+)
+
+_COSTS: Final = Row(
+    "What judging costs",
+    (
+        _distributed(
+            "Candidates", "Earlier versions that postings named, for an article.", "dupwatch_article_candidates",
+            "verdicts-truncated",
+        ),
+        _distributed(
+            "Suspects", "Those of them that only the sketch can tell.", "dupwatch_article_suspects",
+        ),
+        _distributed(
+            "Verifications", "Records that an article was compared with.", "dupwatch_article_verifications",
+            "verdicts-truncated",
+        ),
+        Panel(
+            title="Reads per article",
+            about="Rows of postings, and records.",
+            queries=(
+                Query(_per_article("dupwatch_posting_row_reads_total"), "rows"),
+                Query(_per_article("dupwatch_record_reads_total"), "records"),
+            ),
+        ),
+        Panel(
+            title="Postings per row",
+            about="Grows with the window; long rows are slow until they are packed.",
+            queries=(
+                Query(
+                    "sum(rate(dupwatch_postings_read_total{$of}[$__rate_interval]))"
+                    " / sum(rate(dupwatch_posting_row_reads_total{$of}[$__rate_interval]))",
+                    "postings",
+                ),
+            ),
+            runbooks=("store-slow",),
+        ),
+        heatmap("Candidates, all", "How they are distributed.", "dupwatch_article_candidates"),
+    ),
+)  # fmt: skip
+
+_LIMITS: Final = Row(
+    "Conflicts and limits",
+    (
+        Panel(
+            title="Lost compare-and-sets",
+            about="Verdicts that somebody else had written first, of all articles.",
+            queries=(Query(_per_article("dupwatch_lost_compare_and_sets_total"), "lost"),),
+            unit="percentunit",
+            share=True,
+            steps=(Step(0.01, "orange"),),
+            runbooks=("lost-compare-and-sets",),
+        ),
+        Panel(
+            title="Repeated verdicts",
+            about="Versions that had been judged before: replays, or batches that were given up.",
+            queries=(Query(_per_article("dupwatch_verdicts_repeated_total"), "repeated"),),
+            unit="percentunit",
+            share=True,
+        ),
+        Panel(
+            title="Truncated verdicts",
+            about="Versions whose search was cut short by a limit.",
+            queries=(Query("sum(increase(dupwatch_verdicts_truncated_total{$of}[$__rate_interval]))", "truncated"),),
+            runbooks=("verdicts-truncated",),
+        ),
+    ),
+)
+
+_REACH: Final = Row(
+    "Reach",
+    (
+        Panel(
+            title="Within reach",
+            about="Whether each consumer reaches its store, its source and its sink.",
+            queries=(Query("max by (instance, part) (dupwatch_unreachable{$of})", "{{instance}} {{part}}"),),
+            kind="state-timeline",
+            steps=(Step(1, "red"),),
+            texts=((0, "within reach", "green"), (1, "out of reach", "red")),
+            width=12,
+            runbooks=("store-unreachable", "source-unreachable", "sink-unreachable"),
+        ),
+        Panel(
+            title="Connections",
+            about="To HBase's gateways; of other stores there are none.",
+            queries=(
+                Query("sum by (what) (increase(dupwatch_store_connections_total{$of}[$__rate_interval]))", "{{what}}"),
+            ),
+            width=12,
+            runbooks=("reconnecting",),
+        ),
+    ),
+)
+
+STORE: Final = Dashboard(
+    "store",
+    "dupwatch: store",
+    "What the store does and what judging costs: calls, latency, candidates, conflicts, limits, reach.",
+    (_NOW, _CALLS, _COSTS, _LIMITS, _REACH),
+)

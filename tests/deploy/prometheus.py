@@ -1,0 +1,104 @@
+"""A real Prometheus on this machine: the rules of the tree, everything every second."""
+
+import json
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.local.ports import HOST, free_ports
+from deploy.local.process import launch, wait_until
+from tests.deploy.tools import program
+from tests.deploy.watching import PROMETHEUS, groups
+from tests.hbase_server import OWNER_VARIABLE
+
+_WAIT_S = 30.0
+
+
+class Prometheus:
+    """One that runs, asked over its HTTP API."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def page(self, path: str) -> str:
+        """One of its pages; empty while nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.port}{path}", timeout=10) as answer:
+                text: str = answer.read().decode()
+        except OSError:
+            return ""
+        return text
+
+    def query(self, expr: str) -> list[dict[str, Any]]:
+        """What an expression is now: series with a value, that is a number. Fails where it is not valid."""
+        try:
+            answer = urllib.request.urlopen(
+                f"http://{HOST}:{self.port}/api/v1/query",
+                urllib.parse.urlencode({"query": expr}).encode(),
+                timeout=10,
+            )
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{expr}\n{error.read().decode()}") from error
+        with answer:
+            found = json.loads(answer.read())["data"]
+        assert found["resultType"] == "vector", expr
+        return [series for series in found["result"] if series["value"][1] != "NaN"]
+
+    def rules(self) -> list[dict[str, Any]]:
+        """All rules, with how they do."""
+        found = json.loads(self.page("/api/v1/rules"))["data"]["groups"]
+        return [rule for group in found for rule in group["rules"]]
+
+    def wait(self, holds: Callable[[], object], why: Callable[[], object] = lambda: "it did not happen") -> None:
+        """Return when it holds; the test fails where it never does."""
+        until_s = time.monotonic() + _WAIT_S
+        while not holds():
+            assert time.monotonic() < until_s, why()
+            time.sleep(0.2)
+
+
+@contextmanager
+def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
+    """Start one that scrapes these addresses, as the one of the tree does with its own."""
+    folder.mkdir()
+    (port,) = free_ports(1)
+    command = [
+        program("prometheus"),
+        f"--config.file={_configured(folder, targets)}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address={HOST}:{port}",
+        "--log.level=warn",
+    ]
+    process = launch(command, folder / "log", owner=int(os.environ[OWNER_VARIABLE]), environment=os.environ)
+    try:
+        one = Prometheus(port)
+        ready = wait_until(lambda: "Ready" in one.page("/-/ready") or not process.alive, _WAIT_S)
+        assert ready, (folder / "log").read_text()
+        assert process.alive, (folder / "log").read_text()
+        yield one
+    finally:
+        process.kill()
+
+
+def _configured(folder: Path, targets: tuple[str, ...]) -> Path:
+    """The tree's configuration and rules, but for where consumers are found and how often it is looked."""
+    every = "1s"
+    config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+    (job,) = config["scrape_configs"]
+    del job["dns_sd_configs"]
+    job["static_configs"] = [{"targets": [*targets]}]
+    config["global"] = {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every}
+    config["rule_files"] = ["rules.yml"]
+    rules = {"groups": [group | {"interval": every} for group in groups()]}
+    (folder / "rules.yml").write_text(yaml.safe_dump(rules))
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(config))
+    return file

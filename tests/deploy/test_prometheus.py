@@ -1,0 +1,120 @@
+"""A real Prometheus looks at a real consumer: every panel and every alert has something to show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import text
+from tests.deploy.prometheus import Prometheus, prometheus
+from tests.deploy.promql import chosen, metrics_of_a_consumer, selectors, without_thresholds
+from tests.deploy.watching import alerts, dashboards, queries, records
+from tests.kafka.running import Running, running
+from tests.kafka.topics import make_topics, send, wait_for_count
+
+pytestmark = pytest.mark.servers
+
+_LEGEND = re.compile(r"\{\{(\w+)\}\}")
+_COPIES = 130
+"""More than the hundred that a flood begins with."""
+
+
+def feed() -> list[tuple[str | None, object]]:
+    """Something of everything: two sources and none, near ones, a flood, a repeat, a retraction, bad records."""
+    plain = [(f"a{n}", {"body": text(n), "title": "A title", "source": f"wire {n % 2}"}) for n in range(40)]
+    near = [(f"n{n}", {"body": text(n, 200) + f" only here {n}", "source": "wire 0"}) for n in range(5)]
+    whole = [(f"w{n}", {"body": text(n, 200), "source": "wire 1"}) for n in range(5)]
+    flood = [(f"f{n}", {"body": text(1000)}) for n in range(_COPIES)]
+    empty: list[tuple[str | None, object]] = [("empty", {"body": " "}), ("a1", None)]
+    bad: list[tuple[str | None, object]] = [("bad", b"{"), (None, {"body": "x"}), ("one", {"id": "other", "body": "x"})]
+    return [*plain, *whole, *near, *flood, plain[3], *empty, *bad]
+
+
+def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str, tmp_path: Path) -> None:
+    """From a real consumer, with a feed of something of everything; one test, since it is started once."""
+    topics = make_topics(kafka_address)
+    # A flood is seen where its copies come in more than one batch.
+    few = ("--set", "source.batch_records_max=64")
+    with (
+        running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *few) as consumer,
+        prometheus(tmp_path / "prometheus", f"127.0.0.1:{consumer.port}") as server,
+    ):
+        consumer.wait_ready()
+        # A rate is between two looks: the first has to come before the feed.
+        server.wait(lambda: server.query("sum(dupwatch_articles_total)"))
+        count = send(topics, feed())
+        wait_for_count(topics, ("verdicts", "dead-letters"), count)
+        check_names(server, consumer)
+        check_panels(server)
+        check_annotations(server)
+        check_alerts(server)
+        check_rules(server)
+
+
+def wait_for_data(server: Prometheus, exprs: dict[str, str]) -> None:
+    """Return when each of these, by name, is something; fail with those that never are."""
+    left = dict(exprs)
+
+    def all_there() -> bool:
+        for name, expr in list(left.items()):
+            if server.query(expr):
+                del left[name]
+        return not left
+
+    server.wait(
+        all_there, lambda: "\n".join(["nothing comes of:", *(f"{name}: {expr}" for name, expr in left.items())])
+    )
+
+
+def check_panels(server: Prometheus) -> None:
+    """Each query is valid and has numbers, and its series have the labels that they are called by."""
+    asked = queries()
+    wait_for_data(server, {f"{query.name} {number}": chosen(query.expr) for number, query in enumerate(asked)})
+    for query in asked:
+        labels = set(_LEGEND.findall(query.legend))
+        for series in server.query(chosen(query.expr)):
+            assert labels <= series["metric"].keys(), query
+
+
+def check_annotations(server: Prometheus) -> None:
+    """Alerts that fire are drawn into all pictures, and here one does: for the dead letters."""
+    for name, dashboard in dashboards().items():
+        for annotation in dashboard["annotations"]["list"]:
+            wait_for_data(server, {name: chosen(annotation["expr"])})
+
+
+def check_alerts(server: Prometheus) -> None:
+    """Without its thresholds each alternative of an alert has data, and so has every single selector in it."""
+    exprs = {
+        f"{alert['alert']} {number}": expr
+        for alert in alerts()
+        for number, expr in enumerate(without_thresholds(alert["expr"]))
+    }
+    chosen_series = {one: one for alert in alerts() for one in selectors(alert["expr"])}
+    wait_for_data(server, exprs | chosen_series | {record["record"]: record["record"] for record in records()})
+
+
+def check_rules(server: Prometheus) -> None:
+    """Prometheus has evaluated each, and the alert for dead letters fires with what it says filled in."""
+    server.wait(lambda: all(rule["health"] != "unknown" for rule in server.rules()))
+    rules = {rule["name"]: rule for rule in server.rules()}
+    assert rules.keys() == {alert["alert"] for alert in alerts()} | {record["record"] for record in records()}
+    assert [rule for rule in rules.values() if rule["health"] != "ok"] == []
+    server.wait(lambda: {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["state"] == "firing")
+    firing = {rule["name"]: rule for rule in server.rules()}["DupwatchDeadLetters"]["alerts"]
+    assert {alert["labels"]["reason"] for alert in firing} == {"invalid_json", "missing_key", "key_contradicts_id"}
+    assert all(alert["annotations"]["runbook_url"] == "docs/runbooks/dead-letters.md" for alert in firing)
+
+
+def check_names(server: Prometheus, consumer: Running) -> None:
+    """What the class is said to have is what the page has: all other tests of names go by the class."""
+    told = metrics_of_a_consumer()
+    ours = {name for name in told if name.startswith("dupwatch_")}
+
+    def shown() -> set[str]:
+        lines = consumer.page("/metrics")[1].splitlines()
+        return {re.split(r"[ {]", line)[0] for line in lines if line and not line.startswith("#")}
+
+    # The lag is told some seconds after the partitions came.
+    server.wait(lambda: ours <= shown(), lambda: ours - shown())
+    assert {name for name in shown() if not name.endswith("_created")} <= told

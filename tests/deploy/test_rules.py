@@ -1,0 +1,74 @@
+"""The alert rules, by promtool: written as they must be, and each seen firing and not firing."""
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.promql import OF_PROMETHEUS, metrics_named, metrics_of_a_consumer
+from tests.deploy.tools import program
+from tests.deploy.watching import PROMETHEUS, RULE_TESTS, RULES, alerts, groups, records
+
+_SEVERITIES = {"critical", "warning", "info"}
+
+
+def promtool(*arguments: str | Path) -> str:
+    """What it says; the test fails where it finds something wrong."""
+    command = [program("promtool"), *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.servers
+def test_configuration_and_rules_are_valid() -> None:
+    """Promtool takes them, and has nothing to complain of in their style."""
+    assert "1 rule files found" in promtool("check", "config", PROMETHEUS / "prometheus.yml")
+    promtool("check", "rules", "--lint=all", "--lint-fatal", RULES)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("file", sorted(RULE_TESTS.glob("*.yml")), ids=lambda path: path.stem)
+def test_alerts_fire_when_they_should_and_only_then(file: Path) -> None:
+    """The cases beside the rules hold."""
+    promtool("test", "rules", file)
+
+
+def test_every_alert_is_shown_firing_and_not_firing() -> None:
+    """There are cases of both for each, so that none fires always or never."""
+    seen: defaultdict[str, set[bool]] = defaultdict(set)
+    for file in RULE_TESTS.glob("*.yml"):
+        for case in yaml.safe_load(file.read_text())["tests"]:
+            for one in case.get("promql_expr_test", []):
+                (name,) = re.findall(r'alertname="(\w+)"', one["expr"])
+                seen[name].add(bool(one.get("exp_samples")))
+    assert seen == {alert["alert"]: {False, True} for alert in alerts()}
+
+
+def test_every_alert_says_what_it_is_and_what_to_do_first() -> None:
+    """A name of ours, a severity, a summary, a first step, and a runbook behind an address that can be given."""
+    for alert in alerts():
+        name, said = alert["alert"], alert["annotations"]
+        assert re.fullmatch(r"Dupwatch([A-Z][a-z]+)+", name)
+        assert alert["labels"].keys() == {"severity"}
+        assert alert["labels"]["severity"] in _SEVERITIES
+        assert said.keys() == {"summary", "description", "runbook_url"}
+        assert " first" in said["description"], name
+        assert said["description"].endswith("."), name
+        words = re.findall(r"[A-Z][a-z]+", name.removeprefix("Dupwatch"))
+        runbook = "-".join(words).lower()
+        assert said["runbook_url"] == f"{{{{ $externalLabels.runbooks }}}}docs/runbooks/{runbook}.md"
+
+
+def test_rules_name_metrics_that_a_consumer_has() -> None:
+    """Whatever a rule names is a consumer's, Prometheus' own, or recorded by another rule."""
+    recorded = {record["record"] for record in records()}
+    known = metrics_of_a_consumer() | OF_PROMETHEUS | recorded
+    for group in groups():
+        for rule in group["rules"]:
+            assert metrics_named(rule["expr"]) <= known, rule
+    used = {name for group in groups() for rule in group["rules"] for name in metrics_named(rule["expr"])}
+    assert recorded <= used, "something is recorded that no alert uses"

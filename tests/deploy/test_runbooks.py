@@ -1,0 +1,83 @@
+"""Runbooks: one for each alert, and nothing in them that is not there."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from consumer.cli.main import app
+from consumer.config import Config
+from tests.deploy.promql import metrics_of_a_consumer
+from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
+
+_PARTS = ["Look first", "Causes", "It is over when", "Do not"]
+_COMMAND = re.compile(r"(?:^ {4}|`)(dupwatch .*?)(?:`|  +#|\||$)", re.MULTILINE)
+_SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|log"
+_SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
+_PANEL = re.compile(r'"([A-Z][^"]+)"')
+_OURS = re.compile(r"\bdupwatch_\w+")
+
+PAGES = sorted(RUNBOOKS.glob("*.md"))
+
+
+@pytest.fixture(params=PAGES, ids=lambda path: path.stem)
+def page(request: pytest.FixtureRequest) -> str:
+    """The text of a runbook."""
+    path: Path = request.param
+    return path.read_text()
+
+
+def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
+    """By name, with the severity that the alert has."""
+    told = {}
+    for path in PAGES:
+        alert, severity = re.findall(r"^`(\w+)`, (\w+)\. ", path.read_text(), re.MULTILINE)[0]
+        told[alert] = (severity, path.relative_to(ROOT).as_posix())
+    assert told == {
+        alert["alert"]: (alert["labels"]["severity"], alert["annotations"]["runbook_url"].rpartition("}}")[2].strip())
+        for alert in alerts()
+    }
+
+
+def test_a_runbook_has_all_its_parts(page: str) -> None:
+    """What it is, what users see, where to look, causes, how to see that it is over, and what not to do."""
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == _PARTS
+    assert "**Users see**: " in page
+    assert page.count("\n| ") >= 3
+
+
+def test_commands_and_options_are_there(page: str) -> None:
+    """Whoever is called in the night can paste what stands here."""
+    for line in _COMMAND.findall(page):
+        words = line.split()[1:]
+        command = typer.main.get_command(app)
+        while isinstance(command, TyperGroup):
+            assert words[:1], line
+            assert words[0] in command.commands, f"{line}: there is no such command"
+            command = command.commands[words.pop(0)]
+        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if word.startswith("--")} <= options, line
+
+
+def test_metrics_settings_and_links_are_there(page: str) -> None:
+    """What was renamed in the code is renamed here."""
+    assert set(_OURS.findall(page)) <= metrics_of_a_consumer() | {"dupwatch_compared_similarity_ratio"}
+    for setting in _SETTING.findall(page):
+        found: object = Config().model_dump()
+        for name in setting.split("."):
+            assert isinstance(found, dict), setting
+            assert name in found, setting
+            found = found[name]
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page):
+        assert (RUNBOOKS / link).exists(), link
+
+
+def test_panels_are_called_what_they_are_called(page: str) -> None:
+    """A panel that is named after a dashboard's name is on it."""
+    titles = {name: {panel["title"] for panel in board["panels"]} for name, board in dashboards().items()}
+    every = set().union(*titles.values())
+    for sentence in re.findall(r'Dashboard "\w+"[^.]*', " ".join(page.split())):
+        for named in _PANEL.findall(sentence):
+            assert named in every, named
