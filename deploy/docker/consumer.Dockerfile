@@ -11,8 +11,8 @@ FROM python AS build
 RUN apt-get update && apt-get install --yes --quiet --no-install-recommends python3-venv
 WORKDIR /build
 RUN python3 -m venv .
-COPY requirements.lock ./
-RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements.lock
+COPY requirements-image.lock ./
+RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-image.lock
 # What our own wheel is made with is of the lock too.
 RUN bin/pip install --quiet --no-index --find-links wheels hatchling
 COPY pyproject.toml README.md LICENSE ./
@@ -22,7 +22,7 @@ COPY sample/feed.jsonl sample/
 RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
 # From those wheels only, and so what the lock names; what only builds is left behind, and pip with it.
 RUN python3 -m venv --without-pip /opt/dupwatch \
- && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels dupwatch
+ && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[schemas,tracing]'
 
 FROM python
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin dupwatch \
