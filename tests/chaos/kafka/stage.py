@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
-from deploy.local.server import Server
+from deploy.local.server import Server, ServerFailed
 from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
 from tests.chaos.kafka.feeding import Feeding
 from tests.chaos.kafka.places import Onlooker, Places, done, lag, moved
@@ -21,7 +21,8 @@ from tests.kafka.topics import Topics
 
 STORE_CALL_S: Final = 5
 RECOVER_S: Final = 120.0
-"""However bad it was, after so long every partition goes on."""
+"""However bad it was, so long after the servers are back every partition goes on."""
+STARTS_MAX: Final = 3
 _LOOK_S: Final = 0.1
 _LOG_LINES: Final = 20
 _SETTINGS: Final = (
@@ -166,22 +167,37 @@ class Stage(AbstractContextManager["Stage"]):
             return
         server = self.servers.of(fault.kind.target)
         if not fault.kind.stop:
-            server.start()
+            self._start_server(server)
         elif server.process is not None:
             os.kill(server.process.pid, signal.SIGCONT)
 
-    def _mend(self) -> None:
-        """Start servers again that ended themselves; consumers never do."""
+    def _start_server(self, server: Server) -> None:
+        """As whoever supervises servers does: HBase's master may give up in the middle of a start after a hard end."""
+        for left in reversed(range(STARTS_MAX)):
+            try:
+                server.start()
+            except ServerFailed:
+                if not left:
+                    raise
+                self.ended_by_themselves.append(server.name)
+                say(f"{self._now_s():7.1f} s  {server.name} did not come up, and is started again")
+            else:
+                return
+
+    def _mend(self) -> bool:
+        """Start servers again that ended themselves, and say whether one had; consumers never do."""
         self.feeding.check()
+        ended = len(self.ended_by_themselves)
         for target in (Target.HBASE, Target.GATEWAY, Target.BROKER):
             server = self.servers.of(target)
             if not server.alive:
                 self.ended_by_themselves.append(server.name)
                 say(f"{self._now_s():7.1f} s  {server.name} ended by itself, and is started again")
-                server.start()
+                self._start_server(server)
         for number, consumer in enumerate(self._consumers):
             code = consumer.process.poll()
             assert code is None, f"consumer {number} ended by itself with {code}\n{_tail(consumer)}"
+        return len(self.ended_by_themselves) > ended
 
     def _look(self) -> Places:
         assert self._onlooker is not None
@@ -191,7 +207,8 @@ class Stage(AbstractContextManager["Stage"]):
     def _until(self, holds: Callable[[], bool], what: str, seconds: float = RECOVER_S) -> None:
         until_s = time.monotonic() + seconds
         while not holds():
-            self._mend()
+            if self._mend():
+                until_s = time.monotonic() + seconds
             assert time.monotonic() < until_s, f"after {seconds:.0f} s they do not {what}\n{self._state()}"
             time.sleep(_LOOK_S)
 
