@@ -84,7 +84,7 @@ def test_the_kept_set_is_that_of_brute_force_however_the_feed_is_cut(
     assert findings.kept == len(expected)
 
 
-@pytest.mark.parametrize("batch_size", BATCH_SIZES)
+@pytest.mark.parametrize("batch_size", [1, 256, 5_000])
 def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
     kind: Kind, store: Store, batch_size: int
 ) -> None:

@@ -71,11 +71,11 @@ def test_random_ideographs_are_cut_alike(rust_tokenizer: RustTokenizer, jieba_to
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.load) for part in (1, 2, 3))])
 def test_development_feed_is_cut_alike(
     part: int, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer
 ) -> None:
-    """Every one of the real articles in Chinese, English and Japanese has the same words, without exception."""
+    """Real articles in Chinese, English and Japanese have the same words, without exception: a quarter of them each."""
     for article in dev_articles()[part::4]:
         text = normalise(article["body"])
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text), article["id"]
