@@ -34,7 +34,14 @@ from storage.interface import Store
 TOPIC: Final = "articles"
 PREFIX: Final = "dupwatch"
 _TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True)
-_DEFAULTS: Final = ("http.listen=127.0.0.1:0", "kafka.unique=true", "sink.emit=all", "store.durability=process")
+_DEFAULTS: Final = (
+    "http.listen=127.0.0.1:0",
+    "kafka.unique=true",
+    # Whatever the configuration of a real feed says, this one is JSON.
+    "kafka.value_format=json",
+    "sink.emit=all",
+    "store.durability=process",
+)
 """Any free port, so that a demo runs beside a consumer; all topics; and a store that nobody keeps."""
 
 

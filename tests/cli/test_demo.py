@@ -51,12 +51,17 @@ def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_
 
 
 def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
-    """A gzip feed with a line that is no article: it becomes a dead letter, and the store is kept."""
+    """A gzip feed with a line that is no article: it becomes a dead letter, and the store is kept.
+
+    The configuration may be that of a real feed in another format.
+    """
+    config = tmp_path / "real.toml"
+    config.write_text('kafka.value_format = "avro"\nregistry.url = "http://127.0.0.1:1"\n')
     feed = tmp_path / "feed.jsonl.gz"
     lines = write_lines(tmp_path / "feed", [{"id": "a", "body": text(1)}, b"{", {"id": "b", "body": text(1)}])
     feed.write_bytes(gzip.compress(lines.read_bytes()))
     store = f"lmdb:{tmp_path / 'store'}"
-    ended = run_process("demo", "--feed", feed, "--store", store, "--rate", "1000")
+    ended = run_process("demo", "--feed", feed, "--store", store, "--rate", "1000", "--config", config)
     assert ended.code == 0, ended.err
     assert (shown(ended.err, "duplicates"), shown(ended.err, "dead letters")) == (1, 1)
     looked = run_process("show", "b", "--store", store, "--json", *FAST)
