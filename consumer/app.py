@@ -409,10 +409,15 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
     """
     if config.kafka.value_format == "json":
         return _decoder(config, parse_json)
-    section = config.registry
-    options = RegistryOptions(section.url, section.request_s, section.client, section.secret_files)
+    options = registry_options(config)
     parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), config.source.depth_max)
     return _decoder(config, parse)
+
+
+def registry_options(config: Config) -> RegistryOptions:
+    """Where schemas are, as configured."""
+    section = config.registry
+    return RegistryOptions(section.url, section.request_s, section.client, section.secret_files)
 
 
 def _decoder(config: Config, parse: Parse) -> DecodeValue:

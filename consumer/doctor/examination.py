@@ -23,6 +23,7 @@ from consumer.doctor.kafka import (
     topic_findings,
 )
 from consumer.doctor.machine import check_address, check_descriptors, check_tls
+from consumer.doctor.registry import check_registry
 from consumer.doctor.stores import GATEWAY_S, check_binding, check_gateways, directory_at, directory_findings
 from consumer.errors import ConfigError
 from consumer.settings import JudgeSettings
@@ -49,6 +50,10 @@ def checks_of(config: Config) -> list[Check]:
         checks.append(Check("address of the pages", lambda: check_address(config)))
         with suppress(ConfigError):  # which the first check tells
             checks += _Kafka(config).checks()
+        written = config.kafka.value_format
+        if written != "json":
+            wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
+            checks.append(Check("schema registry", partial(check_registry, config, written), deadline_s=wait_s))
     return checks + list(_store_checks(config, settings))
 
 

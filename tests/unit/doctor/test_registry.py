@@ -1,0 +1,58 @@
+"""What is told of a schema registry."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from consumer.config import Config, load_config
+from consumer.doctor.examination import checks_of
+from consumer.doctor.finding import Result, examine
+from tests.registry_server import RegistryServer, Said, serving
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    """A registry without a schema."""
+    with serving(RegistryServer()) as registry:
+        yield registry
+
+
+def configured(url: str, value_format: str = "avro") -> Config:
+    """Values of this format, with the registry there."""
+    settings = {"source": {"url": "kafka://127.0.0.1:1/a"}, "sink": {"url": "kafka://127.0.0.1:1/b"}}
+    return load_config(None, {**settings, "kafka": {"value_format": value_format}, "registry": {"url": url}})
+
+
+def told(config: Config) -> Result:
+    """What the check says."""
+    (check,) = [one for one in checks_of(config) if one.name == "schema registry"]
+    (result,) = examine([check])
+    return result
+
+
+def test_a_registry_that_answers(server: RegistryServer) -> None:
+    """With a schema or without, of the format asked for or another: all is well."""
+    assert [one.status for one in told(configured(server.url)).findings] == ["ok"]
+    server.says = Said.json(200, schema=json.dumps("string"))
+    for value_format in ("avro", "protobuf"):
+        (finding,) = told(configured(server.url, value_format)).findings
+        assert (finding.status, finding.found) == ("ok", f"The schema registry at {server.url} answers.")
+
+
+def test_a_registry_that_does_not_answer_or_refuses(server: RegistryServer) -> None:
+    """It is wrong, and says why, as a consumer would."""
+    (finding,) = told(configured("http://127.0.0.1:1")).findings
+    assert finding.status == "wrong"
+    server.says = Said.json(401, error_code=401, message="who are you")
+    (finding,) = told(configured(server.url)).findings
+    assert finding.status == "wrong"
+    assert "who are you" in finding.found
+
+
+def test_json_needs_no_registry() -> None:
+    """There is no such check."""
+    assert all(
+        one.name != "schema registry"
+        for one in checks_of(load_config(None, {"source": {"url": "kafka://127.0.0.1:1/a"}}))
+    )
