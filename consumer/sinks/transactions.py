@@ -25,11 +25,12 @@ from consumer.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.ports import Answer, Rejection, SinkWatcher
 from consumer.sinks.calls import Call
 from consumer.sinks.kafka import Dress, LetterHeaders, answered, rejected
+from consumer.sinks.membership import is_member
 from consumer.sinks.producing import SLICE_S, Failed, Outgoing, Producing, Waiting, error_of, hopeless, refused
 from consumer.topics import SinkTopics
 
-GroupMetadata = Any
-"""What ``Consumer.consumer_group_metadata()`` gives; the client's own affair."""
+GroupMetadata = bytes
+"""What ``Consumer.consumer_group_metadata()`` gives."""
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
@@ -105,6 +106,8 @@ class TransactionalSink:
 
         Raises ``Abandoned`` where nothing of it counts, and ``OutcomeUnknown`` where only the brokers know.
         """
+        if offsets and not is_member(group_metadata):
+            raise Abandoned("this consumer is no member of its group just now, and its partitions may be others'")
         self._begin()
         self.flush()
         client = self._client().client

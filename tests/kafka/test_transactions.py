@@ -8,6 +8,7 @@ from functools import partial
 from statistics import median
 
 import pytest
+from confluent_kafka import Consumer
 
 from consumer.clients import KafkaOptions
 from consumer.errors import Abandoned, OutcomeUnknown, SinkError
@@ -139,6 +140,21 @@ def test_a_batch_of_a_consumer_that_is_out_of_date_is_abandoned(
     assert flags(kafka_address, given) == ["a"]
     assert newer.committed() == 4
     newer.close()
+
+
+def test_a_batch_of_a_consumer_between_two_memberships_is_abandoned(
+    kafka_address: str, given: Given, member: Member
+) -> None:
+    """The brokers would take offsets from one that says to be nobody, though another has the partition by now."""
+    nobody = Consumer({"bootstrap.servers": kafka_address, "group.id": member.group})
+    given.sink.emit(duplicates("a"))
+    given.sink.flush()
+    with pytest.raises(Abandoned, match="no member"):
+        given.sink.commit({(member.topic, 0): 4}, nobody.consumer_group_metadata())
+    nobody.close()
+    given.sink.abort()
+    deliver(given, member, 4, "a")
+    assert flags(kafka_address, given) == ["a"]
 
 
 @pytest.mark.parametrize("when", ["before", "sent", "flushed", "aborting"])

@@ -1,0 +1,28 @@
+"""Whether group metadata say that a consumer is a member of its group.
+
+While the client is between two memberships they name none, and the brokers take offsets with such metadata from
+anybody (KIP-447 left that door open for older clients): a consumer that was taken for dead could commit what is
+others' by now.
+"""
+
+import struct
+import sys
+from typing import Final
+
+from consumer.errors import SinkError
+
+_MAGIC: Final = b"CGMDv2:"
+_GENERATION: Final = struct.Struct("<i" if sys.byteorder == "little" else ">i")
+
+
+def is_member(group_metadata: bytes) -> bool:
+    """Whether they name a generation and a member, as ``rd_kafka_consumer_group_metadata_write`` lays them out.
+
+    ``magic | generation (int32 of the machine) | group id, 0 | member id, 0 | ...``; SinkError for another layout.
+    """
+    if not group_metadata.startswith(_MAGIC):
+        raise SinkError("the Kafka client's group metadata have a layout that this version of dupwatch does not know")
+    rest = group_metadata[len(_MAGIC) :]
+    (generation,) = _GENERATION.unpack_from(rest)
+    member_id = rest[_GENERATION.size :].split(b"\0")[1]
+    return generation >= 0 and member_id != b""
