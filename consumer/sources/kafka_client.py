@@ -37,6 +37,7 @@ client_log = logging.getLogger("dupwatch.kafka")
 Arguments = ParamSpec("Arguments")
 
 POLL_S: Final = 0.1
+_NEEDS: Final = '; kafka.group_protocol = "consumer" needs brokers of Kafka 4.0 or later'
 OUTSIDER_S: Final = 30.0
 _ASK_S: Final = 5.0
 _AGAIN_S: Final = 0.5
@@ -477,12 +478,11 @@ class ClientThread:
         if self._rebalances or not self._warn_outsider_s or time.monotonic() < self._warn_outsider_s:
             return
         self._warn_outsider_s = 0.0
-        new = self._options.settings.get("group.protocol") == "consumer"
         log.warning(
             "The group %s has assigned nothing to this consumer for %.0f s%s",
             self._options.settings["group.id"],
             OUTSIDER_S,
-            '; kafka.group_protocol = "consumer" needs brokers of Kafka 4.0 or later' if new else "",
+            _NEEDS if self._is_new_protocol else "",
         )
 
     def _report_lag(self, consumer: Consumer) -> None:
@@ -496,8 +496,14 @@ class ClientThread:
             if high >= 0:
                 self._watcher.lag(topic, number, max(0, high - max(low, place.offset, 0)))
 
+    @property
+    def _is_new_protocol(self) -> bool:
+        return self._options.settings.get("group.protocol") == "consumer"
+
     def _error(self, error: KafkaError) -> SourceError:
-        return SourceError(f"the Kafka client cannot go on: {describe(error)}")
+        # Some brokers refuse the new group protocol, with these words; others say nothing of it.
+        needs = _NEEDS if self._is_new_protocol and "API version not supported" in error.str() else ""
+        return SourceError(f"the Kafka client cannot go on: {describe(error)}{needs}")
 
     def _wait(self, wait_s: float) -> None:
         with self._handover.changed:

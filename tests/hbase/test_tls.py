@@ -84,7 +84,7 @@ def test_a_gateway_that_is_not_who_it_says_is_not_talked_to(
 ) -> None:
     """Neither with a certificate of an unknown authority nor for another name."""
     ca = tmp_path / ("client.pem" if host == "localhost" else "localhost.pem")
-    options = HbaseOptions(tls=TlsOptions(str(ca)), deadline_s=0.5)
+    options = HbaseOptions(tls=TlsOptions(str(ca)), deadline_s=4)
     with pytest.raises(StoreUnavailable, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
         HbaseStore.open(parse_place(f"hbase://{host}:{tls_port}/{hbase_namespace}"), options)
 

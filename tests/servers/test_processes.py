@@ -132,6 +132,7 @@ def test_a_server_that_cannot_start_says_why(
         new_gateway(heap_mb=1)
 
 
+@pytest.mark.load
 def test_the_stack_goes_up_and_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up starts what does not run, again and again; status tells; down ends it all and may be said twice."""
     monkeypatch.setattr(stack, "_folder", lambda: tmp_path)
