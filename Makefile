@@ -12,6 +12,9 @@ BIN := .venv/bin
 OUT := out/sample
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Where the environment says otherwise every one of the tests' many processes would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
 .PHONY: chaos compose-test format clean
 

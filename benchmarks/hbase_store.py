@@ -11,7 +11,8 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from storage.hbase import HbaseOptions, HbaseStore, Place, parse_place
+from storage.hbase import HbaseOptions, Place, parse_place
+from storage.hbase.store import HbaseStore
 from storage.records import Record, Version, reference_of
 
 BATCH = 256

@@ -37,7 +37,7 @@ from consumer.values.written import schema_parser
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
-from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
+from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
@@ -153,6 +153,8 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
         )
         store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
     elif section.url.startswith(_HBASE):
+        from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
+
         told = None if watcher is None else watcher.store_connected
         store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), told)
     elif readonly:

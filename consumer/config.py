@@ -53,7 +53,7 @@ Path_ = Annotated[str, Field(min_length=1)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 def _store_url(url: str) -> str:
@@ -328,7 +328,6 @@ class Config(BaseSettings):
         env_prefix=ENV_PREFIX,
         env_nested_delimiter=_ENV_NESTING,
         validate_default=True,
-        use_attribute_docstrings=True,
     )
 
     source: SourceSection = SourceSection()

@@ -32,7 +32,8 @@ from consumer.settings import JudgeSettings
 from consumer.verdict import outcome_of
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
-from storage.hbase import HbaseStore, parse_place
+from storage.hbase import parse_place
+from storage.hbase.store import HbaseStore
 
 PART: Final = "hbase_judge"
 LANE_0: Final = "lane 0 alone"

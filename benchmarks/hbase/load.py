@@ -24,7 +24,7 @@ from benchmarks.speed.report import tell
 from consumer.cli import render
 from consumer.fingerprint import BlockPlan
 from storage.clock import now_ms
-from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change
 from storage.hbase.meta import CODE_BYTES_ROW, Meta
@@ -32,6 +32,7 @@ from storage.hbase.pack_state import PackMeta
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
 from storage.hbase.set_plans import PACKED, fresh_cell, split_evenly
 from storage.hbase.sets import SetName
+from storage.hbase.store import HbaseStore
 from storage.postings import POSTING, POSTING_LAYOUTS
 from storage.records import REFERENCE_BYTES
 

@@ -22,7 +22,8 @@ from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.preload import Entries
 from benchmarks.speed.report import Row, publish, tell
 from consumer.fingerprint import BlockPlan
-from storage.hbase import HbaseStore, parse_place
+from storage.hbase import parse_place
+from storage.hbase.store import HbaseStore
 
 PART: Final = "hbase_look_up"
 _SEED: Final = 2

@@ -10,28 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from consumer import app as wiring
-from consumer.cli import (
-    backfill,
-    compare,
-    demo,
-    doctor,
-    evaluate,
-    explain,
-    fingerprint,
-    idf,
-    migrate,
-    produce,
-    query,
-    release,
-    replay,
-    run,
-    show,
-    top,
-)
-from consumer.cli import config as config_commands
-from consumer.cli import dead_letters as dead_letter_commands
-from consumer.cli import store as store_commands
-from consumer.cli import topics as topics_commands
+from consumer.cli.commands import Commands
 from consumer.cli.results import results
 from consumer.config import ENV_PREFIX
 from consumer.errors import DupwatchError, Fatal, SinkError
@@ -45,6 +24,7 @@ _LOG_FORMAT: Final = f"{ENV_PREFIX}LOG__FORMAT"
 
 app = typer.Typer(
     name="dupwatch",
+    cls=Commands,
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=False,
@@ -58,26 +38,6 @@ app = typer.Typer(
         "6 the output cannot be written, 130 or 143 stopped by a signal after finishing what was begun."
     ),
 )
-app.command("run")(run.run)
-app.command("backfill")(backfill.backfill)
-app.command("demo")(demo.demo)
-app.command("produce")(produce.produce)
-app.command("replay")(replay.replay)
-app.command("migrate")(migrate.migrate)
-app.command("doctor")(doctor.doctor)
-app.command("top")(top.top)
-app.command("show")(show.show)
-app.command("explain")(explain.explain)
-app.command("query")(query.query)
-app.command("release")(release.release)
-app.command("evaluate")(evaluate.evaluate)
-app.command("fingerprint")(fingerprint.fingerprint)
-app.command("compare")(compare.compare)
-app.add_typer(idf.app, name="idf")
-app.add_typer(store_commands.app, name="store")
-app.add_typer(dead_letter_commands.app, name="dead-letters")
-app.add_typer(topics_commands.app, name="topics")
-app.add_typer(config_commands.app, name="config")
 
 
 @app.callback()

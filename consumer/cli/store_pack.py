@@ -16,10 +16,10 @@ from consumer.cli.store_init import posting_shares
 from consumer.config import Config
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan
-from storage.hbase import HbaseStore
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
 from storage.hbase.schema import Share
 from storage.hbase.set_plans import PackTally
+from storage.hbase.store import HbaseStore
 
 _MS_PER_S = 1000
 _VALUES = 1 << 16

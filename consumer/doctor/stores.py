@@ -14,9 +14,10 @@ from consumer.doctor.finding import Finding, ok, unchecked, warning, wrong
 from consumer.errors import ConfigError, StoreBroken, StoreMismatch
 from consumer.settings import JudgeSettings, differences
 from storage.errors import StoreRefused, StoreUnavailable
-from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
+from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.hbase.options import Place
 from storage.hbase.schema import APPLY
+from storage.hbase.store import HbaseStore
 from storage.lmdb.failures import DATA_FILE
 
 GATEWAY_S: Final = 5.0

@@ -14,7 +14,7 @@ from consumer.detector import Detector
 from consumer.inspection import reference_in, verify
 from consumer.pipeline import distinct_ids
 from consumer.verdict import decode_verdict
-from storage.hbase import HbaseStore
+from storage.hbase.store import HbaseStore
 from storage.interface import Store
 from storage.postings import postings_of
 from storage.records import Record, Version

@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from storage.clock import Clock
-from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase import HbaseOptions, parse_place
+from storage.hbase.store import HbaseStore
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore

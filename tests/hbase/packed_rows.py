@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.connection import Change, Selection
 from storage.hbase.packing import PackOptions
 from storage.hbase.set_plans import PackTally
+from storage.hbase.store import HbaseStore
 from storage.postings import postings_of
 from storage.records import Record
 from tests.builders import make_key, make_record

@@ -14,7 +14,8 @@ import pytest
 
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.server import Server
-from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase import HbaseOptions, parse_place
+from storage.hbase.store import HbaseStore
 from storage.postings import Row
 from storage.records import Record, Version
 from tests.chaos.judging import count_of_answered, dealt, judge_together

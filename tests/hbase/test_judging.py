@@ -9,7 +9,8 @@ from functools import partial
 import pytest
 
 from deploy.local.hbase import ThriftGateway
-from storage.hbase import HbaseStore, parse_place
+from storage.hbase import parse_place
+from storage.hbase.store import HbaseStore
 from storage.postings import Row
 from storage.records import Version
 from tests.chaos.judging import OVERLAP_S, dealt, judge_together

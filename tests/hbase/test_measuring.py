@@ -15,7 +15,8 @@ from benchmarks.speed.harness import Spread
 from consumer.fingerprint import BlockPlan
 from consumer.versions import VersionBuilder
 from deploy.local.hbase import Hbase, ThriftGateway
-from storage.hbase import HbaseStore, parse_place
+from storage.hbase import parse_place
+from storage.hbase.store import HbaseStore
 
 pytestmark = pytest.mark.servers
 

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from storage.errors import StoreError
-from storage.hbase import HbaseOptions, HbaseStore, connection, parse_place
+from storage.hbase import HbaseOptions, connection, parse_place
 from storage.hbase.calls import Calls
+from storage.hbase.store import HbaseStore
 from storage.postings import postings_of
 from storage.records import Stored
 from tests.builders import make_version

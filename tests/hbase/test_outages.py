@@ -11,9 +11,10 @@ import pytest
 from deploy.local.hbase import ThriftGateway
 from deploy.local.ports import free_ports
 from storage.errors import StoreUnavailable
-from storage.hbase import HbaseOptions, HbaseStore, parse_place
+from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change
+from storage.hbase.store import HbaseStore
 from storage.records import Stored, Version
 from tests.builders import make_version
 from tests.hbase.proxy import Answer, Proxy, pass_on, proxied

@@ -6,10 +6,11 @@ from itertools import count
 import pytest
 
 from storage.errors import StoreError, StoreRefused
-from storage.hbase import HbaseOptions, HbaseStore, packing, parse_place, sets
+from storage.hbase import HbaseOptions, packing, parse_place, sets
 from storage.hbase.connection import Change
 from storage.hbase.packing import PackOptions
 from storage.hbase.sets import SetName
+from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, postings_of
 from tests.hbase import packed_rows
 from tests.hbase.packed_rows import BUCKET_MS, KEYS, pack, records, unpack, wait_until_old, wanted

@@ -17,7 +17,8 @@ from consumer.detector import Detector
 from consumer.fingerprint import TextKind
 from consumer.verdict import decode_verdict
 from storage.clock import now_ms
-from storage.hbase import HbaseStore, posting_rows
+from storage.hbase import posting_rows
+from storage.hbase.store import HbaseStore
 from storage.records import Record, Version
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS

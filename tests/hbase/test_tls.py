@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StoreRefused, StoreUnavailable
-from storage.hbase import HbaseOptions, HbaseStore, TlsOptions, parse_place
+from storage.hbase import HbaseOptions, TlsOptions, parse_place
+from storage.hbase.store import HbaseStore
 from storage.records import Stored
 from tests.builders import make_version
 

@@ -3,10 +3,11 @@
 import pytest
 
 from storage.errors import StoreError
-from storage.hbase import HbaseOptions, HbaseStore, parse_place, posting_rows, sets
+from storage.hbase import HbaseOptions, parse_place, posting_rows, sets
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, GatewayConnection, Selection
 from storage.hbase.failures import Denied
+from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, postings_of
 from tests.builders import make_key, make_record
 

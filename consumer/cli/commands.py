@@ -1,0 +1,62 @@
+"""The commands by name, each imported when it is asked for.
+
+To import all of them takes longer than most of them take to run.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+NAMES: Final = (
+    "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "show", "explain", "query", "release",
+    "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "topics", "config",
+)  # fmt: skip
+"""In the order in which --help has them."""
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever Typer gives a group
+        super().__init__(**options)
+        self.commands = _Imported()
+
+
+class _Imported(MutableMapping[str, Any]):
+    """Commands by name. ``consumer.cli.NAME`` has a function of that name or, where there are several, an ``app``."""
+
+    def __init__(self) -> None:
+        self._imported: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
+        if name not in self._imported:
+            if name not in NAMES:
+                raise KeyError(name)
+            self._imported[name] = _command(name)
+        return self._imported[name]
+
+    def __setitem__(self, name: str, command: object) -> None:
+        self._imported[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+def _command(name: str) -> Any:  # noqa: ANN401  # as above
+    function = name.replace("-", "_")
+    module = import_module(f"consumer.cli.{function}")
+    several = getattr(module, "app", None)
+    if isinstance(several, typer.Typer):
+        return typer.main.get_group(several)
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(name)(getattr(module, function))
+    return typer.main.get_command(app)
