@@ -21,7 +21,7 @@ from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprin
 TEXT_DIGEST_BYTES: Final = 16
 # Words remembered with hash and IDF, about 200 bytes each. Checked before a batch, so one batch's words may come
 # on top; then all are forgotten.
-WORDS_REMEMBERED_MAX: Final = 1 << 18
+WORDS_REMEMBERED_MAX: Final = 1 << 17
 # The same for the characters of these words, since a word can be as long as its text.
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
 # Keywords that go with an article as evidence; the fingerprint is made of all that the scheme counts.

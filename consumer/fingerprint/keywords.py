@@ -31,7 +31,7 @@ _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
 # letters has a NUL in it, so this word is never found.
 _MISSING_IN_TOTAL: Final = ("\0", 3)
 # Words remembered as needing no repair, about 100 bytes each; then all are forgotten. One as long as its text is not.
-_SOUND_WORDS_MAX: Final = 1 << 18
+_SOUND_WORDS_MAX: Final = 1 << 17
 _SOUND_WORD_CHARS_MAX: Final = 32
 _PARTS: Final = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
 _FOREIGN_HAN: Final = re.compile(
