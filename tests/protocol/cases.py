@@ -49,7 +49,7 @@ class Case:
         """Every state of it, up to the first end where a promise is broken; only those ``looking_for`` names count."""
 
         def check(content: Content, results: Sequence[Result | None]) -> list[str]:
-            wrong = broken_promises(self.processes, SETTINGS, content, results)
+            wrong = broken_promises(self.processes, content, results)
             return [sentence for sentence in wrong if looking_for in sentence]
 
         return explore(self.world(make_store), self.crashes, check, STATES_MAX)

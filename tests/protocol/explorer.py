@@ -124,6 +124,14 @@ class Move(NamedTuple):
     state: State
 
 
+class _Onward(NamedTuple):
+    """The next step of a process by number, and what it leads to: the run that is longer by it, and the content."""
+
+    step: int
+    run: int
+    content: int
+
+
 class World:
     """Processes over a store that starts with ``content``."""
 
@@ -143,6 +151,8 @@ class World:
         self.processes = tuple(processes)
         runs = {process: Runs(process, settings, self._steps) for process in dict.fromkeys(processes)}
         self._runs = [runs[process] for process in processes]
+        onward: dict[Process, dict[tuple[int, int], _Onward | None]] = {process: {} for process in runs}
+        self._onward = [onward[process] for process in processes]
         self._equals = _equal_neighbours(processes)
 
     def start(self, crashes: int) -> State:
@@ -152,12 +162,11 @@ class World:
     def step(self, state: State, process: int) -> Move | None:
         """The next step of one process; None where it has come to its end."""
         content, crashes, *runs = state
-        number = self._runs[process].next_step[runs[process]]
-        if number is None:
+        onward = self._after(process, content, runs[process])
+        if onward is None:
             return None
-        after, reply = self._apply(content, number)
-        longer = self._runs[process].after(runs[process], reply, self._replies.values[reply])
-        return Move(process, self._steps.values[number], self._moved(state, process, longer, after, crashes))
+        step = self._steps.values[onward.step]
+        return Move(process, step, self._moved(state, process, onward.run, onward.content, crashes))
 
     def crash(self, state: State, process: int) -> Move | None:
         """One process starts again; None where it has come to its end, or there have been crashes enough."""
@@ -172,6 +181,18 @@ class World:
         found = [*(self.step(state, one) for one in processes), *(self.crash(state, one) for one in processes)]
         return [move for move in found if move is not None]
 
+    def following(self, state: State) -> list[State]:
+        """The states of all ``moves``, several times as fast: nearly all the time of exploring goes here."""
+        content, crashes, *runs = state
+        found = []
+        for process, run in enumerate(runs):
+            onward = self._after(process, content, run)
+            if onward is not None:
+                found.append(self._moved(state, process, onward.run, onward.content, crashes))
+                if crashes:
+                    found.append(self._moved(state, process, Runs.AGAIN, content, crashes - 1))
+        return found
+
     def content_in(self, state: State) -> Content:
         """What the store holds in this state."""
         content: Content = self._contents.values[state[0]]
@@ -180,6 +201,18 @@ class World:
     def results_in(self, state: State) -> list[Result | None]:
         """What each process has returned, None where it has not come to its end."""
         return [runs.results[run] for runs, run in zip(self._runs, state[_FIRST:], strict=True)]
+
+    def _after(self, process: int, content: int, run: int) -> _Onward | None:
+        known = self._onward[process]
+        if (content, run) not in known:
+            number = self._runs[process].next_step[run]
+            if number is None:
+                known[content, run] = None
+            else:
+                after, reply = self._apply(content, number)
+                longer = self._runs[process].after(run, reply, self._replies.values[reply])
+                known[content, run] = _Onward(number, longer, after)
+        return known[content, run]
 
     def _apply(self, content: int, step: int) -> tuple[int, int]:
         if (content, step) not in self._applied:
@@ -190,8 +223,10 @@ class World:
 
     def _moved(self, state: State, process: int, run: int, content: int, crashes: int) -> State:
         """The state with one run changed. Which of two equal processes is which does not matter."""
-        runs = list(state[_FIRST:])
-        runs[process] = run
+        at = _FIRST + process
+        if not self._equals:
+            return (content, crashes, *state[_FIRST:at], run, *state[at + 1 :])
+        runs = [*state[_FIRST:at], run, *state[at + 1 :]]
         for first, second in self._equals:
             if runs[first] > runs[second]:
                 runs[first], runs[second] = runs[second], runs[first]
@@ -233,14 +268,14 @@ def explore(
     ends = 0
     while todo:
         state = todo.pop()
-        moves = world.moves(state)
-        for move in moves:
-            if move.state not in came_from:
-                came_from[move.state] = state
-                todo.append(move.state)
+        following = world.following(state)
+        for one in following:
+            if one not in came_from:
+                came_from[one] = state
+                todo.append(one)
         if len(came_from) > states_max:
             raise RuntimeError(f"more than {states_max} states")
-        if moves:
+        if following:
             continue
         ends += 1
         wrong = check(world.content_in(state), world.results_in(state))

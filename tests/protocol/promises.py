@@ -1,32 +1,37 @@
-"""What must hold wherever every process has come to its end, whatever happened on the way."""
+"""What must hold wherever every process has come to its end, whatever happened on the way.
+
+Millions of ends are looked at, with a few versions in them all: what was worked out of these is remembered.
+"""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from consumer.comparison import compare
-from consumer.settings import JudgeSettings
 from consumer.verdict import Verdict, decode_verdict
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
+from tests.protocol.articles import SETTINGS
 from tests.protocol.contents import Content
 from tests.protocol.explorer import Failed, Process, Result
 
+_REMEMBERED_MAX = 1 << 16
+_decoded = lru_cache(maxsize=_REMEMBERED_MAX)(decode_verdict)
 
-def broken_promises(
-    processes: Sequence[Process], settings: JudgeSettings, content: Content, results: Sequence[Result | None]
-) -> list[str]:
+
+def broken_promises(processes: Sequence[Process], content: Content, results: Sequence[Result | None]) -> list[str]:
     """A sentence for each promise that does not hold."""
     failed = [result.why for result in results if isinstance(result, Failed)]
     undecided = [one.record.id for one in content.versions if one.verdict is None]
     if failed or undecided:
         return [*(f"a judge raised {why}" for why in failed), *(f"{name} is undecided" for name in undecided)]
-    verdicts = {one.record.reference: decode_verdict(one.verdict) for one in content.versions if one.verdict}
+    verdicts = {one.record.reference: _decoded(one.verdict) for one in content.versions if one.verdict}
     return [
         *_answers(processes, content, results),
-        *_both_kept(settings, content, verdicts),
-        *_none_kept(settings, content, verdicts),
+        *_both_kept(content, verdicts),
+        *_none_kept(content, verdicts),
         *_chains(content, verdicts),
-        *_never_flagged(settings, content, verdicts),
+        *_never_flagged(content, verdicts),
         *_postings(content, verdicts),
     ]
 
@@ -46,31 +51,34 @@ def _about(one: Version | Tombstone) -> Record | Tombstone:
     return one if isinstance(one, Tombstone) else one.record
 
 
-def _near_pairs(settings: JudgeSettings, content: Content) -> list[tuple[Stored, Stored]]:
+def _near_pairs(content: Content) -> list[tuple[Stored, Stored]]:
     return [
-        (a, b)
-        for a, b in combinations(sorted(content.versions, key=lambda one: one.record.arrival), 2)
-        if compare(a, [b], settings)[0].near
+        (a, b) for a, b in combinations(sorted(content.versions, key=lambda one: one.record.arrival), 2) if _near(a, b)
     ]
 
 
-def _never(settings: JudgeSettings, one: Stored) -> bool:
-    return settings.rule(one.record.source).flag == "never"
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _near(a: Stored, b: Stored) -> bool:
+    return compare(a, [b], SETTINGS)[0].near
 
 
-def _both_kept(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _never(one: Stored) -> bool:
+    return SETTINGS.rule(one.record.source).flag == "never"
+
+
+def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     """Of two near ones at most one is kept, unless one of them is never flagged."""
     return [
         f"both kept: {a.record.id}, {b.record.id}"
-        for a, b in _near_pairs(settings, content)
-        if not _never(settings, a) and not _never(settings, b)
+        for a, b in _near_pairs(content)
+        if not _never(a) and not _never(b)
         if _kept(verdicts[a.record.reference]) and _kept(verdicts[b.record.reference])
     ]
 
 
-def _none_kept(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _none_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     """Of every group that is near in a chain at least one is kept. What a verdict names was near when it was given."""
-    links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(settings, content)]
+    links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(content)]
     links += [
         (reference, _named(verdict))
         for reference, verdict in verdicts.items()
@@ -102,12 +110,12 @@ def _chains(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     return wrong
 
 
-def _never_flagged(settings: JudgeSettings, content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _never_flagged(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     """An article of a source that is never flagged is kept."""
     return [
         f"{one.record.id} is flagged, and its source never is"
         for one in content.versions
-        if _never(settings, one) and not _kept(verdicts[one.record.reference])
+        if _never(one) and not _kept(verdicts[one.record.reference])
     ]
 
 

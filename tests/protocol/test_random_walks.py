@@ -70,7 +70,7 @@ class Dice:
             move = crash or world.step(state, process)
             assert move is not None
             state = move.state
-        return broken_promises(world.processes, SETTINGS, world.content_in(state), world.results_in(state))
+        return broken_promises(world.processes, world.content_in(state), world.results_in(state))
 
 
 def walked(seed: int, kind: type[Detector]) -> list[str]:
