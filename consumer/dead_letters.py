@@ -28,6 +28,7 @@ from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
+from consumer.watermarks import watermarks
 
 log = logging.getLogger("dupwatch.kafka")
 
@@ -241,8 +242,7 @@ class TopicLetters:
                 raise SourceError(f"the topic {self._topic} cannot be read: {found.error.str()}")
             stretches = []
             for partition in sorted(found.partitions):
-                place = TopicPartition(self._topic, partition)
-                low, high = self._consumer.get_watermark_offsets(place, _ASK_S, cached=False)
+                low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
                 stretches.append(_Stretch(partition, low, high))
         except KafkaException as error:
             raise SourceError(f"the topic {self._topic} cannot be read: {error.args[0].str()}") from error

@@ -17,6 +17,7 @@ from consumer.bounds import Bound
 from consumer.errors import ConfigError, SourceError
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
+from consumer.watermarks import watermarks
 
 client_log = logging.getLogger("dupwatch.kafka")
 
@@ -128,7 +129,7 @@ class Topics:
         """What each partition has: its first offset, and the one behind its last message."""
         with asking():
             keys = _partitions(self._consumer, self._names, ASK_S)
-            return {key: self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=ASK_S) for key in keys}
+            return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """The first offset of each partition whose message came at this time or later."""

@@ -23,6 +23,7 @@ from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+from consumer.watermarks import watermarks
 
 client_log = logging.getLogger("dupwatch.kafka")
 
@@ -214,7 +215,7 @@ def _parts(consumer: Consumer, topics: Sequence[str], stretch: Stretch) -> dict[
         if found.error is not None or not found.partitions:
             raise SourceError(f"there is no topic {topic}")
         keys.extend((topic, number) for number in sorted(found.partitions))
-    marks = {key: consumer.get_watermark_offsets(TopicPartition(*key), timeout=_ASK_S) for key in keys}
+    marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
     starts = offsets_at(consumer, marks, stretch.since)
     ends = {key: high for key, (_, high) in marks.items()}
     if stretch.until is not None:

@@ -51,7 +51,7 @@ def build(kustomize: Sequence[str], overlay: Path) -> list[Document]:
 
 def read(text: str) -> list[Document]:
     """The documents of a stream of YAML."""
-    return [document for document in yaml.safe_load_all(text) if document is not None]
+    return [document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document is not None]
 
 
 def name_of(document: Document) -> str:

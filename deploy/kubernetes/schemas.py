@@ -23,7 +23,7 @@ def read_schemas(folder: Path) -> Schemas:
     """The schemas of the operators' kinds, from the definitions in a folder, made strict."""
     found = {}
     for path in sorted(folder.glob("*.yaml")):
-        definition = yaml.safe_load(path.read_text())["spec"]
+        definition = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)["spec"]
         for version in definition["versions"]:
             names = f"{definition['group']}/{version['name']}", definition["names"]["kind"]
             found[names] = strict(version["schema"]["openAPIV3Schema"])

@@ -16,7 +16,8 @@ from storage.records import Tombstone, Version
 from tests.builders import TIME_MS
 from tests.chaos.mixed_feed import Arrived, kept_by_brute_force, mixed_feed
 from tests.chaos.near_articles import SETTINGS
-from tests.contract.conftest import Kind
+from tests.contract.conftest import ROW_POSTINGS_MAX, Kind, SetClock, opened_hbase
+from tests.hbase_server import COMMON
 
 SIZE = 1_800
 BATCH_SIZES = (1, 2, 7, 64, 256, 5_000)
@@ -35,8 +36,8 @@ def expected(feed: list[Arrived]) -> set[bytes]:
 
 
 def portion(kind: Kind, feed: list[Arrived]) -> list[Arrived]:
-    """The feed, or its first third where every call goes to a server."""
-    return feed[: len(feed) // 3] if kind.remote else feed
+    """The feed, or its first sixth where every call goes to a server; the load tests judge all of it there."""
+    return feed[: len(feed) // 6] if kind.remote else feed
 
 
 def ticking() -> Callable[[], int]:
@@ -142,3 +143,14 @@ def test_hints_are_read_again_before_they_are_acted_upon(
     """Processes that start cold, or remember what is pending, flagged or not there yet, keep the same."""
     events = [event for some in restarts(store, feed) for event in some]
     assert kept_of(feed, events) == expected
+
+
+@pytest.mark.load
+@pytest.mark.servers
+@pytest.mark.parametrize("batch_size", [1, 7, 256])
+def test_the_whole_feed_is_kept_alike_behind_a_server(
+    hbase_address: str, feed: list[Arrived], expected: set[bytes], batch_size: int
+) -> None:
+    """What the first sixth of the feed shows in other tests holds to its end."""
+    with opened_hbase(hbase_address, COMMON, SetClock(), ROW_POSTINGS_MAX) as store:
+        assert kept_of(feed, judge_all(Detector(store, SETTINGS, ticking()), feed, batch_size)) == expected
