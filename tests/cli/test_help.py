@@ -1,6 +1,7 @@
 """Every command says what it is for, and none asks the network."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
     assert ended.err == ""
     shown = ended.out.decode()
     assert [name for name in COMMANDS[command] if name not in shown] == []
+
+
+def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None:
+    """Whoever only asks for the version, or judges a file, waits for neither HBase's client nor other commands."""
+    asked = (
+        "import sys; from consumer.cli.main import app; app(['run', '--help'], standalone_mode=False);"
+        "print(*(name for name in sys.modules if name.startswith(('happybase', 'consumer.cli.', 'consumer.doctor'))))"
+    )
+    ended = subprocess.run([sys.executable, "-c", asked], capture_output=True, timeout=TIMEOUT_S, check=True, text=True)
+    imported = ended.stdout.splitlines()[-1].split()
+    assert "consumer.cli.run" in imported
+    assert not {"happybase", "consumer.cli.replay", "consumer.doctor", "consumer.cli.store"} & set(imported)
 
 
 def test_no_network(tmp_path: Path) -> None:
