@@ -8,6 +8,9 @@ from consumer.errors import Abandoned
 from consumer.patience import Backoff, Drain
 from consumer.stopping import Stopping
 from storage.errors import StoreRefused, StoreUnavailable
+from tests.unit.flickering import Flickering
+
+AWAY = StoreUnavailable("no route")
 
 
 class Notes:
@@ -21,28 +24,13 @@ class Notes:
         self.told.append(why)
 
 
-class Store:
-    """Is out of reach some times."""
-
-    def __init__(self, outages: int) -> None:
-        self.outages = outages
-        self.calls = 0
-
-    def call(self) -> int:
-        """Fail, or answer."""
-        self.calls += 1
-        if self.calls <= self.outages:
-            raise StoreUnavailable("no route")
-        return self.calls
-
-
 def never() -> None:
     """Nothing stands against waiting."""
 
 
 def test_a_call_is_made_again_until_it_is_answered() -> None:
     """The watcher hears of each failure, and that it is over."""
-    notes, store = Notes(), Store(3)
+    notes, store = Notes(), Flickering(3, AWAY)
     assert Backoff(never, notes).call(store.call) == 4
     assert notes.told == ["no route"] * 3 + [None]
 
@@ -50,7 +38,7 @@ def test_a_call_is_made_again_until_it_is_answered() -> None:
 def test_pauses_grow() -> None:
     """A store that comes back is not met by everybody at once, and one that is away is not hammered."""
     began_s = time.monotonic()
-    Backoff(never, Notes()).call(Store(4).call)
+    Backoff(never, Notes()).call(Flickering(4, AWAY).call)
     assert time.monotonic() - began_s > 0.5 * (0.1 + 0.2 + 0.4 + 0.8)
 
 
@@ -66,7 +54,7 @@ def test_waiting_ends_when_the_batch_is_given_up() -> None:
 
     began_s = time.monotonic()
     with pytest.raises(Abandoned, match="taken away"):
-        Backoff(check, Notes()).call(Store(10**9).call)
+        Backoff(check, Notes()).call(Flickering(10**9, AWAY).call)
     assert time.monotonic() - began_s < 2
 
 

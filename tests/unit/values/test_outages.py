@@ -12,21 +12,9 @@ from consumer.telemetry.metrics import Build, Metrics
 from consumer.telemetry.monitoring import Monitoring
 from consumer.values.outages import Briefly, waiting_for_registry
 from consumer.values.registry import RegistryUnavailable
+from tests.unit.flickering import Flickering
 
-
-class Flickering:
-    """Is out of reach some times."""
-
-    def __init__(self, outages: int) -> None:
-        self.outages = outages
-        self.calls = 0
-
-    def call(self) -> int:
-        """Fail, or answer."""
-        self.calls += 1
-        if self.calls <= self.outages:
-            raise RegistryUnavailable("no route to the registry")
-        return self.calls
+AWAY = RegistryUnavailable("no route to the registry")
 
 
 @pytest.fixture
@@ -42,7 +30,7 @@ def unreachable(monitoring: Monitoring) -> float | None:
 
 def test_a_run_waits_and_says_so(monitoring: Monitoring) -> None:
     """It is not ready meanwhile, and is again afterwards."""
-    flickering, seen = Flickering(2), []
+    flickering, seen = Flickering(2, AWAY), []
 
     def work() -> int:
         seen.append((monitoring.health.reasons(), unreachable(monitoring)))
@@ -93,11 +81,11 @@ def test_a_run_that_is_to_stop_waits_no_longer(monitoring: Monitoring) -> None:
 
     threading.Thread(target=ask).start()
     with pytest.raises(Abandoned, match="the run is to stop"):
-        waiting_for_registry(monitoring, stopping).call(Flickering(10**9).call)
+        waiting_for_registry(monitoring, stopping).call(Flickering(10**9, AWAY).call)
 
 
 def test_a_command_asks_again_for_a_while() -> None:
     """And ends then, with what the registry's client said."""
-    assert Briefly(5, 0.01).call(Flickering(3).call) == 4
+    assert Briefly(5, 0.01).call(Flickering(3, AWAY).call) == 4
     with pytest.raises(RegistryUnavailable, match="no route"):
-        Briefly(0.05, 0.01).call(Flickering(10**9).call)
+        Briefly(0.05, 0.01).call(Flickering(10**9, AWAY).call)
