@@ -23,7 +23,8 @@ run: .venv/run.stamp
 	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
 
 # The tests wait for their servers half of the time; the checks use it.
-test: servers .venv/test.stamp
+test:
+	@$(MAKE) --no-print-directory --jobs=2 servers .venv/test.stamp
 	@$(MAKE) --no-print-directory --jobs=2 unit checks
 
 test-core: checks unit-core
