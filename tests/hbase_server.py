@@ -41,6 +41,8 @@ _WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
 COMMON: Final = "common"
 SCANNED: Final = "scanned"
 """Namespaces of a worker. Deleted rows slow every scan: tests that scan all the time have tables of their own."""
+MOVED: Final = "moved"
+"""A second one for tests that need two. Its tables are made when it is asked for first, which takes seconds."""
 _TTL_S: Final = 365 * 86_400
 _ROWS: Final = 1000
 _CLOCK_STEP_S: Final = 0.002
@@ -167,7 +169,7 @@ def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     connection = happybase.Connection(host, int(port))
     try:
         if f"{name}:meta".encode() not in connection.tables():
-            # A worker that came for one that had died.
+            # A worker that came for one that had died, or a namespace that few runs need.
             shell.run(_folder() / "hbase" / "conf", render_script(schema_of(name, _TTL_S)))
         for table in schema_of(name, _TTL_S).tables:
             _empty(connection.table(table.name), [family.name.encode() for family in table.families])

@@ -1,18 +1,21 @@
 """``dupwatch migrate``: to other settings while articles come, without losing one or judging one twice."""
 
 import json
+import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from itertools import count, product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, NamedTuple, Self
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from consumer import app
 from consumer.cli.options import configured
 from consumer.errors import ConfigError, SourceError, StoreMismatch
 from consumer.migration import groups
@@ -20,9 +23,12 @@ from consumer.migration.groups import FILLING, SWITCHED, Group
 from consumer.migration.migration import Moves, Watcher, prepared_migration
 from consumer.stopping import Stopping
 from storage.errors import StoreRefused
-from storage.lmdb import LmdbOptions, LmdbStore
+from storage.hbase import parse_place
+from storage.interface import Store
 from storage.records import Stored
 from tests.cli.command import FAST, Outcome, run_process, start, text, wait_for
+from tests.hbase.proxy import Answer, pass_on, proxied
+from tests.hbase_server import COMMON, MOVED, fresh_namespace
 from tests.kafka.running import END_S, running
 from tests.kafka.topics import SINKS, Topics, make_topics, read_all, wait_for_count
 
@@ -36,6 +42,54 @@ EXACTLY_ONCE = (
 )  # fmt: skip
 SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000}')
 HOUR_MS = 3_600_000
+ENGINES: Final = ("lmdb", "hbase")
+DELIVERIES: Final = {"exactly once": EXACTLY_ONCE, "at least once": ()}
+PROTOCOLS: Final = {
+    "classic": SHORT_SESSION,
+    # A client cannot choose the session here, the brokers do.
+    "consumer": ("--set", "kafka.group_protocol=consumer"),
+}
+
+
+class Way(NamedTuple):
+    """From which kind of store to which, with which protocol of groups, and how verdicts are delivered."""
+
+    old: str
+    new: str
+    protocol: str
+    delivery: str
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What consumers and the migration are told of it."""
+        return (*PROTOCOLS[self.protocol], *DELIVERIES[self.delivery])
+
+
+SHORT: Final = Way("hbase", "lmdb", "consumer", "exactly once")
+"""What other tests of this file have not; they have HBase as the new one, and the classic protocol."""
+WAYS: Final = [
+    pytest.param(way, id=", ".join(way), marks=[] if way == SHORT else pytest.mark.load)
+    for way in map(Way._make, product(ENGINES, ENGINES, PROTOCOLS, DELIVERIES))
+]
+RATES: Final = {"lmdb": 100, "hbase": 40}
+"""Articles a second; one that comes faster than a busy machine fills is never caught up with."""
+Places = Callable[[str, str], str]
+
+
+@pytest.fixture
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
+    """Names an empty store of an engine, the "old" or the "new" one: both may be in one HBase."""
+    taken: list[str] = []
+
+    def place(engine: str, name: str) -> str:
+        if engine == "lmdb":
+            return f"lmdb:{tmp_path / name}"
+        address: str = request.getfixturevalue("hbase_address")
+        namespace = fresh_namespace(address, MOVED if taken else COMMON)
+        taken.append(namespace)
+        return f"hbase://{address}/{namespace}"
+
+    return place
 
 
 @pytest.fixture
@@ -150,10 +204,16 @@ def unanswered(topics: Topics) -> set[bytes | None]:
     return {one.key for one in read_all(topics, topics.source)} - answered
 
 
+@contextmanager
+def looked_into(url: str) -> Iterator[Store]:
+    """A store, for reading."""
+    with app.opened_store(configured(None, [], store__url=url), readonly=True) as store:
+        yield store
+
+
 def stored_events(url: str) -> dict[str, bytes | None]:
     """What a store says of each article."""
-    options = LmdbOptions(durability="process", readonly=True)
-    with closing(LmdbStore.open(Path(url.removeprefix("lmdb:")), options)) as store:
+    with looked_into(url) as store:
         return {one.record.id: one.verdict for one in store.scan() if isinstance(one, Stored)}
 
 
@@ -165,53 +225,88 @@ def new_group(topics: Topics) -> tuple[str, ...]:
 @pytest.fixture
 def judged(topics: Topics, tmp_path: Path) -> str:
     """A store in force: a hundred articles, of which half came more than a window ago."""
-    url = f"lmdb:{tmp_path / 'old'}"
+    return judged_into(f"lmdb:{tmp_path / 'old'}", topics, tmp_path)
+
+
+def judged_into(url: str, topics: Topics, folder: Path, *settings: str) -> str:
+    """Make this a store in force."""
     now_ms = int(time.time() * 1000)
     send(topics, range(50), now_ms - 30 * HOUR_MS)
     send(topics, range(50, 100), now_ms - HOUR_MS // 2)
-    with running(topics, url, tmp_path, *OLD) as consumer:
+    with running(topics, url, folder, *OLD, *settings) as consumer:
         wait_for_count(topics, ["verdicts"], 100)
         assert consumer.stop() == 0
     return url
 
 
-@pytest.mark.parametrize(
-    "how",
-    [pytest.param(EXACTLY_ONCE, id="exactly once"), pytest.param((), id="at least once", marks=pytest.mark.load)],
-)
-def test_under_load_every_version_has_one_verdict(topics: Topics, tmp_path: Path, how: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_under_load_every_version_has_one_verdict(topics: Topics, places: Places, tmp_path: Path, way: Way) -> None:
     """Articles come all the time, the old consumers stop and the new ones start: none is missed or judged twice."""
-    old, new = f"lmdb:{tmp_path / 'old'}", f"lmdb:{tmp_path / 'new'}"
-    with Sending(topics, 100) as sending, ExitStack() as held:
-        old_ones = [held.enter_context(running(topics, old, tmp_path, *OLD, *SHORT_SESSION, *how)) for _ in range(2)]
+    report, by_old = move_under_load(topics, places, tmp_path, way)
+    taken = report["taken_over"]["kept"] + report["taken_over"]["duplicates"]
+    # What was given up when an old one stopped was settled, and not sent.
+    assert taken - report["taken_over"]["not_committed"] <= by_old <= taken
+
+
+@pytest.mark.load
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_killed_at_any_moment_under_load(
+    topics: Topics, places: Places, tmp_path: Path, protocol: str, delivery: str
+) -> None:
+    """Killed again and again while it fills an HBase, and about the switch: none is missed or judged twice."""
+    report, _ = move_under_load(topics, places, tmp_path, Way("hbase", "hbase", protocol, delivery), kills=4)
+    assert report["switched"]
+
+
+def move_under_load(
+    topics: Topics, places: Places, folder: Path, way: Way, kills: int = 0
+) -> tuple[dict[str, Any], int]:
+    """Have articles come, and migrate; check what was sent; the last report, and how many the old ones answered."""
+    old, new, settings = places(way.old, "old"), places(way.new, "new"), way.settings
+    with Sending(topics, min(RATES[way.old], RATES[way.new])) as sending, ExitStack() as held:
+        old_ones = [held.enter_context(running(topics, old, folder, *OLD, *settings)) for _ in range(2)]
         for one in old_ones:
             one.wait_ready()
         wait_for_count(topics, ["verdicts"], 100)
-        migration = held.enter_context(migrating(topics, old, new, tmp_path))
-        wait_for(lambda: migration.says("Stop the consumers"), 60)
-        for one in old_ones:
-            assert one.stop() == 0, one.log.read_text()
-        report = migration.end()
+        for _ in range(kills):
+            with migrating(topics, old, new, folder, *settings) as killed:
+                wait_for(lambda one=killed: one.says("Filling"), 60)  # type: ignore[misc]
+                time.sleep(random.uniform(0.0, 3.0))
+        with migrating(topics, old, new, folder, *settings) as migration:
+            wait_for(lambda: migration.says("Stop the consumers"), 120)
+            for one in old_ones:
+                assert one.stop() == 0, one.log.read_text()
+            if kills:
+                time.sleep(random.uniform(0.0, 2.0))
+            else:
+                report = migration.end()
+        if kills:
+            with migrating(topics, old, new, folder, *settings) as migration:
+                report = migration.end()
         by_old = {one.key for one in read_all(topics, topics.sink("verdicts"))}
-        new_one = held.enter_context(running(topics, new, tmp_path, *NEW, *SHORT_SESSION, *how, *new_group(topics)))
+        new_one = held.enter_context(running(topics, new, folder, *NEW, *settings, *new_group(topics)))
         wait_for_count(topics, ["verdicts"], len(by_old) + 150)
         sending.stop()
         wait_for(lambda: not unanswered(topics), 60)
         assert new_one.stop() == 0, new_one.log.read_text()
-    taken = report["taken_over"]["kept"] + report["taken_over"]["duplicates"]
-    # What was given up when an old one stopped was settled, and not sent.
-    assert taken - report["taken_over"]["not_committed"] <= len(by_old) <= taken
+    check_sent(topics, new, sending.count, by_old)
+    return report, len(by_old)
+
+
+def check_sent(topics: Topics, new: str, count: int, by_old: set[bytes | None]) -> None:
+    """Every article has one verdict, as the new store has it, and of each pair one is kept, but by the old settings."""
     sent = read_all(topics, topics.sink("verdicts"))
     assert set(Counter(one.key for one in sent).values()) == {1}
     said = {(one.key or b"").decode(): one.value for one in sent}
-    assert len(said) == sending.count > len(by_old) + 100
+    assert len(said) == count > len(by_old) + 100
     # What was sent is what the new store has, by whomever it was judged.
     assert said == stored_events(new)
     assert chains_end_at_kept(said)
     outcomes = {name: json.loads(value or b"")["outcome"] for name, value in said.items()}
-    for number in range(1, sending.count, 5):
+    for number in range(1, count, 5):
         assert {outcomes[f"a{number}"], outcomes[f"a{number - 1}"]} == {"unique", "duplicate"}, number
-    edits = [{f"a{number}", f"a{number - 1}"} for number in range(3, sending.count, 5)]
+    edits = [{f"a{number}", f"a{number - 1}"} for number in range(3, count, 5)]
     judged_by_old = {(key or b"").decode() for key in by_old}
     assert all(outcomes[name] == "unique" for pair in edits for name in pair if pair <= judged_by_old)
     flagged = [{outcomes[name] for name in pair} == {"unique", "duplicate"} for pair in edits if pair - judged_by_old]
@@ -268,6 +363,69 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     assert {name: count - sent[name] for name, count in sizes(topics).items()} == {
         "duplicates": 4, "unique": 0, "verdicts": 20, "dead-letters": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("engine", "protocol"),
+    [
+        pytest.param(*one, id=", ".join(one), marks=[] if one == ("lmdb", "classic") else pytest.mark.load)
+        for one in product(ENGINES, PROTOCOLS)
+    ],
+)
+def test_killed_in_the_middle_of_a_batch_it_goes_on(
+    topics: Topics, places: Places, tmp_path: Path, engine: str, protocol: str
+) -> None:
+    """Killed between a record in HBase and its postings, and between verdicts and their answers, it loses nothing."""
+    settings = PROTOCOLS[protocol]
+    old = judged_into(places(engine, "old"), topics, tmp_path, *settings)
+    new = places("hbase", "new")
+    in_force = {name: event for name, event in stored_events(old).items() if int(name[1:]) >= 50}
+    # Two batches: of the second there are records.
+    fill_until(60, topics, old, new, tmp_path, *settings)
+    begun = stored_events(new)
+    assert (sum(event is not None for event in begun.values()), None in begun.values()) == (25, True)
+    # The first has been filled, and the verdicts of the second are under way.
+    fill_until(10, topics, old, new, tmp_path, *settings)
+    ended = migrate(topics, old, new, "--json", *settings)
+    assert ended.code == 0, ended
+    filled = json.loads(ended.out)["filled"]
+    assert (filled["articles"], filled["filled_before"] >= 25) == (50, True)
+    assert stored_events(new) == in_force
+    assert posted_in(new) == {
+        name for name, event in in_force.items() if json.loads(event or b"")["outcome"] == "unique"
+    }
+
+
+def fill_until(swaps: int, topics: Topics, old: str, new: str, folder: Path, *settings: str) -> None:
+    """Migrate until HBase has answered more compare-and-sets than these; then kill it."""
+    numbers, there = count(1), threading.Event()
+
+    def hold(answer: Answer) -> None:
+        if there.is_set() or (answer.call == "checkAndPut" and next(numbers) > swaps):
+            there.set()
+        else:
+            pass_on(answer)
+
+    place = parse_place(new)
+    with proxied(str(place.addresses[0])) as proxy:
+        proxy.rule = hold
+        through = f"hbase://{proxy.address}/{place.namespace}"
+        batches = ("--set", "source.batch_records_max=25")
+        with migrating(topics, old, through, folder, *batches, *settings) as killed:
+            wait_for(lambda: there.is_set() or killed.says("Switched"), 60)
+            assert there.is_set(), killed.log.read_text()
+
+
+def posted_in(url: str) -> set[str]:
+    """The articles that have all of their postings."""
+    with looked_into(url) as store:
+        records = [one.record for one in store.scan() if isinstance(one, Stored)]
+        keys = sorted({key for record in records for key in record.keys})
+        rows = dict(zip(keys, store.look_up(keys), strict=True))
+        posted = {key: {one["reference"].tobytes() for one in row.postings} for key, row in rows.items()}
+    there = {record.id: [record.reference in posted[key] for key in record.keys] for record in records}
+    assert all(all(one) or not any(one) for one in there.values()), "postings of some keys only"
+    return {name for name, one in there.items() if all(one)}
 
 
 def sizes(topics: Topics) -> dict[str, int]:
