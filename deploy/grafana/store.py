@@ -4,11 +4,6 @@ from typing import Final
 
 from deploy.grafana.panels import Dashboard, Panel, Query, Row, Step, heatmap, mean, quantiles, stat
 
-_FAILED: Final = (
-    'sum(rate(dupwatch_store_operations_total{$of, outcome!="ok"}[5m]))'
-    " / sum(rate(dupwatch_store_operations_total{$of}[5m]))"
-)
-
 
 def _per_article(counted: str, window: str = "$__rate_interval") -> str:
     return f"sum(rate({counted}{{$of}}[{window}])) / sum(rate(dupwatch_articles_total{{$of}}[{window}]))"
@@ -32,10 +27,9 @@ _NOW: Final = Row(
         stat("Calls", "Of the store, a second.", "sum(rate(dupwatch_store_operations_total{$of}[5m]))", "suffix:/s"),
         stat(
             "Calls that fail",
-            "Share of the calls.",
-            _FAILED,
-            "percentunit",
-            steps=(Step(0.01, "orange"),),
+            "Given up in the last five minutes, after all repeats.",
+            'sum(increase(dupwatch_store_operations_total{$of, outcome!="ok"}[5m]))',
+            steps=(Step(1, "orange"),),
             runbooks=("store-calls-failing",),
         ),
         stat(
@@ -80,7 +74,7 @@ _CALLS: Final = Row(
         ),
         Panel(
             title="Calls that failed",
-            about="By operation and how they ended. unavailable is tried again; refused and error are not.",
+            about="Given up after all repeats, by operation and how they ended; others than unavailable end the run.",
             queries=(
                 Query(
                     "sum by (operation, outcome) "
