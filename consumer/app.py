@@ -346,7 +346,7 @@ def _check_resumable(before: checkpoints.Checkpoint, source: FileSource, setting
     if before.counts.unique and next(store.scan(), None) is None:
         raise ConfigError(
             "the store is empty, but this run has judged articles before: name the store it used, "
-            "or another sink to begin anew"
+            "or begin anew with another --sink (a backfill: with another --state)"
         )
 
 

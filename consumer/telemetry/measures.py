@@ -238,7 +238,7 @@ SINK_RECONNECTIONS: Final = Measure(
 STORE_OPERATIONS: Final = Measure(
     "dupwatch_store_operations_total",
     "counter",
-    "Calls of the store, by how they ended.",
+    "Calls of the store, by how they ended after all repeats.",
     "calls",
     (_OPERATIONS, Label("outcome", ENDINGS)),
 )

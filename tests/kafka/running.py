@@ -81,9 +81,10 @@ def running(topics: Topics, store: str, folder: Path, *more: str, **options: Any
             stdout=file, stderr=file, **options,
         )  # fmt: skip
         one = Running(process, log, port)
-        # A test run that is killed takes its consumers with it.
+        # A test run that is killed takes its consumers with it, also where all of its process group is killed.
         leash = subprocess.Popen(
-            [sys.executable, "-S", "-E", launch.__file__, "watch", str(os.getpid()), str(process.pid)]
+            [sys.executable, "-S", "-E", launch.__file__, "watch", str(os.getpid()), str(process.pid)],
+            start_new_session=True,
         )
         try:
             yield one

@@ -8,6 +8,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from tests.kafka.topics import Topics
 
 _ANSWER_S: Final = 2.0
+_PATIENCE: Final = 10
+"""Looks without an answer, one after the other, until the client is made anew."""
 
 
 class Place(NamedTuple):
@@ -41,31 +43,42 @@ class Onlooker:
 
     def __init__(self, topics: Topics) -> None:
         self._partitions = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": topics.address,
-                "group.id": topics.prefix,
-                "enable.auto.commit": False,
-                # Else it would wait for transactions that are open.
-                "isolation.level": "read_uncommitted",
-                "reconnect.backoff.max.ms": 500,
-                "log_level": 0,
-            }
-        )
+        self._settings = {
+            "bootstrap.servers": topics.address,
+            "group.id": topics.prefix,
+            "enable.auto.commit": False,
+            # Else it would wait for transactions that are open.
+            "isolation.level": "read_uncommitted",
+            "reconnect.backoff.max.ms": 500,
+            "log_level": 0,
+        }
+        self._consumer = Consumer(self._settings)
+        self.unanswered: list[str] = []
+        """What each look in a row came to that had no answer."""
 
     def look(self) -> Places | None:
         """How it is now; None where the broker does not answer."""
         try:
-            found = self._consumer.committed(self._partitions, timeout=_ANSWER_S)
-            return {
-                one.partition: Place(
-                    max(0, one.offset),
-                    self._consumer.get_watermark_offsets(one, timeout=_ANSWER_S)[1],
-                )
-                for one in found
-            }
-        except KafkaException:
+            found = self._ask()
+        except KafkaException as error:
+            self.unanswered.append(str(error))
+            if len(self.unanswered) % _PATIENCE == 0:
+                # It is the consumers that are to be looked at, and not how this client takes an outage.
+                self._consumer.close()
+                self._consumer = Consumer(self._settings)
             return None
+        self.unanswered.clear()
+        return found
+
+    def _ask(self) -> Places:
+        found = self._consumer.committed(self._partitions, timeout=_ANSWER_S)
+        return {
+            one.partition: Place(
+                max(0, one.offset),
+                self._consumer.get_watermark_offsets(one, timeout=_ANSWER_S)[1],
+            )
+            for one in found
+        }
 
     def close(self) -> None:
         """Let go of the client."""

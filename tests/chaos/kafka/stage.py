@@ -213,7 +213,8 @@ class Stage(AbstractContextManager["Stage"]):
             time.sleep(_LOOK_S)
 
     def _state(self) -> str:
-        lines = [f"places: {self._seen}"]
+        unanswered = self._onlooker.unanswered if self._onlooker else []
+        lines = [f"places: {self._seen}, {len(unanswered)} looks without an answer since: {unanswered[-1:]}"]
         for number, consumer in enumerate(self._consumers):
             lines += [f"consumer {number}: {consumer.reasons()}", _tail(consumer)]
         return "\n".join(lines)
