@@ -36,7 +36,7 @@ class GroupSource(Protocol):
         ...
 
     def group_metadata(self) -> Any:  # noqa: ANN401  # the client's own, handed on
-        """Who this consumer is in its group just now."""
+        """Who this consumer is in its group just now; raises ``Abandoned`` where the batch's partitions went."""
         ...
 
 

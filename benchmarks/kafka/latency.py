@@ -101,12 +101,13 @@ def main(  # noqa: PLR0913  # options of a command
     chars: Annotated[int, typer.Option(min=50)] = 2_000,
     delivery: Annotated[str, typer.Option(help="at-least-once or exactly-once.")] = "at-least-once",
     workers: Annotated[int, typer.Option(min=0)] = 0,
+    warm_up: Annotated[int, typer.Option(min=0, help="Seconds before that do not count.")] = WARM_UP_S,
     *,
     hbase: Annotated[bool, typer.Option("--hbase", help="An HBase of its own in place of LMDB.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:
     """Measure latency at one rate."""
-    records = articles(rate * (WARM_UP_S + seconds), chars, 1)
+    records = articles(rate * (warm_up + seconds), chars, 1)
     more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
@@ -118,7 +119,7 @@ def main(  # noqa: PLR0913  # options of a command
         sending.start()
         found = latencies(address, f"{sink.rsplit('/', 1)[1]}.verdicts", len(records))
         sending.join()
-    counted = found[found[:, 0] > found[:, 0].min() + WARM_UP_S][:, 1] * 1_000
+    counted = found[found[:, 0] > found[:, 0].min() + warm_up][:, 1] * 1_000
     row = {
         "store": "HBase" if hbase else "LMDB",
         "articles a second": rate,
@@ -126,7 +127,8 @@ def main(  # noqa: PLR0913  # options of a command
         **{f"p{percent:g}, ms": float(np.percentile(counted, percent)) for percent in (50, 90, 99, 99.9)},
         "longest, ms": float(counted.max()),
     }
-    publish(PART, f"Producer's timestamp to verdict, {chars:,} characters, {delivery}", [row], out=out, workers=workers)
+    title = f"Producer's timestamp to verdict, {chars:,} characters, {delivery}"
+    publish(PART, title, [row], out=out, workers=workers, warm_up=warm_up)
 
 
 if __name__ == "__main__":

@@ -119,9 +119,14 @@ class KafkaSource:
         self._tell(Partitions.lose_places)
 
     def group_metadata(self) -> object:
-        """What a transaction names the group and this member by, fresh; for ``send_offsets_to_transaction``."""
+        """What a transaction names the group and this member by, fresh; for ``send_offsets_to_transaction``.
+
+        Raises ``Abandoned`` where the batch that was begun has been given up: who was taken for dead may be a member
+        again by now, and with that membership the brokers would take offsets that are another's since.
+        """
         with self._handover.changed:
             self._handover.raise_error()
+            self._handover.partitions.check()
             if self._handover.group_metadata is None:
                 raise SourceError(f"{self._name} is not being read")
             return self._handover.group_metadata

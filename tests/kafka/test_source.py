@@ -11,9 +11,11 @@ from confluent_kafka import Producer
 
 from consumer.article import Reason
 from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.errors import ConfigError, SourceError
+from consumer.errors import Abandoned, ConfigError, SourceError
+from consumer.ports import Offsets
 from consumer.sources import kafka_client
 from consumer.sources.file import ReadLimits
+from consumer.sources.kafka import KafkaSource
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,
@@ -194,6 +196,39 @@ def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: G
         until(lambda: len(group.answered()) == 40)
         assert group.answered() == list(range(40))
         assert first.watched.partitions == 1
+
+
+@PROTOCOLS
+def test_a_batch_that_was_given_up_is_committed_with_no_later_membership(
+    kafka_address: str, protocol: GroupProtocol
+) -> None:
+    """The judge has looked for the last time, and then partitions go: what it asks for to commit is refused."""
+    topic = make_topic(kafka_address)
+    with grouped(kafka_address, topic, protocol) as group:
+        first = group.member(revoke_s=0.3, limits=ReadLimits(batch_records_max=20), linger_s=0.3)
+        # Nobody but the test itself answers its batches.
+        group.members.remove(first)
+        try:
+            begin_one_of_both_partitions(kafka_address, topic, first.source)
+            assert first.source.group_metadata() is not None
+            group.joined()
+            until(lambda: first.watched.partitions == 1)
+            with pytest.raises(Abandoned):
+                first.source.group_metadata()
+        finally:
+            first.source.close()
+
+
+def begin_one_of_both_partitions(address: str, topic: str, source: KafkaSource) -> None:
+    """Answer batches until one has records of both, and leave that one begun."""
+    send(address, topic, range(20))
+    for batch in source.batches():
+        assert isinstance(batch.end, Offsets)
+        source.begin(batch.end)
+        if len(batch.end.next) == 2:
+            return
+        source.commit(batch.end)
+        send(address, topic, range(20))
 
 
 def test_paused_partitions_are_read_to_the_end_later(kafka_address: str) -> None:
