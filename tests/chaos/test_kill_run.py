@@ -20,7 +20,7 @@ from tests.chaos.written_feed import write_feed
 
 LINES = 2_000
 KILLS_MANY = 50
-KILLS = 15
+KILLS = 8
 KILLS_WITH_WORKERS = 5
 RUN_TIMEOUT_S = 60
 POLL_S = 0.0005
