@@ -43,6 +43,10 @@ SCANNED: Final = "scanned"
 """Namespaces of a worker. Deleted rows slow every scan: tests that scan all the time have tables of their own."""
 MOVED: Final = "moved"
 """A second one for tests that need two. Its tables are made when it is asked for first, which takes seconds."""
+# A test's rows are deleted one by one, and every scan passes over what is left of them until a compaction.
+_SOON_ON_DISK: Final = MappingProxyType(
+    {"hbase.hregion.memstore.flush.size": str(1 << 20), "hbase.hstore.compaction.min": "2"}
+)
 _TTL_S: Final = 365 * 86_400
 _ROWS: Final = 1000
 _CLOCK_STEP_S: Final = 0.002
@@ -201,6 +205,7 @@ def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]
             zookeeper_port=zookeeper_port,
             master_port=master_port,
             region_port=region_port,
+            settings=_SOON_ON_DISK,
             **common,
         ),
         ThriftGateway(folder=folder / "gateway", port=port, zookeeper_port=zookeeper_port, **common),
