@@ -34,6 +34,8 @@ GroupMetadata = bytes
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
+CAUSE_WAIT_S: Final = 1.0
+"""A producer that has come to its end asks nobody why, but says it in a thread of its own, which takes its turn."""
 OFFSETS_WAIT_S: Final = 5.0
 """The call that adds the offsets may hang for ever after an outage; nothing is committed yet, so it is left early."""
 RENEWALS_MAX: Final = 10
@@ -271,11 +273,11 @@ class TransactionalSink:
         producing = self._producing
         if producing is not None:
             producing.serve(0)
-        if said is not None and (producing is None or not producing.ended):
+        if said is not None and (producing is None or not producing.ended or said.code() in _FENCED):
             return said
         producing = self._client()
         try:
-            producing.client.abort_transaction(0)
+            producing.client.abort_transaction(CAUSE_WAIT_S)
         except KafkaException as error:
             return error_of(error)
         return KafkaError(KafkaError._FATAL, fatal=True)  # noqa: SLF001  # as above
