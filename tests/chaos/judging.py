@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Barrier
@@ -16,6 +15,7 @@ from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import Row
 from storage.records import Version
 from tests.chaos.near_articles import SETTINGS
+from tests.prefork import forkserver
 
 Opens = Callable[[], Store]
 """Opens the store that all processes share, in each of them."""
@@ -53,14 +53,14 @@ class Judged(NamedTuple):
 
 def count_of_answered() -> "Synchronized[int]":
     """How many batches have been answered by all processes: for ``judge_together`` to count, for others to watch."""
-    return get_context("spawn").Value("i", 0)
+    return forkserver().Value("i", 0)
 
 
 def judge_together(
     opens: Opens, shares: Sequence[Sequence[Sequence[Version]]], answered: "Synchronized[int] | None" = None
 ) -> list[Judged]:
     """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch."""
-    context = get_context("spawn")
+    context = forkserver()
     answered = answered or count_of_answered()
     barrier = context.Barrier(len(shares))
     started = []

@@ -1,9 +1,7 @@
 """kill -9 on a run, many times: what comes out in the end is what an unharmed run gives."""
 
-import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +15,12 @@ from consumer.sinks.file import dead_letters_path
 from consumer.verdict import Verdict, decode_verdict
 from storage.lmdb import LmdbOptions, LmdbStore
 from tests.chaos.written_feed import write_feed
+from tests.cli.command import FAST, start
 
 LINES = 2_000
 KILLS_MANY = 50
 KILLS = 8
-KILLS_WITH_WORKERS = 5
+KILLS_WITH_WORKERS = 3
 RUN_TIMEOUT_S = 60
 POLL_S = 0.0005
 DELAY_MAX_S = 0.02
@@ -37,14 +36,10 @@ class Place(NamedTuple):
 
     def start(self, workers: int = 0) -> "subprocess.Popen[bytes]":
         """Start the command that a person would start."""
-        command = [sys.executable, "-c", "from consumer.cli import main; main()", "run", "--emit", "all"]
-        options = ["--source", str(self.source), "--sink", str(self.sink), "--store", f"lmdb:{self.store}"]
-        settings = ["--set", "source.batch_records_max=16", "--set", "store.durability=process"]
-        return subprocess.Popen(
-            [*command, *options, *settings, "--workers", str(workers)],
-            stderr=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")},
-        )
+        return start(
+            "run", "--emit", "all", "--source", self.source, "--sink", self.sink, "--store", f"lmdb:{self.store}",
+            "--set", "source.batch_records_max=16", *FAST, "--workers", str(workers), stderr=subprocess.PIPE,
+        )  # fmt: skip
 
     def finish(self, workers: int = 0) -> None:
         """Run to the end of the feed."""

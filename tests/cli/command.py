@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.prefork import Forked
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample" / "feed.jsonl"
 LABELS = ROOT / "sample" / "labels.jsonl"
@@ -42,6 +44,12 @@ def environment(**more: str) -> dict[str, str]:
 
 def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  # as Popen takes them
     """Start the command as a process, in a group of its own."""
+    options.setdefault("env", environment())
+    return Forked([DUPWATCH, *map(str, arguments)], **options)
+
+
+def start_anew(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  # as above
+    """As ``start``, in a new interpreter, as its users start it."""
     options.setdefault("env", environment())
     return subprocess.Popen([DUPWATCH, *map(str, arguments)], start_new_session=True, **options)
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from multiprocessing import get_context
 
 import pytest
 
@@ -25,6 +24,7 @@ from tests.chaos.near_articles import SETTINGS
 from tests.hbase import packed_rows
 from tests.hbase.pack_forever import pack_forever
 from tests.hbase.packed_rows import KEYS, wanted
+from tests.prefork import forkserver
 
 pytestmark = pytest.mark.servers
 
@@ -145,7 +145,7 @@ def at_once(stage: Stage, *works: Callable[[], None]) -> Iterator[None]:
 
 def kill_packers(stage: Stage) -> int:
     """Start packers and kill each at a random moment, until enough was done beside that; returns how many."""
-    context = get_context("forkserver")
+    context = forkserver()
     context.set_forkserver_preload(["tests.hbase.pack_forever"])
     chance = random.Random(5)
     killed = 0

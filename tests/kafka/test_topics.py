@@ -1,8 +1,6 @@
 """The topics that ``dupwatch topics init`` makes, and what it says of those that are there."""
 
 import json
-import subprocess
-import sys
 import uuid
 
 import pytest
@@ -14,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 
 from consumer.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
+from tests.cli.command import Outcome, run_process
 
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
 GOOD = FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "1"})
@@ -70,21 +69,20 @@ def test_three_copies_are_safe_copies() -> None:
     assert (new_topic(UNIQUE, Shape(None, None), 3).config or {})["min.insync.replicas"] == "2"
 
 
-def dupwatch(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def dupwatch(*arguments: str) -> Outcome:
     """Run the command."""
-    command = [sys.executable, "-c", "from consumer.cli import main; main()", "topics", "init", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return run_process("topics", "init", *arguments)
 
 
 def test_printing_asks_nobody() -> None:
     """--print needs no broker, and names every topic with its settings."""
     ran = dupwatch("--sink", "kafka://127.0.0.1:1/p", "--source", "kafka://127.0.0.1:1/articles", "--print")
-    assert ran.returncode == 0, ran.stderr
-    names = [line.partition(":")[0] for line in ran.stdout.splitlines() if not line.startswith(" ")]
+    assert ran.code == 0, ran.err
+    names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
     assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "articles"]
-    assert "cleanup.policy=delete" in ran.stdout
-    assert dupwatch("--sink", "kafka://127.0.0.1:1/p,q", "--print").returncode == 2
-    assert dupwatch("--sink", "kafka://h:1/p", "--source", "kafka://h:2/a", "--print").returncode == 2
+    assert "cleanup.policy=delete" in ran.out.decode()
+    assert dupwatch("--sink", "kafka://127.0.0.1:1/p,q", "--print").code == 2
+    assert dupwatch("--sink", "kafka://h:1/p", "--source", "kafka://h:2/a", "--print").code == 2
 
 
 @pytest.mark.servers
@@ -101,11 +99,11 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert missing(settings, names) == [name for name in names if name != topics.verdicts_topic]
 
     first = dupwatch(*sink, "--source", f"kafka://{kafka_address}/{prefix}.articles", "--partitions", "2")
-    assert first.returncode == 6, first.stderr
-    assert f"{topics.verdicts_topic}: differs" in first.stdout
-    assert "has 1 partitions, not 2" in first.stdout
-    assert "retention.ms is 1000" in first.stdout
-    assert first.stdout.count(": made") == 4
+    assert first.code == 6, first.err
+    assert f"{topics.verdicts_topic}: differs" in first.out.decode()
+    assert "has 1 partitions, not 2" in first.out.decode()
+    assert "retention.ms is 1000" in first.out.decode()
+    assert first.out.decode().count(": made") == 4
     assert missing(settings, [*names, f"{prefix}.articles"]) == []
     there = admin.list_topics(timeout=10).topics
     assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2]
@@ -115,9 +113,9 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
 
     admin.delete_topics([topics.verdicts_topic])[topics.verdicts_topic].result()
     again = dupwatch(*sink, "--partitions", "2")
-    assert again.returncode == 0, json.dumps([again.stdout, again.stderr])
-    assert again.stdout.count("is as it has to be") == 3
-    assert dupwatch(*sink).returncode == 0
+    assert again.code == 0, json.dumps([again.out.decode(), again.err])
+    assert again.out.decode().count("is as it has to be") == 3
+    assert dupwatch(*sink).code == 0
 
 
 def config_of(admin: AdminClient, name: str) -> dict[str, str]:

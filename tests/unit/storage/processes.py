@@ -7,9 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.environment import Transaction
 from storage.records import Record, Version
 from tests.builders import make_record, make_version
+from tests.prefork import forkserver
 
 ROOT = Path(__file__).parents[3]
 CHILD_TIMEOUT_S = 60
@@ -27,7 +27,7 @@ SMALL = LmdbOptions(durability="process", map_bytes=1 << 16, clock=lambda: 0)
 
 def run_together(work: Callable[..., Any], path: Path, arguments: Sequence[Any]) -> list[Any]:
     """Run ``work(path, argument)`` in one new process for each argument, all at once; what each returned."""
-    context = get_context("spawn")
+    context = forkserver()
     barrier = context.Barrier(len(arguments))
     started = []
     for argument in arguments:
@@ -96,9 +96,9 @@ def shared_references() -> list[bytes]:
     return [make_record(f"shared {number}").reference for number in range(300)]
 
 
-def start_reader(path: Path) -> SpawnProcess:
+def start_reader(path: Path) -> ForkServerProcess:
     """A process that is in the middle of a read transaction."""
-    context = get_context("spawn")
+    context = forkserver()
     ours, theirs = context.Pipe()
     process = context.Process(target=read_for_ever, args=(path, theirs))
     process.start()
