@@ -204,7 +204,7 @@ def _prepare() -> None:
         import_module(f"consumer.{name}")
     for name in ("confluent_kafka.admin", "storage.hbase.store", "storage.lmdb", "multiprocessing.popen_spawn_posix"):
         import_module(name)
-    load_lexicon()
+    assert load_lexicon().idf
     RustTokenizer().cut("\u6e21\u8239")
     gc.freeze()
 

@@ -27,7 +27,7 @@ from tests.hbase import packed_rows
 Upkeep = Callable[[], None]
 Judge = Callable[[Version], bytes]
 
-FEED = 400
+FEED = 280
 BATCH = 16
 BATCHES_AN_UPKEEP = 5
 SLIGHTLY = 0.04

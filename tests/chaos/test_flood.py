@@ -73,7 +73,7 @@ def _words(costs: Sequence[Cost]) -> str:
 def test_the_last_thousand_copies_cost_what_the_first_did(kind: Kind, store: Store, copies: int) -> None:
     """They take at most twice the time; one is kept, and only it has postings."""
     if kind.remote and copies == SHORT:
-        copies //= 4
+        copies //= 8
     costs, outcomes = judged(Detector(store, SETTINGS, now_ms), flood(copies))
     first, last = medians(costs[:BATCHES_COMPARED]), medians(costs[-BATCHES_COMPARED:])
     for place in range(0, len(costs), len(costs) // 4):

@@ -20,7 +20,7 @@ from tests.contract.conftest import ROW_POSTINGS_MAX, Kind, SetClock, opened_hba
 from tests.hbase_server import COMMON
 
 SIZE = 1_800
-BATCH_SIZES = (1, 2, 7, 64, 256, 5_000)
+BATCH_SIZES = (1, 7, 64, 5_000)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def expected(feed: list[Arrived]) -> set[bytes]:
 
 
 def portion(kind: Kind, feed: list[Arrived]) -> list[Arrived]:
-    """The feed, or its first sixth where every call goes to a server; the load tests judge all of it there."""
-    return feed[: len(feed) // 6] if kind.remote else feed
+    """The feed, or its first eighth where every call goes to a server; the load tests judge all of it there."""
+    return feed[: len(feed) // 8] if kind.remote else feed
 
 
 def ticking() -> Callable[[], int]:
@@ -137,12 +137,11 @@ def restarts(store: Store, feed: Sequence[Arrived]) -> Iterator[list[bytes]]:
         yield judge_all(Detector(store, SETTINGS, ticking(), known), feed[at : at + 300], 50)
 
 
-def test_hints_are_read_again_before_they_are_acted_upon(
-    store: Store, feed: list[Arrived], expected: set[bytes]
-) -> None:
+def test_hints_are_read_again_before_they_are_acted_upon(kind: Kind, store: Store, feed: list[Arrived]) -> None:
     """Processes that start cold, or remember what is pending, flagged or not there yet, keep the same."""
+    feed = feed[:600] if kind.remote else feed
     events = [event for some in restarts(store, feed) for event in some]
-    assert kept_of(feed, events) == expected
+    assert kept_of(feed, events) == kept_by_brute_force(feed)
 
 
 @pytest.mark.load
@@ -151,6 +150,6 @@ def test_hints_are_read_again_before_they_are_acted_upon(
 def test_the_whole_feed_is_kept_alike_behind_a_server(
     hbase_address: str, feed: list[Arrived], expected: set[bytes], batch_size: int
 ) -> None:
-    """What the first sixth of the feed shows in other tests holds to its end."""
+    """What the first eighth of the feed shows in other tests holds to its end."""
     with opened_hbase(hbase_address, COMMON, SetClock(), ROW_POSTINGS_MAX) as store:
         assert kept_of(feed, judge_all(Detector(store, SETTINGS, ticking()), feed, batch_size)) == expected

@@ -257,8 +257,9 @@ def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str])
     """Every version and tombstone is a line of its schema, with the verdict as it was sent and the text as it came."""
     lines = json_lines(dupwatch("store", "export", *sample).out)
     schema = json.loads((SCHEMAS / "export.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
     for line in lines:
-        jsonschema.validate(line, schema)
+        validator.validate(line)
     sent = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
     assert Counter(json.dumps(line["verdict"]) for line in lines) == Counter({json.dumps(one): 1 for one in sent})
     texts = {(line["id"], line["body"]) for line in json_lines(SAMPLE.read_bytes()) if line.get("body") is not None}

@@ -49,7 +49,7 @@ class Kind:
     @property
     def rounds(self) -> int:
         """How often random calls and racing threads are tried."""
-        return 4 if self.remote else 60
+        return 3 if self.remote else 40
 
 
 @contextmanager

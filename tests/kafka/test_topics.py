@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 
 from consumer.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
-from tests.cli.command import Outcome, run_process
+from tests.cli.command import Outcome, run_process, wait_for
 
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
 GOOD = FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "1"})
@@ -96,7 +96,8 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     admin.create_topics([wrong])[topics.verdicts_topic].result()
     names = [topics.duplicates_topic, topics.verdicts_topic, topics.unique_topic, topics.dead_letters_topic]
     settings = {"bootstrap.servers": kafka_address}
-    assert missing(settings, names) == [name for name in names if name != topics.verdicts_topic]
+    # Brokers show a topic a moment after they have said that it is made.
+    wait_for(lambda: missing(settings, names) == [name for name in names if name != topics.verdicts_topic])
 
     first = dupwatch(*sink, "--source", f"kafka://{kafka_address}/{prefix}.articles", "--partitions", "2")
     assert first.code == 6, first.err
@@ -104,7 +105,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert "has 1 partitions, not 2" in first.out.decode()
     assert "retention.ms is 1000" in first.out.decode()
     assert first.out.decode().count(": made") == 4
-    assert missing(settings, [*names, f"{prefix}.articles"]) == []
+    wait_for(lambda: missing(settings, [*names, f"{prefix}.articles"]) == [])
     there = admin.list_topics(timeout=10).topics
     assert [len(there[name].partitions) for name in names] == [2, 1, 2, 2]
     letters = config_of(admin, topics.dead_letters_topic)

@@ -14,7 +14,7 @@ from tests.protocol.explorer import Process, World
 from tests.protocol.mutants import ClaimsNothing, GivesUpOnPendingOnes, LooksUpFirst
 from tests.protocol.promises import broken_promises
 
-LOTS = range(8)
+LOTS = range(4)
 WORLDS_A_LOT = 25
 WALKS_A_WORLD = 6
 CRASHES = 2
@@ -84,7 +84,7 @@ def walked(seed: int, kind: type[Detector]) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("seed", LOTS)
+@pytest.mark.parametrize("seed", [*LOTS, *(pytest.param(seed, marks=pytest.mark.load) for seed in range(4, 32))])
 def test_no_promise_is_broken_on_a_walk(seed: int) -> None:
     """Every promise holds at the end of every schedule drawn."""
     assert walked(seed, Detector) == []

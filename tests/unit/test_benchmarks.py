@@ -145,7 +145,7 @@ def test_every_index_finds_what_brute_force_finds(tmp_path: Path) -> None:
     """Memory, LMDB and LMDB in an open transaction find just the fingerprints within 3 bits, one by one and batched."""
     rng = np.random.default_rng(4)
     model, plan = _model(), BlockPlan.named("4x16")
-    stored = model.sample(2_000, rng)
+    stored = model.sample(1_000, rng)
     codes = look_up.draw_queries(stored, model, 64, rng)
     with look_up.indexes(stored, plan, tmp_path) as built:
         ours = [index for index in built if index.name.startswith(("dupwatch", "brute"))]

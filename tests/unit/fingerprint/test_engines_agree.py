@@ -42,7 +42,7 @@ def test_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tok
         assert rust_tokenizer.count(form) == jieba_tokenizer.count(form)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(ASCII_RUNS | MIXED_RUNS | RARE_HAN | ANY)
 def test_random_runs_are_cut_alike(text: str) -> None:
     """Random strings from nasty alphabets have the same words, and put together they are the string again."""
@@ -66,17 +66,17 @@ def test_every_small_run_is_cut_alike(
 def test_random_ideographs_are_cut_alike(rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer) -> None:
     """Random ideographs, known to the HMM or not, have the same words: ties in its path fall alike."""
     rng = random.Random(5)
-    for _ in range(10_000):
+    for _ in range(4_000):
         text = "".join(chr(rng.randrange(0x4E00, 0x9FD6)) for _ in range(rng.randint(2, 14)))
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.load) for part in (1, 2, 3))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.load) for part in range(1, 8))])
 def test_development_feed_is_cut_alike(
     part: int, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer
 ) -> None:
-    """Real articles in Chinese, English and Japanese have the same words, without exception: a quarter of them each."""
-    for article in dev_articles()[part::4]:
+    """Real articles in Chinese, English and Japanese have the same words, without exception: an eighth of them each."""
+    for article in dev_articles()[part::8]:
         text = normalise(article["body"])
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text), article["id"]
 

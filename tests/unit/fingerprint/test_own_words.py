@@ -48,11 +48,11 @@ def test_own_words_are_cut_whole() -> None:
     assert "gpt-4.5" not in RustTokenizer().cut("gpt-4.5")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_engines_agree_with_random_dictionaries(seed: int) -> None:
     """With words from real texts and odd ones, of random and often equal frequencies, both engines cut all alike."""
     rng = random.Random(seed)
-    texts = [normalise(article["body"])[:1_000] for article in dev_articles()[seed::150]]
+    texts = [normalise(article["body"])[:1_000] for article in dev_articles()[seed::300]]
     words = set(rng.sample(ODD, 8))
     for text in rng.sample(texts, 20):
         start = rng.randrange(max(1, len(text) - 8))
@@ -60,7 +60,7 @@ def test_engines_agree_with_random_dictionaries(seed: int) -> None:
     own = [OwnWord(word, rng.choice([None, 1, 3, 50, 2_000, 10**6])) for word in sorted(words)]
     rust, jieba = RustTokenizer(own), JiebaTokenizer(own)
     pieces = ["a", "1", ".", "-", "x", "中", "国", "北京", " ", "%", "㐂", *words]
-    made = ["".join(rng.choices(pieces, k=rng.randint(2, 9))) for _ in range(1_000)]
+    made = ["".join(rng.choices(pieces, k=rng.randint(2, 9))) for _ in range(500)]
     for text in texts + made:
         assert rust.cut(text) == jieba.cut(text)
         assert rust.count(text) == jieba.count(text)
