@@ -155,8 +155,7 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
     elif section.url.startswith(_HBASE):
         from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
 
-        told = None if watcher is None else watcher.store_connected
-        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), told)
+        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), watcher)
     elif readonly:
         raise ConfigError(
             "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"

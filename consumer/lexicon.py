@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.fingerprint import Lexicon, OwnWord, normalise
+from consumer.fingerprint import IdfTable, Lexicon, OwnWord, normalise
 
 # The default of jieba.analyse.TFIDF; it stands in its code, not in a file.
 STOP_WORDS: Final = frozenset(
@@ -30,6 +30,7 @@ _FILES: Final = (
     "finalseg/prob_emit.py",
     _IDF,
 )
+_IDF_PIECE_BYTES: Final = 1 << 17
 _IDF_MAX: Final = 1e6
 _FREQUENCY_MAX: Final = 10**9
 # A word of any other characters ends at the first of them, whatever a dictionary says.
@@ -46,7 +47,7 @@ class WordFiles(NamedTuple):
 
 def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:
     """
-    Read jieba's IDF table, and digest it with the dictionary, the HMM and the stop words.
+    Digest jieba's IDF table, dictionary, HMM and stop words; the table is read when a word is weighed first.
 
     `dictionary` adds words to jieba's: a word, a frequency, a tag on each line; the last two may be left out, the tag
     is passed over. `stop_words` (one on each line) and `idf` (a word and a number on each line) stand in for jieba's.
@@ -56,23 +57,18 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
     when one of the user's is not as said.
     """
     folder = _jieba_folder()
-    hasher = hashlib.blake2b(digest_size=16)
-    for name in _FILES:
-        table = (folder / name).read_bytes()
-        hasher.update(f"{name} {len(table)}\n".encode())
-        hasher.update(table)
+    hasher = _jieba_hasher(folder).copy()
     stopped = STOP_WORDS if stop_words is None else _stop_words(stop_words)
     hasher.update("\n".join(sorted(stopped)).encode())
-    weights: Mapping[str, float] = _jieba_idf(folder / _IDF) if idf is None else _idf(idf)
     own_words = () if dictionary is None else _own_words(dictionary)
+    weights = None if idf is None else _idf(idf)
     # What is a user's own follows what is always there, so that without it the digest is the plain one.
-    if idf is not None:
+    if weights is not None:
         hasher.update(_section("idf", [f"{word} {weight!r}" for word, weight in sorted(weights.items())]))
     if dictionary is not None:
         hasher.update(_section("dictionary", [f"{word} {frequency}" for word, frequency in own_words]))
     return Lexicon(
-        idf=weights,
-        median_idf=_median(weights),
+        table=partial(_jieba_table, folder) if weights is None else partial(IdfTable, weights, _median(weights)),
         stop_words=stopped,
         digest=hasher.digest(),
         own_words=own_words,
@@ -89,11 +85,28 @@ def _section(name: str, lines: list[str]) -> bytes:
     return "\n".join(["", f"{name} {len(lines)}", *lines]).encode()
 
 
+# A package's files do not change under a process: they are digested once, and the table is made once.
 @cache
-def _jieba_idf(file: Path) -> Mapping[str, float]:
-    # A package's file does not change under a process, and to read it takes 0.2 s.
-    fields = file.read_text(encoding="utf-8").split()
-    return MappingProxyType(dict(zip(fields[::2], map(float, fields[1::2]), strict=True)))
+def _jieba_hasher(folder: Path) -> hashlib.blake2b:
+    hasher = hashlib.blake2b(digest_size=16)
+    for name in _FILES:
+        content = (folder / name).read_bytes()
+        hasher.update(f"{name} {len(content)}\n".encode())
+        hasher.update(content)
+    return hasher
+
+
+@cache
+def _jieba_table(folder: Path) -> IdfTable:
+    weights: dict[str, float] = {}
+    # There are 3,328 different numbers in 270,132 lines.
+    number = cache(float)
+    with (folder / _IDF).open("rb") as file:
+        # Split as a whole it would take 40 MB more for a moment, which takes longer than to read it.
+        while piece := file.read(_IDF_PIECE_BYTES) + file.readline():
+            fields = iter(piece.decode().split())
+            weights.update(zip(fields, map(number, fields), strict=True))
+    return IdfTable(MappingProxyType(weights), _median(weights))
 
 
 def _stop_words(path: Path) -> frozenset[str]:

@@ -35,6 +35,10 @@ class StoreWatcher(Protocol):
         """A connection was made, could not be made, or broke. A store that has none tells nothing."""
         ...
 
+    def store_repeated(self, operation: Operation) -> None:
+        """What a call asks is asked again within the call. A store that answers at once or never tells nothing."""
+        ...
+
 
 class WatchedStore:
     """The calls of a run are timed and told; a call about nothing asks nothing of a store, and is not told."""

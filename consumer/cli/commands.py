@@ -3,7 +3,8 @@
 To import all of them takes longer than most of them take to run.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -22,27 +23,16 @@ class Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever Typer gives a group
         super().__init__(**options)
-        self.commands = _Imported()
+        self.commands = _Imported()  # type: ignore[assignment]  # nobody adds a command
 
 
-class _Imported(MutableMapping[str, Any]):
+class _Imported(Mapping[str, Any]):
     """Commands by name. ``consumer.cli.NAME`` has a function of that name or, where there are several, an ``app``."""
 
-    def __init__(self) -> None:
-        self._imported: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
-        if name not in self._imported:
-            if name not in NAMES:
-                raise KeyError(name)
-            self._imported[name] = _command(name)
-        return self._imported[name]
-
-    def __setitem__(self, name: str, command: object) -> None:
-        self._imported[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._imported[name]
+        if name not in NAMES:
+            raise KeyError(name)
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -51,6 +41,7 @@ class _Imported(MutableMapping[str, Any]):
         return len(NAMES)
 
 
+@cache
 def _command(name: str) -> Any:  # noqa: ANN401  # as above
     function = name.replace("-", "_")
     module = import_module(f"consumer.cli.{function}")

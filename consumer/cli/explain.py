@@ -159,7 +159,9 @@ def _article(path: Path, config: Config) -> Article:
     except BadRecord as error:
         if error.reason not in {Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8}:
             raise ConfigError(f"{path} is an article with a fault: {error.detail}") from error
-        return Article(id=str(path), body=data.decode(errors="replace"))
+        # The line end that editors put behind the last line is the file's, not the text's.
+        text = data.decode(errors="replace").removesuffix("\n").removesuffix("\r")
+        return Article(id=str(path), body=text)
 
 
 def _fingerprint_line(name: str, record: Record) -> Text:

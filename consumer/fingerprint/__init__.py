@@ -25,7 +25,7 @@ from consumer.fingerprint.keywords import (
     default_tokenizer,
     weigh,
 )
-from consumer.fingerprint.lexicon import Lexicon, OwnWord
+from consumer.fingerprint.lexicon import IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
@@ -49,6 +49,7 @@ __all__ = [
     "FactOverlap",
     "Fingerprinter",
     "Fingerprints",
+    "IdfTable",
     "JiebaTokenizer",
     "Lexicon",
     "OwnWord",

@@ -76,13 +76,15 @@ class Definition(NamedTuple):
 
 
 def _idf_or_median(lexicon: Lexicon) -> Callable[[str], float]:
-    return lambda word: lexicon.idf.get(word, lexicon.median_idf)
+    weights, median = lexicon.table()
+    return lambda word: weights.get(word, median)
 
 
 def _idf_or_mean(lexicon: Lexicon) -> Callable[[str], float]:
     # Correctly rounded, so the order of the table does not matter.
-    mean = math.fsum(lexicon.idf.values()) / len(lexicon.idf) if lexicon.idf else lexicon.median_idf
-    return lambda word: lexicon.idf.get(word, mean)
+    weights, median = lexicon.table()
+    mean = math.fsum(weights.values()) / len(weights) if weights else median
+    return lambda word: weights.get(word, mean)
 
 
 def _one(lexicon: Lexicon) -> Callable[[str], float]:

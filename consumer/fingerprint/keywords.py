@@ -181,8 +181,9 @@ def weigh(words: Iterable[str], lexicon: Lexicon, keywords_max: int | None = Non
     As `jieba.analyse.TFIDF.extract_tags`, but not divided by the number of words, so that a weight tells how
     often a word is there. Equal weights are in order of code points. `keywords_max` keeps the first ones.
     """
+    weights, median = lexicon.table()
     weighted = [
-        (word, count * lexicon.idf.get(word, lexicon.median_idf))
+        (word, count * weights.get(word, median))
         for word, count in Counter(words).items()
         if KEYWORDS.counts(word, lexicon)
     ]

@@ -250,6 +250,13 @@ STORE_SECONDS: Final = Measure(
     (_OPERATIONS,),
     SHORT_SECONDS,
 )
+STORE_REPEATS: Final = Measure(
+    "dupwatch_store_repeats_total",
+    "counter",
+    "Times that a call of the store asked HBase again, after an error or without an answer; none of other stores.",
+    "times",
+    (_OPERATIONS,),
+)
 STORE_CONNECTIONS: Final = Measure(
     "dupwatch_store_connections_total",
     "counter",
@@ -294,7 +301,7 @@ GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
         CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, RECORD_READS, LOST_COMPARE_AND_SETS,
     ),
     "The topics": (LAG, ASSIGNED, REBALANCES, PAUSED, LOST_TO_RETENTION),
-    "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_CONNECTIONS),
+    "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS),
     "What is out of reach": (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS),
     "The run": (BUILD, WORKERS, BUSY, LAST_PROCESSED, HEARTBEAT),
 }  # fmt: skip

@@ -184,6 +184,10 @@ class Metrics:
         """A connection was made, could not be made, or broke."""
         self._store_connections.labels(what).inc()
 
+    def store_repeated(self, operation: Operation) -> None:
+        """A call asked again."""
+        self._store_repeats.labels(operation).inc()
+
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
         self._told("store", why)
@@ -303,6 +307,7 @@ class Metrics:
         pairs = product(measures.OPERATIONS, measures.ENDINGS)
         self._store_operations = {pair: calls.labels(*pair) for pair in pairs}
         self._store_seconds = self._distributions(measures.STORE_SECONDS, measures.OPERATIONS)
+        self._store_repeats = self._counter(measures.STORE_REPEATS)
         self._store_connections = self._counter(measures.STORE_CONNECTIONS)
 
     def _distribution(self, measure: Measure) -> Distribution:

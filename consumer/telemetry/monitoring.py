@@ -100,6 +100,10 @@ class Monitoring:
         """As the port says."""
         self.metrics.store_connected(what)
 
+    def store_repeated(self, operation: Operation) -> None:
+        """As the port says."""
+        self.metrics.store_repeated(operation)
+
     def beat(self) -> None:
         """As the port says."""
         self.metrics.beat()

@@ -74,12 +74,19 @@ _CALLS: Final = Row(
         ),
         Panel(
             title="Calls that failed",
-            about="Given up after all repeats, by operation and how they ended; others than unavailable end the run.",
+            about=(
+                "Given up after all repeats, by operation and how they ended; others than unavailable end the run. "
+                "Repeated is what was asked again within a call, which then may have gone well."
+            ),
             queries=(
                 Query(
                     "sum by (operation, outcome) "
                     '(increase(dupwatch_store_operations_total{$of, outcome!="ok"}[$__rate_interval]))',
                     "{{operation}}: {{outcome}}",
+                ),
+                Query(
+                    "sum by (operation) (increase(dupwatch_store_repeats_total{$of}[$__rate_interval]))",
+                    "{{operation}}: repeated",
                 ),
             ),
             width=12,

@@ -10,12 +10,14 @@ from functools import partial
 from itertools import count, islice
 from typing import Final, TypeVar
 
-from storage.errors import StoreUnavailable
+from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.hbase.connection import Change, Columns, GatewayConnection, Selection, Swap
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
-from storage.hbase.pool import Pool, Told
+from storage.hbase.pool import Pool
+from storage.hbase.tables import OutOfUse, out_of_use
+from storage.watched import Operation, StoreWatcher
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
@@ -30,20 +32,27 @@ ROWS_APART_MIN: Final = 16
 _PAUSE_S: Final = 0.025
 _PAUSE_MAX_S: Final = 2.0
 _PAUSE_DOUBLINGS_MAX: Final = 10
+_EXAMINED_S: Final = 2.0
+_EXAMINED_SHARE: Final = 0.25
+"""How long is asked why a call came to nothing, and what share of the call's own time at most."""
 
 
 class Gateways:
     """All ways to one HBase: the pool of connections, and the threads that use several at once."""
 
-    def __init__(self, place: Place, options: HbaseOptions, told: Told | None = None) -> None:
+    def __init__(self, place: Place, options: HbaseOptions, watcher: StoreWatcher | None = None) -> None:
         self.place = place
         self.options = options
-        self.pool = Pool(place.addresses, options, told=told)
+        self.watcher = watcher
+        self.pool = Pool(place.addresses, options, told=None if watcher is None else watcher.store_connected)
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
-    def calls(self) -> "Calls":
-        """What one call of the store asks, all of it within one deadline that begins now."""
-        return Calls(self, Deadline.after(self.options.deadline_s))
+    def calls(self, operation: Operation | None = None) -> "Calls":
+        """What one call of the store asks, all of it within one deadline that begins now.
+
+        The watcher hears of the repeats of an ``operation``; without one they are nobody's but the caller's.
+        """
+        return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
         """Do all of it, several pieces at a time; raises what the first piece that failed raised."""
@@ -64,12 +73,13 @@ class Gateways:
 class Calls:
     """The questions of one call of the store.
 
-    Every method raises ``StoreUnavailable`` where the deadline passes first, or the store's error where HBase says what
-    no waiting would change.
+    Every method raises the store's error where HBase says what no waiting would change. Where the deadline passes first
+    it raises ``StoreUnavailable``, or ``StoreRefused`` if HBase then says that a table of the store is not there.
     """
 
     gateways: Gateways
     deadline: Deadline
+    operation: Operation | None = None
     _pauses: "count[int]" = field(default_factory=count)
 
     def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int) -> dict[bytes, Columns]:
@@ -118,14 +128,13 @@ class Calls:
                 self.pause(denied)
 
     def pause(self, why: Exception) -> None:
-        """Wait a little, each time longer, by chance more or less; StoreUnavailable where the deadline comes first."""
+        """Wait a little, each time longer, by chance more or less; raises as all do where the deadline comes first."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
         if wait_s >= self.deadline.left_s:
-            raise StoreUnavailable(
-                f"The store {self.gateways.place} did not answer within {self.gateways.options.deadline_s:g} seconds: "
-                f"{str(why).rstrip('.')}."
-            ) from why
+            raise self._given_up(why) from why
+        if self.operation is not None and self.gateways.watcher is not None:
+            self.gateways.watcher.store_repeated(self.operation)
         time.sleep(wait_s)
 
     def _rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
@@ -144,6 +153,28 @@ class Calls:
             if isinstance(outcome, Denied):
                 self._raise_permanent(outcome)
         return [None if isinstance(outcome, Denied) else outcome for outcome in outcomes]
+
+    def _given_up(self, why: Exception) -> StoreError:
+        """What a call ends with that was repeated until its deadline.
+
+        What HBase says of a batch does not tell a table that is gone from one whose regions move ("Failed 2 actions:
+        feed:postings"). So the master is asked for its tables, and only now: what passes by itself had time to pass.
+        """
+        found = self._out_of_use()
+        if found.missing:
+            return StoreRefused(" ".join(found.missing))
+        reason = " ".join(found.disabled) or f"{str(why).rstrip('.')}."
+        within = f"within {self.gateways.options.deadline_s:g} seconds"
+        return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")
+
+    def _out_of_use(self) -> OutOfUse:
+        place, options = self.gateways.place, self.gateways.options
+        moment = Deadline.after(min(_EXAMINED_S, _EXAMINED_SHARE * options.deadline_s))
+        try:
+            with self.gateways.pool.connection(moment) as connection:
+                return out_of_use(connection, place.namespace)
+        except (Lost, Denied):
+            return OutOfUse()
 
     def _raise_permanent(self, denied: Denied) -> None:
         error = permanent_error(denied, self.gateways.place)

@@ -31,7 +31,6 @@ class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
 
 
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
-    ("TableNotFoundException", StoreRefused, f"A table of the store {{place}} is missing: {{why}}. {_INIT_COMMANDS}."),
     ("NoSuchColumnFamilyException", StoreRefused, f"A table of {{place}} lacks a family: {{why}}. {_INIT_COMMANDS}."),
     ("AccessDeniedException", StoreRefused, "The gateway of the store {place} may not do that: {why}."),
     ("RowTooBigException", RowTooBig, "A row of the store {place} is too big to be read: {why}."),

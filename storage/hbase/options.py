@@ -49,13 +49,13 @@ class TlsOptions:
 class HbaseOptions:
     """How a store is used.
 
-    ``deadline_s`` is what one call of the store may take with all its retries, ``call_s`` what one question to a
-    gateway may, ``connect_s`` what connecting to one may. ``connections_max`` bounds the connections of this process;
-    one that was idle for ``retire_s`` is not used again: a gateway drops it after 60 s unless it is told otherwise.
-    ``swaps_under_way_max`` is how many compare-and-sets are sent on a connection before the first answer is read: few
-    enough that their answers fit into its buffers. ``pending_cells_max`` bounds the cells kept in memory so that they
-    can be settled without being read. ``ttl_min_s`` is how long cells have to live in the tables for the store to be
-    opened.
+    ``deadline_s`` is what one call of the store may take with all its retries; one that comes to nothing takes a little
+    more, 2 s at most, to ask why. ``call_s`` is what one question to a gateway may take, ``connect_s`` what connecting
+    to one may. ``connections_max`` bounds the connections of this process; one that was idle for ``retire_s`` is not
+    used again: a gateway drops it after 60 s unless it is told otherwise. ``swaps_under_way_max`` is how many
+    compare-and-sets are sent on a connection before the first answer is read: few enough that their answers fit into
+    its buffers. ``pending_cells_max`` bounds the cells kept in memory so that they can be settled without being read.
+    ``ttl_min_s`` is how long cells have to live in the tables for the store to be opened.
     """
 
     keep_bodies: bool = True

@@ -186,10 +186,10 @@ def check(
     off = set(disabled)
     for table in schema.tables:
         if table.name not in described:
-            misfits.append(f"There is no table {table.name}; {_mend(schema)}.")
+            misfits.append(missing_table(schema, table.name))
             continue
         if table.name in off:
-            misfits.append(f"The table {table.name} is disabled; in the HBase shell: enable '{table.name}'.")
+            misfits.append(disabled_table(table.name))
         found = {family.name.rstrip(":"): family for family in described[table.name]}
         for family in table.families:
             if family.name in found:
@@ -197,6 +197,16 @@ def check(
             else:
                 misfits.append(f"The table {table.name} has no family {family.name}; {_mend(schema)}.")
     return misfits
+
+
+def missing_table(schema: Schema, name: str) -> str:
+    """Say that a table of the store is not there, and what makes it."""
+    return f"There is no table {name}; {_mend(schema)}."
+
+
+def disabled_table(name: str) -> str:
+    """Say that a table is switched off, and what switches it on."""
+    return f"The table {name} is disabled; in the HBase shell: enable '{name}'."
 
 
 def _family_misfits(schema: Schema, table: Table, family: Family, found: DescribedFamily) -> list[str]:

@@ -10,11 +10,11 @@ from storage.hbase.meta import CODE_BYTES_ROW, SETTINGS_ROW, Meta
 from storage.hbase.opening import check_layout, check_tables
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
-from storage.hbase.pool import Told
 from storage.hbase.posting_rows import PostingRows
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.watched import Operation, StoreWatcher
 
 _What = TypeVar("_What", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
@@ -33,14 +33,16 @@ class HbaseStore:
         self._layout: PostingLayout | None = None
 
     @classmethod
-    def open(cls, place: Place, options: HbaseOptions | None = None, told: Told | None = None) -> Self:
-        """Open the store in the tables of ``place``, which have to be there; ``told`` is told of its connections.
+    def open(cls, place: Place, options: HbaseOptions | None = None, watcher: StoreWatcher | None = None) -> Self:
+        """Open the store in the tables of ``place``, which have to be there.
+
+        ``watcher`` is told of its connections, and of what a run's calls repeat.
 
         Raises ``StoreRefused`` where they are not, or are not as they have to be; ``StoreUnavailable`` where no gateway
         answers.
         """
         try:
-            gateways = Gateways(place, options or HbaseOptions(), told)
+            gateways = Gateways(place, options or HbaseOptions(), watcher)
         except (OSError, ValueError) as error:
             raise StoreRefused(f"TLS to {place} cannot be set up: {error}.") from error
         store = cls(gateways)
@@ -55,18 +57,18 @@ class HbaseStore:
 
     def create(self, versions: Sequence[Version]) -> list[Stored]:
         """See ``Records.create``. A version is one cell; its body is written before it."""
-        calls = self._writing()
+        calls = self._writing("create")
         stored = self._articles.create(calls, versions)
         return [_there(one, version.record) for one, version in zip(stored, versions, strict=True)]
 
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
         """See ``Records.retract``."""
-        stored = self._articles.retract(self._writing(), tombstones)
+        stored = self._articles.retract(self._writing("retract"), tombstones)
         return [_there(one, given) for one, given in zip(stored, tombstones, strict=True)]
 
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
         """See ``Records.read``. All versions of an id are read with each."""
-        return self._articles.read(self._gateways.calls(), references)
+        return self._articles.read(self._gateways.calls("read"), references)
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """See ``Records.history``."""
@@ -74,11 +76,11 @@ class HbaseStore:
 
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
         """See ``Records.bodies``."""
-        return self._articles.bodies(self._gateways.calls(), references)
+        return self._articles.bodies(self._gateways.calls("bodies"), references)
 
     def add(self, records: Sequence[Record]) -> None:
         """See ``Postings.add``."""
-        calls = self._writing()
+        calls = self._writing("add")
         layout = common_layout(records, self._stored_layout(calls), f"The store {self._gateways.place}")
         if layout is not None and layout != self._layout:
             width = self._meta.agree(calls, CODE_BYTES_ROW, str(layout.code_bytes).encode())
@@ -89,16 +91,16 @@ class HbaseStore:
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """See ``Postings.look_up``. A truncated row holds the lowest codes."""
-        calls = self._gateways.calls()
+        calls = self._gateways.calls("look_up")
         return self._postings.look_up(calls, keys, self._stored_layout(calls) or POSTING_LAYOUTS[8])
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``. What was packed into a set stays there until it expires."""
-        self._postings.remove(self._writing(), records)
+        self._postings.remove(self._writing("remove"), records)
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """See ``Verdicts.settle``."""
-        return self._articles.settle(self._writing(), verdicts)
+        return self._articles.settle(self._writing("settle"), verdicts)
 
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
         """See ``Verdicts.release``. The release is in its version's cell, and lives as long."""
@@ -106,7 +108,7 @@ class HbaseStore:
 
     def agree(self, settings: bytes) -> bytes:
         """See ``Binding.agree``."""
-        return self._meta.agree(self._writing(), SETTINGS_ROW, settings)
+        return self._meta.agree(self._writing("agree"), SETTINGS_ROW, settings)
 
     def settings(self) -> bytes | None:
         """See ``Binding.settings``."""
@@ -141,10 +143,10 @@ class HbaseStore:
         """See ``Upkeep.close``."""
         self._gateways.close()
 
-    def _writing(self) -> Calls:
+    def _writing(self, operation: Operation | None = None) -> Calls:
         if self._gateways.options.readonly:
             raise StoreRefused(f"The store {self._gateways.place} was opened for reading only.")
-        return self._gateways.calls()
+        return self._gateways.calls(operation)
 
     def _stored_layout(self, calls: Calls) -> PostingLayout | None:
         if self._layout is None:

@@ -80,6 +80,17 @@ def test_explain_files(dupwatch: Command, tmp_path: Path) -> None:
     assert (far["near"], far["verified"]) == (False, False)
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_explain_shows_no_difference_in_a_files_last_line_end(dupwatch: Command, tmp_path: Path, end: str) -> None:
+    """It is the file's, and not the text's."""
+    article = write_lines(tmp_path / "a.json", [{"id": "a", "body": text(1)}])
+    (tmp_path / "same.txt").write_text(text(1) + end, newline="")
+    shown = dupwatch("explain", article, tmp_path / "same.txt").out.decode()
+    assert "…" in shown
+    assert "[-" not in shown
+    assert "{+" not in shown
+
+
 def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
     """A file is compared with a stored article by the store's own settings."""
     (tmp_path / "other.txt").write_text(text(2))

@@ -10,10 +10,11 @@ import pytest
 
 from deploy.local.hbase import ThriftGateway
 from deploy.local.ports import free_ports
-from storage.errors import StoreUnavailable
+from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change
+from storage.hbase.deadline import Deadline
 from storage.hbase.store import HbaseStore
 from storage.records import Stored, Version
 from tests.builders import make_version
@@ -160,6 +161,15 @@ def test_a_write_whose_answer_was_lost_is_recognised_as_our_own(proxy: Proxy, hb
     proxy.rule = pass_on
     assert [stored and stored.verdict for stored in store.read(references)] == references
     store.close()
+
+
+def test_a_table_that_is_gone_is_named(hbase_address: str) -> None:
+    """HBase says no more of a multi-get than "Failed 1 action": its master is asked when the call came to nothing."""
+    gateways = Gateways(parse_place(f"hbase://{hbase_address}/nowhere"), HbaseOptions())
+    calls = Calls(gateways, Deadline.after(1))
+    with pytest.raises(StoreRefused, match="There is no table nowhere:postings; mend it with: dupwatch store init"):
+        calls.rows(b"nowhere:postings", [b"row"], [b"p"], 1)
+    gateways.close()
 
 
 def test_a_version_that_expired_and_came_anew_is_settled_as_it_is_now(hbase_address: str, hbase_namespace: str) -> None:

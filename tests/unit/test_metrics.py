@@ -201,10 +201,14 @@ def test_articles_count_by_source() -> None:
 
 
 def test_calls_and_connections_of_the_store_count(metrics: Metrics) -> None:
-    """By operation and how they ended; the time of a call that failed counts too."""
+    """By operation and how they ended; the time of a call that failed counts too, and what it repeated by itself."""
     metrics.store_called("settle", "ok", 0.003)
     metrics.store_called("settle", "unavailable", 60.0)
     metrics.store_connected("opened")
+    metrics.store_repeated("settle")
+    metrics.store_repeated("settle")
+    assert value(metrics, "dupwatch_store_repeats_total", operation="settle") == 2
+    assert value(metrics, "dupwatch_store_repeats_total", operation="create") == 0
     assert value(metrics, "dupwatch_store_operations_total", operation="settle", outcome="unavailable") == 1
     assert value(metrics, "dupwatch_store_operation_seconds_count", operation="settle") == 2
     assert value(metrics, "dupwatch_store_operation_seconds_bucket", operation="settle", le="0.005") == 1
@@ -347,6 +351,8 @@ def test_what_only_metrics_care_for_goes_to_them(metrics: Metrics) -> None:
     assert value(metrics, "dupwatch_stage_seconds_count", stage="back_pressure") == 1
     store.store_called("read", "ok", 1)
     assert value(metrics, "dupwatch_store_operations_total", operation="read", outcome="ok") == 1
+    store.store_repeated("read")
+    assert value(metrics, "dupwatch_store_repeats_total", operation="read") == 1
     store.store_connected("opened")
     assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
     with observer.stage("decode"):

@@ -10,7 +10,16 @@ from typing import Protocol
 
 import pytest
 
-from consumer.fingerprint import JiebaTokenizer, Lexicon, RustTokenizer, Tokenizer, default_tokenizer, normalise, weigh
+from consumer.fingerprint import (
+    IdfTable,
+    JiebaTokenizer,
+    Lexicon,
+    RustTokenizer,
+    Tokenizer,
+    default_tokenizer,
+    normalise,
+    weigh,
+)
 from tests.dev_feed import dev_articles
 
 TEXTS: dict[str, str] = json.loads(
@@ -79,7 +88,8 @@ def test_lexicon_is_jiebas(lexicon: Lexicon, extractor: Extractor) -> None:
 
 def test_order_is_by_weight_and_then_by_code_points() -> None:
     """Keywords come heaviest first, equal ones by code points, whatever order the words had."""
-    lexicon = Lexicon(idf={"heavy": 3.0, "light": 1.0}, median_idf=2.0, stop_words=frozenset({"the"}), digest=b"")
+    table = IdfTable({"heavy": 3.0, "light": 1.0}, 2.0)
+    lexicon = Lexicon(lambda: table, stop_words=frozenset({"the"}), digest=b"")
     words = ["zebra", "light", "the", "THE", "a", " b ", "apple", "heavy", "light"]
     expected = (("heavy", 3.0), ("apple", 2.0), ("light", 2.0), ("zebra", 2.0))
     assert weigh(words, lexicon) == weigh(reversed(words), lexicon) == expected
@@ -87,7 +97,7 @@ def test_order_is_by_weight_and_then_by_code_points() -> None:
 
 def test_keywords_max_keeps_the_first() -> None:
     """A limit keeps the heaviest, and of equal ones the first by code points."""
-    lexicon = Lexicon(idf={"heavy": 3.0}, median_idf=2.0, stop_words=frozenset(), digest=b"")
+    lexicon = Lexicon(lambda: IdfTable({"heavy": 3.0}, 2.0), stop_words=frozenset(), digest=b"")
     assert weigh(["bb", "aa", "heavy"], lexicon, keywords_max=2) == (("heavy", 3.0), ("aa", 2.0))
 
 

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,25 @@ def test_jieba_is_not_imported() -> None:
         "sys.exit(any(name.split('.')[0] in ('jieba', 'rjieba') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_jiebas_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who only names the scheme does not wait for 270,132 words; who weighs gets the same table each time."""
+    opened: Counter[str] = Counter()
+    really = Path.open
+
+    def noted(path: Path, *how: Any, **more: Any) -> Any:  # noqa: ANN401  # whatever the method takes and returns
+        opened[path.name] += 1
+        return really(path, *how, **more)
+
+    for made_once in (consumer.lexicon._jieba_hasher, consumer.lexicon._jieba_table):
+        made_once.cache_clear()
+    monkeypatch.setattr(Path, "open", noted)
+    one, other = load_lexicon(), load_lexicon()
+    assert Scheme().digest(one) == Scheme().digest(other)
+    assert opened == dict.fromkeys(("dict.txt", "prob_start.py", "prob_trans.py", "prob_emit.py", "idf.txt"), 1)
+    assert one.idf is other.idf
+    assert opened["idf.txt"] == 2
 
 
 def test_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

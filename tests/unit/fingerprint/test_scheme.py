@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from consumer.fingerprint import SCHEME_NAMES, Lexicon, Scheme, SketchLayout
+from consumer.fingerprint import SCHEME_NAMES, IdfTable, Lexicon, Scheme, SketchLayout
 
-LEXICON = Lexicon(idf={}, median_idf=1.0, stop_words=frozenset(), digest=b"a lexicon")
+LEXICON = Lexicon(lambda: IdfTable({}, 1.0), stop_words=frozenset(), digest=b"a lexicon")
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,13 @@ def test_messages_are_read_whatever_they_are_made_of() -> None:
 @pytest.mark.parametrize(
     ("text", "becomes"),
     [
-        ("org.apache.hadoop.hbase.TableNotFoundException: feed:articles", StoreRefused),
         ("RetriesExhausted: Failed 1 action\n\tCaused by: NoSuchColumnFamilyException: zz", StoreRefused),
         ("AccessDeniedException: no", StoreRefused),
         ("RowTooBigException: Max row size allowed: 1048576", RowTooBig),
         ("java.lang.IllegalArgumentException: KeyValue size too large\n\tat org", StoreError),
         ("NotServingRegionException: is not online", type(None)),
+        ("org.apache.hadoop.hbase.TableNotFoundException: feed:articles", type(None)),
+        ("org.apache.hadoop.hbase.TableNotEnabledException: feed:articles is disabled.", type(None)),
         ("CallQueueTooBigException", type(None)),
     ],
 )

@@ -62,6 +62,10 @@ class Told:
         """None are made."""
         raise AssertionError(what)
 
+    def store_repeated(self, operation: Operation) -> None:
+        """Nothing is."""
+        raise AssertionError(operation)
+
 
 @pytest.fixture
 def told() -> Told:

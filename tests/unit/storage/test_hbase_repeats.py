@@ -1,0 +1,206 @@
+"""What a call of the store asks again, who hears of it, and what it ends with where that was in vain."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import NamedTuple, get_args
+
+import pytest
+
+from storage.errors import StoreError, StoreRefused, StoreUnavailable
+from storage.hbase.calls import Gateways
+from storage.hbase.connection import Change, Columns, GatewayConnection, Swap
+from storage.hbase.deadline import Deadline
+from storage.hbase.failures import Denied, Lost
+from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.pool import Pool
+from storage.hbase.store import HbaseStore
+from storage.watched import Connecting, Ending, Operation
+from tests.builders import make_tombstone, make_version
+
+PLACE = Place((Address("gateway", 9090),), "feed")
+TABLES = (b"feed:articles", b"feed:meta", b"feed:postings", b"other:articles")
+VERSION = make_version()
+REFERENCE = VERSION.record.reference
+# As HBase 2.6 says it: of a batch it names the table, and no reason.
+GONE = Denied(
+    "RetriesExhaustedWithDetailsException: Failed 2 actions: feed:postings: 2 times, servers with issues: null"
+)
+MOVING = Denied("RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 2 times")
+FORBIDDEN = Denied("AccessDeniedException: Insufficient permissions")
+CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
+    "agree": lambda store: store.agree(b"settings"),
+    "retract": lambda store: store.retract([make_tombstone("other")]),
+    "create": lambda store: store.create([VERSION]),
+    "read": lambda store: store.read([REFERENCE]),
+    "bodies": lambda store: store.bodies([REFERENCE]),
+    "add": lambda store: store.add([VERSION.record]),
+    "look_up": lambda store: store.look_up(VERSION.record.keys),
+    "remove": lambda store: store.remove([VERSION.record]),
+    "settle": lambda store: store.settle([(REFERENCE, b"{}")]),
+}
+
+
+class Answers(NamedTuple):
+    """What HBase answers: to one question after the other about rows, and about its tables at any time."""
+
+    troubles: Iterator[Exception | None]
+    tables: Sequence[bytes] | Denied = TABLES
+    disabled: Sequence[bytes] = ()
+
+
+class Answering(GatewayConnection):
+    """A connection to such an HBase."""
+
+    def __init__(self, address: Address, answers: Answers) -> None:
+        super().__init__(address, None, 1.0)
+        self._answers = answers
+
+    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
+        """None holds anything."""
+        self._answer()
+        return {}
+
+    def change(self, table: bytes, changes: Sequence[Change], until_ms: int | None = None) -> None:
+        """Changed."""
+        self._answer()
+
+    def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | Denied | None]:
+        """No answer comes: what is there has to be read."""
+        return [None] * len(swaps)
+
+    def table_names(self) -> list[bytes]:
+        """As the master has them."""
+        if isinstance(self._answers.tables, Denied):
+            raise self._answers.tables
+        return list(self._answers.tables)
+
+    def is_enabled(self, table: bytes) -> bool:
+        """As the master has it."""
+        return table not in self._answers.disabled
+
+    def _answer(self) -> None:
+        trouble = next(self._answers.troubles)
+        if trouble is not None:
+            raise trouble
+
+
+class Told:
+    """What a watcher was told."""
+
+    def __init__(self) -> None:
+        self.repeated: list[Operation] = []
+        self.connected: list[Connecting] = []
+
+    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+        """Calls end elsewhere."""
+        raise AssertionError((operation, ending, seconds))
+
+    def store_connected(self, what: Connecting) -> None:
+        """Note it."""
+        self.connected.append(what)
+
+    def store_repeated(self, operation: Operation) -> None:
+        """Note it."""
+        self.repeated.append(operation)
+
+
+@pytest.fixture
+def told() -> Told:
+    """Nothing yet."""
+    return Told()
+
+
+Reached = Callable[[Answers, float], Gateways]
+
+
+@pytest.fixture
+def reached(told: Told) -> Iterator[Reached]:
+    """Makes the way to an HBase that answers so, with so many seconds for a call."""
+    made: list[Gateways] = []
+
+    def reach(answers: Answers, deadline_s: float) -> Gateways:
+        def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+            return Answering(address, answers)
+
+        gateways = Gateways(PLACE, HbaseOptions(deadline_s=deadline_s), told)
+        gateways.pool = Pool(PLACE.addresses, gateways.options, connect, told.store_connected)
+        made.append(gateways)
+        return gateways
+
+    yield reach
+    for gateways in made:
+        gateways.close()
+
+
+def ask(gateways: Gateways, operation: Operation | None = "look_up") -> dict[bytes, Columns]:
+    """A question about a row of postings."""
+    return gateways.calls(operation).rows(b"feed:postings", [b"row"], [b"p"], 128)
+
+
+@pytest.mark.parametrize("operation", ["look_up", None])
+def test_each_repeat_of_a_runs_call_is_told(reached: Reached, told: Told, operation: Operation | None) -> None:
+    """After an error as after a lost connection; what is asked for no call of a run is nobody's business."""
+    assert ask(reached(Answers(iter([MOVING, Lost("cut"), MOVING, None])), 60), operation) == {}
+    assert told.repeated == ([operation] * 3 if operation else [])
+    assert told.connected == ["opened", "lost", "opened"]
+
+
+def test_a_call_that_is_answered_repeats_nothing(reached: Reached, told: Told) -> None:
+    """Else every call would count."""
+    ask(reached(Answers(repeat(None)), 60))
+    assert told.repeated == []
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_repeats_are_told_under_the_name_of_the_call(reached: Reached, told: Told, operation: Operation) -> None:
+    """As ``WatchedStore`` names it when it has ended."""
+    store = HbaseStore(reached(Answers(chain(repeat(MOVING, 2), repeat(FORBIDDEN))), 60))
+    with pytest.raises(StoreRefused):
+        CALLS[operation](store)
+    assert told.repeated == [operation] * 2
+
+
+def test_a_sweep_asks_nothing(reached: Reached, told: Told) -> None:
+    """So all calls of a run are tried here."""
+    assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).sweep(0, 10) == 0
+    assert {*CALLS, "sweep"} == set(get_args(Operation))
+    assert told.repeated == []
+
+
+@pytest.mark.parametrize(
+    ("tables", "disabled", "ending", "sentence"),
+    [
+        (
+            TABLES[:2],
+            (),
+            StoreRefused,
+            "There is no table feed:postings; mend it with: dupwatch store init --apply --store hbase://.*/feed",
+        ),
+        ([], (), StoreRefused, "no table feed:postings.* no table feed:articles.* no table feed:meta"),
+        (
+            TABLES,
+            TABLES[1:],
+            StoreUnavailable,
+            "feed did not answer within 0.1 seconds: The table feed:postings is disabled; .*: enable 'feed:postings'.",
+        ),
+        (TABLES, TABLES[3:], StoreUnavailable, "within 0.1 seconds: .*Failed 2 actions: feed:postings: 2 times"),
+        (Denied("PleaseHoldException: Master is initializing"), (), StoreUnavailable, "Failed 2 actions"),
+    ],
+)
+def test_a_table_that_is_out_of_use_is_named_when_a_call_came_to_nothing(
+    reached: Reached,
+    tables: Sequence[bytes] | Denied,
+    disabled: Sequence[bytes],
+    ending: type[StoreError],
+    sentence: str,
+) -> None:
+    """One that is gone ends the run, which would not begin either; one that is switched off is an outage."""
+    with pytest.raises(ending, match=sentence) as raised:
+        ask(reached(Answers(repeat(GONE), tables, disabled), 0.1))
+    assert type(raised.value) is ending
+
+
+def test_a_table_that_is_not_there_for_a_moment_ends_nothing(reached: Reached) -> None:
+    """Whatever HBase says of it meanwhile: who empties a table makes it anew."""
+    troubles = chain(repeat(Denied("org.apache.hadoop.hbase.TableNotFoundException: feed:postings"), 3), repeat(None))
+    assert ask(reached(Answers(troubles, TABLES[:2]), 60)) == {}
