@@ -19,7 +19,7 @@ from storage.records import Record, Version
 from tests.chaos.near_articles import SETTINGS, new_text, version_of
 from tests.contract.conftest import Kind
 
-SHORT, LONG = 20_000, 200_000
+SHORT, LONG = 10_000, 200_000
 SIZES = [SHORT, pytest.param(LONG, marks=[pytest.mark.load, pytest.mark.timeout(480)])]
 BATCH = 100
 BATCHES_COMPARED = 10
@@ -73,7 +73,7 @@ def _words(costs: Sequence[Cost]) -> str:
 def test_the_last_thousand_copies_cost_what_the_first_did(kind: Kind, store: Store, copies: int) -> None:
     """They take at most twice the time; one is kept, and only it has postings."""
     if kind.remote and copies == SHORT:
-        copies //= 8
+        copies //= 4
     costs, outcomes = judged(Detector(store, SETTINGS, now_ms), flood(copies))
     first, last = medians(costs[:BATCHES_COMPARED]), medians(costs[-BATCHES_COMPARED:])
     for place in range(0, len(costs), len(costs) // 4):

@@ -17,7 +17,7 @@ from storage.records import Record
 from tests.chaos.lmdb_writer import VERDICT, Durability, kept, options, passing, retracted
 
 ROOT = Path(__file__).parents[2]
-KILLS = 16
+KILLS = 8
 WRITERS = 2
 SURVIVES_MAX_S = 0.15
 Acknowledged = dict[str, int]

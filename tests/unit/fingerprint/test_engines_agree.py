@@ -43,12 +43,12 @@ def test_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tok
 
 
 @settings(max_examples=500, deadline=None)
-@given(ASCII_RUNS | MIXED_RUNS | RARE_HAN | ANY)
-def test_random_runs_are_cut_alike(text: str) -> None:
+@given(text=ASCII_RUNS | MIXED_RUNS | RARE_HAN | ANY)
+def test_random_runs_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer) -> None:
     """Random strings from nasty alphabets have the same words, and put together they are the string again."""
-    words = RUST.cut(text)
-    assert words == JIEBA.cut(text)
-    assert RUST.count(text) == JIEBA.count(text)
+    words = rust_tokenizer.cut(text)
+    assert words == jieba_tokenizer.cut(text)
+    assert rust_tokenizer.count(text) == jieba_tokenizer.count(text)
     assert "".join(words) == text
 
 
@@ -79,11 +79,6 @@ def test_development_feed_is_cut_alike(
     for article in dev_articles()[part::8]:
         text = normalise(article["body"])
         assert rust_tokenizer.cut(text) == jieba_tokenizer.cut(text), article["id"]
-
-
-# Hypothesis runs one body many times and wants no fixtures in it.
-RUST = RustTokenizer()
-JIEBA = JiebaTokenizer()
 
 
 def test_what_was_met_before_changes_no_count(jieba_tokenizer: JiebaTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
