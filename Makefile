@@ -10,7 +10,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := out/sample
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what is imported when it is; pip would compile all there is, which takes as long as the rest.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 # Where the environment says otherwise every one of the tests' many processes would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
