@@ -78,11 +78,12 @@ def hbase_servers() -> tuple[Hbase, ThriftGateway]:
             hbase.process, gateway.process = (Process(*one) for one in state["processes"])
         else:
             start_together([hbase, gateway])
+            hbase.keep_classes()
             ports = [hbase.zookeeper_port, hbase.master_port, hbase.region_port, gateway.port]
             _write_state("hbase", ports, [hbase, gateway])
             workers = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))] or ["main"]
             names = [_namespace(worker, purpose) for worker in workers for purpose in (COMMON, SCANNED)]
-            shell.run(hbase.conf, "".join(render_script(schema_of(name, _TTL_S)) for name in names))
+            shell.make_tables(hbase.conf, "".join(render_script(schema_of(name, _TTL_S)) for name in names))
     return hbase, gateway
 
 
@@ -126,7 +127,7 @@ def own_hbase(tmp_path: Path) -> Iterator[Callable[[str], tuple[Hbase, ThriftGat
             hbase, gateway = _hbase(tmp_path / f"hbase-{len(started)}", None)
             started.extend((hbase, gateway))
             start_together([hbase, gateway])
-            shell.run(hbase.conf, render_script(schema_of(namespace, _TTL_S)))
+            shell.make_tables(hbase.conf, render_script(schema_of(namespace, _TTL_S)))
         return hbase, gateway
 
     with _ended(started):
@@ -174,7 +175,7 @@ def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     try:
         if f"{name}:meta".encode() not in connection.tables():
             # A worker that came for one that had died, or a namespace that few runs need.
-            shell.run(_folder() / "hbase" / "conf", render_script(schema_of(name, _TTL_S)))
+            shell.make_tables(_folder() / "hbase" / "conf", render_script(schema_of(name, _TTL_S)))
         for table in schema_of(name, _TTL_S).tables:
             _empty(connection.table(table.name), [family.name.encode() for family in table.families])
     finally:
@@ -258,6 +259,7 @@ def _ended(servers: list[Server]) -> Iterator[None]:
         yield
     finally:
         for server in servers:
+            server.keep_classes()
             server.kill9()
 
 

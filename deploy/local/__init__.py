@@ -4,6 +4,7 @@
 
     java.py       is there a Java and a Maven that will do
     fetch.py      the servers' jars, by Maven coordinates, into a cache outside of the tree
+    quick.py      Java that starts sooner: for tests, and for the shell
     launch.py     runs a program by itself, with its log, perhaps on a leash: it ends when its owner does
     process.py    a program that runs: is it alive, end it, end it now
     ports.py      ports that are free, and who answers behind them

@@ -1,6 +1,5 @@
 """HBase by itself, and its Thrift gateways."""
 
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import ClassVar, Final
 from xml.sax.saxutils import escape
 
 from deploy.local.ports import HOST, gateway_answers
-from deploy.local.server import Server, environment
+from deploy.local.server import Server
 
 _OPENED: Final = ("java.nio", "sun.nio.ch", "java.lang", "java.lang.reflect", "java.util", "java.util.concurrent")
 _LOG4J: Final = """\
@@ -35,6 +34,7 @@ class Hbase(Server):
     direct_mb: ClassVar[int] = 256
     code_mb: ClassVar[int] = 96
     name: ClassVar[str] = "HBase"
+    kind: ClassVar[str] = "hbase"
 
     @property
     def conf(self) -> Path:
@@ -61,13 +61,6 @@ class Hbase(Server):
         """Whether the master has said so."""
         return self.logged("Master has completed initialization")
 
-    def tool(self, main_class: str, *arguments: str) -> str:
-        """Run one of HBase's own tools to its end; what it printed. Raises CalledProcessError."""
-        java = [self.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *self.options()]
-        command = [*java, *_hbase_class_path(self.conf, self.jars), main_class, *arguments]
-        ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())  # noqa: S603
-        return ran.stdout
-
 
 @dataclass(slots=True, kw_only=True)
 class ThriftGateway(Server):
@@ -80,6 +73,7 @@ class ThriftGateway(Server):
     """How long a connection may be silent before it is closed."""
     settings: Mapping[str, str] = field(default_factory=dict)
     name: ClassVar[str] = "the Thrift gateway"
+    kind: ClassVar[str] = "gateway"
 
     @property
     def address(self) -> str:
@@ -146,7 +140,8 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.regionserver.msginterval": "300",
         "hbase.regionserver.handler.count": "10",
         "hbase.master.handler.count": "5",
-        "zookeeper.session.timeout.localHBaseCluster": "10000",
+        # All is in one process, which may stand still: nobody else would notice, and a restart does not wait for this.
+        "zookeeper.session.timeout.localHBaseCluster": "60000",
     }
 
 
@@ -173,4 +168,5 @@ def _hbase_options() -> list[str]:
 
 
 def _hbase_class_path(conf: Path, jars: Path) -> list[str]:
-    return ["-cp", f"{conf}:{jars / 'hbase'}/*"]
+    # None of the jars has a file of the name of one of ours.
+    return ["-cp", f"{jars / 'hbase'}/*:{conf}"]

@@ -32,6 +32,11 @@ def java() -> str:
     return found
 
 
+def environment() -> dict[str, str]:
+    """Our environment for a program in Java, without what would change its Java."""
+    return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}}
+
+
 def maven() -> str:
     """The path of Maven. Raises ``MissingTools``."""
     found = shutil.which("mvn")

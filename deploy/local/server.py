@@ -5,7 +5,6 @@ Java takes beside it for buffers, and what it takes for code. With ``owner`` the
 process ends. A server that was stopped or killed is started again with the data it had.
 """
 
-import os
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,14 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
+from deploy.local import quick
+from deploy.local.java import environment
 from deploy.local.ports import is_free
 from deploy.local.process import Process, launch, wait_until
 
 START_WAIT_S: Final = 90.0
 _STOP_WAIT_S: Final = 30.0
+_CHILD_WAIT_S: Final = 2.0
 _LOG_LINES: Final = 30
-# Not verifying the classes of known jars saves a quarter of what a start takes.
-_QUICK: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
 
 class ServerFailed(Exception):  # noqa: N818  # it is what the server did
@@ -38,11 +38,13 @@ class Server(ABC):
     owner: int | None = None
     process: Process | None = None
     quick: bool = False
-    """Compile in a hurry: it starts sooner, and is slower under load for ever."""
+    """Compile in a hurry: it starts sooner, and is slower under load for ever. See ``quick.py``."""
     direct_mb: ClassVar[int] = 64
     code_mb: ClassVar[int] = 64
     metaspace_mb: ClassVar[int] = 128
     name: ClassVar[str]
+    kind: ClassVar[str]
+    """Names the archive of the classes that it loads."""
     _log_begins: int = field(default=0, repr=False)
 
     @property
@@ -71,8 +73,8 @@ class Server(ABC):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.prepare()
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
-        command = [self.java, *self._memory(), *self.options(), *self.command()]
         try:
+            command = [self.java, *self._memory(), *self._haste(), *self.options(), *self.command()]
             self.process = launch(command, self.log, owner=self.owner, environment=environment())
         except (OSError, subprocess.CalledProcessError) as error:
             raise ServerFailed(f"{self.name} did not start: {error}") from error
@@ -90,6 +92,11 @@ class Server(ABC):
         self.launch()
         self.wait(wait_s)
 
+    def keep_classes(self) -> None:
+        """Let others of this kind that are quick start sooner. It stands still meanwhile, so nobody may need it."""
+        if self.quick and self.process is not None and self.alive:
+            quick.write(self._archive, self.java, self.process.pid)
+
     def stop(self) -> None:
         """End it as an operator would, and wait for that."""
         if self.process is not None:
@@ -97,8 +104,10 @@ class Server(ABC):
 
     def kill9(self) -> None:
         """End it as a failing machine would."""
-        if self.process is not None:
+        if self.process is not None and self.alive:
             self.process.kill()
+            # A child that it was about to start has its sockets for a moment longer.
+            wait_until(lambda: all(is_free(port) for port in self.ports()), _CHILD_WAIT_S)
 
     @abstractmethod
     def ports(self) -> tuple[int, ...]:
@@ -135,10 +144,16 @@ class Server(ABC):
             f"-XX:ReservedCodeCacheSize={self.code_mb}m",
             # One collector thread and no room for it: the machine is shared, and heaps are small.
             "-XX:+UseSerialGC",
-            *(_QUICK if self.quick else []),
             "-Djava.awt.headless=true",
             "-Djava.net.preferIPv4Stack=true",
         ]
+
+    def _haste(self) -> list[str]:
+        return [*quick.OPTIONS, *quick.use(self._archive, self.java)] if self.quick else []
+
+    @property
+    def _archive(self) -> Path:
+        return quick.archive(self.jars, self.kind, self.java)
 
 
 def start_together(servers: Sequence[Server], wait_s: float = START_WAIT_S) -> None:
@@ -152,8 +167,3 @@ def start_together(servers: Sequence[Server], wait_s: float = START_WAIT_S) -> N
         for server in servers:
             server.kill9()
         raise
-
-
-def environment() -> dict[str, str]:
-    """Our environment for a server, without what would change its Java."""
-    return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}}

@@ -11,46 +11,71 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.local import fetch, java
+from deploy.local import fetch, java, quick
 
 _OPENED: Final = ("java.lang", "java.nio", "sun.nio.ch", "java.io", "java.util")
 _CONF: Final = "--conf"
-_HASTE: Final = "-Dhbase.client.pause=20"
+_HASTE: Final = "hbase.client.pause=20"
 """The shell waits in steps of this for what it asked for; the servers are near."""
+_TABLES: Final = Path(__file__).with_name("tables.rb")
 
 
 def command(conf: Path, arguments: Sequence[str]) -> list[str]:
     """The command that runs the shell. Raises ``java.MissingTools``."""
-    jars = fetch.jars()
-    (jruby,) = (jars / "shell").glob("jruby-complete-*.jar")
-    ruby = jars / fetch.RUBY
-    # JRuby and the server have two versions of one library; the shell needs JRuby's.
-    class_path = f"{conf}:{jruby}:{ruby}:{jars / 'hbase'}/*"
-    return [
-        java.java(),
-        "-Xmx384m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-        "-cp",
-        class_path,
-        "org.jruby.Main",
-        str(ruby / "jar-bootstrap.rb"),
-        *arguments,
-    ]
+    program = java.java()
+    return _ruby(program, conf, _shell(arguments), quick.use_or_write(_archive(program), None))
 
 
 def run(conf: Path, script: str) -> str:
     """Run a script to its end; what it printed. Raises CalledProcessError, which has that too."""
-    ran = subprocess.run(  # noqa: S603  # the command is ours
-        command(conf, [_HASTE, "-n"]),
-        input=script,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    )
+    return _run(conf, _shell([f"-D{_HASTE}", "-n"]), script)
+
+
+def make_tables(conf: Path, script: str) -> str:
+    """Run a script that only makes tables, as ``run`` in less than half of its time."""
+    return _run(conf, ["--disable-gems", str(_TABLES), _HASTE], script)
+
+
+def _run(conf: Path, ruby: Sequence[str], script: str) -> str:
+    program = java.java()
+    archive = _archive(program)
+    with quick.unwritten(archive, program) as unfinished:
+        ran = subprocess.run(  # noqa: S603  # the command is ours
+            _ruby(program, conf, ruby, quick.use_or_write(archive, unfinished)),
+            input=script,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+            env=java.environment(),
+        )
     return ran.stdout
+
+
+def _ruby(program: str, conf: Path, ruby: Sequence[str], options: Sequence[str]) -> list[str]:
+    jars = fetch.jars()
+    (jruby,) = (jars / "shell").glob("jruby-complete-*.jar")
+    return [
+        program,
+        "-Xmx384m",
+        "-XX:+UseSerialGC",
+        *quick.OPTIONS,
+        *options,
+        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+        "-cp",
+        # JRuby and the server have two versions of one library; the shell needs JRuby's.
+        f"{jruby}:{jars / 'hbase'}/*:{jars / fetch.RUBY}:{conf}",
+        "org.jruby.Main",
+        *ruby,
+    ]
+
+
+def _shell(arguments: Sequence[str]) -> list[str]:
+    return [str(fetch.jars() / fetch.RUBY / "jar-bootstrap.rb"), *arguments]
+
+
+def _archive(program: str) -> Path:
+    return quick.archive(fetch.jars(), "shell", program)
 
 
 def main(arguments: list[str]) -> None:

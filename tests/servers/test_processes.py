@@ -19,7 +19,7 @@ from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.ports import gateway_answers
 from deploy.local.process import Process, wait_until
-from deploy.local.server import ServerFailed
+from deploy.local.server import Server, ServerFailed
 
 pytestmark = pytest.mark.servers
 
@@ -38,6 +38,20 @@ def answers(address: str) -> bool:
     host, port = address.split(":")
     with socket.socket() as probe:
         return probe.connect_ex((host, int(port))) == 0
+
+
+def archive_given(server: Server) -> str:
+    """The archive of classes that a running server was told to use, or nothing."""
+    assert server.process is not None
+    command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
+    return "".join(one.partition("=")[2] for one in command if one.startswith("-XX:SharedArchiveFile="))
+
+
+def archives_mapped(server: Server) -> set[str]:
+    """The archives that a running server has in its memory; with nothing among them, for one that was given none."""
+    assert server.process is not None
+    lines = Path(f"/proc/{server.process.pid}/maps").read_text().splitlines()
+    return {"", *(line.split()[-1] for line in lines if line.endswith(".jsa"))}
 
 
 def test_no_server_outlives_a_killed_run(tmp_path: Path) -> None:
@@ -86,18 +100,25 @@ def test_a_broker_keeps_its_messages(own_kafka: Callable[[], KafkaBroker]) -> No
 def test_gateways_come_and_go(
     hbase_servers: tuple[Hbase, ThriftGateway], new_gateway: Callable[..., ThriftGateway], hbase_namespace: str
 ) -> None:
-    """A second gateway shows the same tables; killing it leaves the first alone, and it can be started again."""
-    _, first = hbase_servers
+    """A second gateway shows the same tables; killing it leaves the first alone, and it can be started again.
+
+    What is started again takes its classes from the archive, which there is unless Java lacks the tool to write it.
+    """
+    hbase, first = hbase_servers
     second = new_gateway(idle_ms=1000)
     for gateway in (first, second):
         connection = happybase.Connection("127.0.0.1", gateway.port)
         assert f"{hbase_namespace}:postings".encode() in connection.tables()
         connection.close()
+    second.keep_classes()
     second.kill9()
     assert (second.alive, gateway_answers(second.port)) == (False, False)
     assert (first.alive, gateway_answers(first.port)) == (True, True)
     second.start()
     assert gateway_answers(second.port)
+    assert archive_given(second) or not Path(second.java).resolve().with_name("jcmd").exists()
+    for server in (hbase, second):
+        assert archive_given(server) in archives_mapped(server)
 
 
 @pytest.mark.load

@@ -18,7 +18,14 @@ from storage.hbase.schema import DescribedFamily, Schema, Share, check, render_s
 
 pytestmark = pytest.mark.servers
 
-_PRINTER: Final = "org.apache.hadoop.hbase.io.hfile.HFilePrettyPrinter"
+# HBase's own printer of files, in the Java that runs the shell: each Java more takes two seconds.
+_PRINTING: Final = """
+Dir.glob('{files}').each do |path|
+  puts "PRINTING #{{path}}"
+  $stdout.flush
+  Java::OrgApacheHadoopHbaseIoHfile::HFilePrettyPrinter.new(settings).run(['-m', '-p', '-f', "file://#{{path}}"].to_java(:string))
+end
+"""
 _TTL_S: Final = 86_400
 _SHORT_TTL_S: Final = 2
 _SHARES: Final = [Share(0, 1), Share(1, 1), Share(16, 1)]
@@ -41,16 +48,21 @@ class Made:
     misfits: list[str]
     said_again: str
     described: str
+    printed: dict[Path, str]
 
 
 @pytest.fixture(scope="module")
 def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
-    """Tables in three namespaces: as they are made; with a short life; one of them made anew by happybase."""
+    """Tables in three namespaces: as they are made; with a short life; one of them made anew by happybase.
+
+    The whole shell starts once: it applies again what was made without it, mends what was broken, makes the tables of a
+    short life, describes tables, and has files printed.
+    """
     hbase, gateway = hbase_servers
     schema = schema_of(f"made_{_WORKER}", _TTL_S, _SHARES, _REGIONS)
-    short = schema_of(f"short_{_WORKER}", _SHORT_TTL_S, regions=1)
+    short = schema_of(f"short_{_WORKER}", _SHORT_TTL_S, regions=2)
     broken = schema_of(f"broken_{_WORKER}", _TTL_S, regions=1)
-    shell.run(hbase.conf, "".join(map(render_script, (schema, short, broken))))
+    shell.make_tables(hbase.conf, "".join(map(render_script, (schema, broken))))
     connection = happybase.Connection("127.0.0.1", gateway.port)
     before = shown(connection, schema) | {"regions": regions(connection, schema)}
     connection.delete_table(broken.articles.name, disable=True)
@@ -65,11 +77,17 @@ def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
         cells = {f"{family}:small".encode(): _SMALL, f"{family}:large".encode(): _LARGE}
         connection.table(table.name).put(b"\x00\x00\x01", cells)
     again = "".join(map(render_script, (schema, broken)))
+    new = render_script(short)
     looks = [f"describe '{table.name}'\n" for table in (*schema.tables, *broken.tables)]
     flushes = [f"flush '{table.name}'\n" for table in schema.tables]
-    said = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}")
-    said_again, _, described = said.rpartition("LOOKING\n")
-    yield Made(hbase, connection, schema, short, broken, before, misfits, said_again, described)
+    written = _PRINTING.format(
+        files=hbase.folder / "data" / "hbase" / "{data,mobdir/data}" / schema.namespace / "*" / "*" / "?" / "*"
+    )
+    said = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}{written}puts 'PRINTING'\n{new}")
+    said_again, _, looked = said.partition("LOOKING\n")
+    described, *prints, _ = re.split(r"^PRINTING ?", looked, flags=re.MULTILINE)
+    printed = {Path(path): says for path, _, says in (one.partition("\n") for one in prints)}
+    yield Made(hbase, connection, schema, short, broken, before, misfits, said_again, described, printed)
     connection.close()
 
 
@@ -117,17 +135,14 @@ def files(made: Made, area: str, table: str, family: str) -> list[Path]:
     return sorted(path for path in folder.glob(f"*/{family}/*") if path.is_file())
 
 
-def printed(made: Made, path: Path) -> str:
-    """What HBase's own printer says of a file: its properties and its cells."""
-    return made.hbase.tool(_PRINTER, "-m", "-p", "-f", f"file://{path}")
-
-
 def test_what_is_made_fits(made: Made) -> None:
     """What Thrift shows of new tables passes the check, and regions are cut where the schema cuts them."""
     assert check(made.schema, {name: value for name, value in made.made.items() if name != "regions"}) == []
-    for table in made.schema.tables:
-        assert [start for start, _ in made.made["regions"][table.name]] == [b"", *table.splits]
-    assert len(made.schema.postings.splits) == _REGIONS - 1
+    assert check(made.short, shown(made.connection, made.short)) == []
+    of_shell = regions(made.connection, made.short)
+    for table in (*made.schema.tables, *made.short.tables):
+        assert [start for start, _ in (made.made["regions"] | of_shell)[table.name]] == [b"", *table.splits]
+    assert (len(made.schema.postings.splits), len(made.short.articles.splits)) == (_REGIONS - 1, 1)
 
 
 def test_applying_it_again_changes_nothing(made: Made) -> None:
@@ -166,7 +181,7 @@ def test_files_are_compressed_and_encoded(made: Made, table: str, family: str) -
     found = files(made, "data", f"{made.schema.namespace}:{table}", family)
     assert found
     for path in found:
-        says = printed(made, path)
+        says = made.printed[path]
         assert "compression=snappy" in says.lower()
         assert re.search(r"DATA_BLOCK_ENCODING\W+FAST_DIFF", says)
 
@@ -176,8 +191,8 @@ def test_large_cells_lie_apart(made: Made, table: str, family: str) -> None:
     """A cell above the threshold lies under HBase's folder for large cells, one below does not, and both are read."""
     name = f"{made.schema.namespace}:{table}"
     (path,) = files(made, "mobdir/data", name, family)
-    assert f"{family}:large" in printed(made, path)
-    assert f"{family}:small" not in printed(made, path)
+    assert f"{family}:large" in made.printed[path]
+    assert f"{family}:small" not in made.printed[path]
     assert path.stat().st_size > len(_LARGE)
     row = made.connection.table(name).row(b"\x00\x00\x01", [family.encode()])
     assert row == {f"{family}:large".encode(): _LARGE, f"{family}:small".encode(): _SMALL}
