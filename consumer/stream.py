@@ -286,7 +286,11 @@ def _account(config: Config) -> Account | None:
 def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> KafkaSource:
     section, place = config.kafka, parse_kafka(config.source.url)
     options = SourceOptions(
-        start=section.start, on_gap=section.on_gap, linger_s=section.linger_s, revoke_s=section.revoke_s
+        start=section.start,
+        on_gap=section.on_gap,
+        linger_s=section.linger_s,
+        revoke_s=section.revoke_s,
+        transactional=section.delivery == "exactly-once",
     )
     settings = consumer_settings(place.brokers, app.kafka_options(config))
     return KafkaSource(settings, place.names, app.read_limits(config), options, monitoring, stopping.asked)

@@ -20,17 +20,14 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from consumer.calls import Call
 from consumer.clients import TRANSACTION_TIMEOUT_MS
 from consumer.errors import Abandoned, OutcomeUnknown, SinkError
+from consumer.membership import GroupMetadata, member_of
 from consumer.ports import Answer, Rejection, SinkWatcher
-from consumer.sinks.calls import Call
 from consumer.sinks.kafka import Dress, LetterHeaders, answered, rejected
-from consumer.sinks.membership import is_member
 from consumer.sinks.producing import SLICE_S, Failed, Outgoing, Producing, Waiting, error_of, hopeless, refused
 from consumer.topics import SinkTopics
-
-GroupMetadata = bytes
-"""What ``Consumer.consumer_group_metadata()`` gives."""
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
@@ -108,7 +105,7 @@ class TransactionalSink:
 
         Raises ``Abandoned`` where nothing of it counts, and ``OutcomeUnknown`` where only the brokers know.
         """
-        if offsets and not is_member(group_metadata):
+        if offsets and member_of(group_metadata) is None:
             raise Abandoned("this consumer is no member of its group just now, and its partitions may be others'")
         self._begin()
         self.flush()

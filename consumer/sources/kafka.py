@@ -14,7 +14,8 @@ from typing import Any, Final, Literal
 from consumer.errors import SourceError
 from consumer.ports import Offsets, RawBatch, SourceWatcher
 from consumer.sources.file import ReadLimits
-from consumer.sources.kafka_client import ClientOptions, ClientThread, Handover
+from consumer.sources.handover import Handover
+from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
 
 log = logging.getLogger("dupwatch")
@@ -34,7 +35,7 @@ class SourceOptions:
     were deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is being
     judged, ``revoke_s`` how long a partition that is taken away is held for the batch that was begun. Up to
     ``batches_ahead_max`` batches are read ahead; when they have not been asked for after ``pause_after_s``, fetching
-    is paused.
+    is paused. ``transactional``: offsets are committed by the sink, and ``done`` is called where ``commit`` would be.
     """
 
     start: Literal["earliest", "latest"] = "earliest"
@@ -43,6 +44,7 @@ class SourceOptions:
     revoke_s: float = 30.0
     batches_ahead_max: int = 2
     pause_after_s: float = 5.0
+    transactional: bool = False
 
 
 class KafkaSource:
@@ -64,7 +66,7 @@ class KafkaSource:
         self._stopped = stopped
         self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
         self._linger_s = options.linger_s
-        self._handover = Handover(Partitions(limits, options.batches_ahead_max))
+        self._handover = Handover(Partitions(limits, options.batches_ahead_max, transactional=options.transactional))
         client = ClientOptions(
             settings=settings,
             topics=tuple(topics),
@@ -73,7 +75,9 @@ class KafkaSource:
             start=options.start,
             on_gap=options.on_gap,
             revoke_s=options.revoke_s,
+            close_s=CLOSE_S,
             pause_after_s=options.pause_after_s,
+            transactional=options.transactional,
         )
         self._client = ClientThread(client, self._handover, watcher)
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)

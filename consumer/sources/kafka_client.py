@@ -5,36 +5,40 @@ is full it only keeps the client alive. Callbacks of the client come from within
 """
 
 import logging
-import threading
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, ParamSpec
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
+from consumer.calls import Call
 from consumer.errors import ConfigError, SourceError
+from consumer.membership import member_of
 from consumer.ports import SourceWatcher
+from consumer.sources.gaps import GAPS, Gaps
+from consumer.sources.handover import Handover
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import (
-    GAPS,
     UNKNOWN_TOPICS,
-    Gap,
+    MissingTopics,
     Trouble,
     ask_committed,
     describe,
-    find_gap,
     is_fatal,
+    is_fenced,
     is_refusal,
-    topic_missing,
 )
-from consumer.sources.partitions import BEGINNING, Partition, Partitions, Place, Start
+from consumer.sources.partitions import BEGINNING, Partition, Place, Start
 
 log = logging.getLogger("dupwatch")
 client_log = logging.getLogger("dupwatch.kafka")
 
 Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
 
 POLL_S: Final = 0.1
 _NEEDS: Final = '; kafka.group_protocol = "consumer" needs brokers of Kafka 4.0 or later'
@@ -42,8 +46,8 @@ OUTSIDER_S: Final = 30.0
 _ASK_S: Final = 5.0
 _AGAIN_S: Final = 0.5
 _LAG_S: Final = 5.0
-_MISSING_TIMES: Final = 4
-"""So often a topic is looked for before it is said to be missing: one just made takes a moment to be known."""
+_JOINING_S: Final = 30.0
+"""So long after partitions were lost a static member may be fenced by a request of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +61,9 @@ class ClientOptions:
     start: Literal["earliest", "latest"]
     on_gap: Literal["stop", "continue"]
     revoke_s: float
+    close_s: float
     pause_after_s: float
-
-
-@dataclass(slots=True)
-class Handover:
-    """Where the client's thread and the judge's side meet; everything here is touched under ``changed`` only."""
-
-    partitions: Partitions
-    closing: bool = False
-    error: BaseException | None = None
-    group_metadata: object = None
-    changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def close(self) -> None:
-        """Ask the client's thread to end."""
-        with self.changed:
-            self.closing = True
-            self.changed.notify_all()
-
-    def fail(self, error: BaseException) -> None:
-        """Say why the client's thread has ended."""
-        with self.changed:
-            self.error = error
-            self.changed.notify_all()
-
-    def over(self) -> bool:
-        """Whether no more records will come."""
-        return self.closing or self.error is not None
-
-    def raise_error(self) -> None:
-        """Raise what ended the client's thread."""
-        if self.error is not None:
-            raise self.error
+    transactional: bool
 
 
 class ClientThread:
@@ -109,17 +83,20 @@ class ClientThread:
         self._commit_again_s = 0.0
         self._lag_again_s = 0.0
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
-        self._gaps: set[Partition] = set()
-        self._gaps_again_s = 0.0
-        self._doubted: dict[str, int] = dict.fromkeys(options.topics, 0)
-        self._doubted_again_s = 0.0
+        self._gaps = Gaps(options.on_gap, handover, watcher)
+        self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
+        self._member: bytes | None = None
+        self._lost_s = -math.inf
+        self._outlived = ""
 
     def run(self) -> None:
         """Read until the source is closed, or something ends it; then leave the group."""
         try:
-            consumer = self.consumer = self._subscribed()
+            self.consumer = self._subscribed()
             while not self._handover.closing:
-                self._turn(consumer)
+                self._turn(self.consumer)
+                if self._outlived:
+                    self.consumer = self._replaced(self.consumer)
         except KafkaException as error:
             self._handover.fail(self._failure or self._error(error.args[0]))
         except BaseException as error:  # noqa: BLE001  # it is raised again on the judge's side
@@ -145,6 +122,24 @@ class ClientThread:
         )
         return consumer
 
+    def _replaced(self, consumer: Consumer) -> Consumer:
+        """Another client instead of one that cannot be relied on any more; it joins with no partitions."""
+        log.warning("Another client joins the group in place of this consumer's: %s", self._outlived)
+        # Nobody closes it a second time.
+        self.consumer = None
+        closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + self._options.close_s
+        while not closing.ended(POLL_S):
+            self._watcher.beat()
+            if time.monotonic() >= until_s:
+                raise SourceError(
+                    f"the Kafka client does not end, and has to: {self._outlived}; dupwatch has to be started again"
+                )
+        closing.result()
+        if self._failure is not None:
+            raise self._failure
+        self._outlived, self._lost_s, self._commit_sent = "", -math.inf, False
+        return self._subscribed()
+
     def _guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
         """Keep what a callback raises: the client would turn it into an error that says nothing of it."""
 
@@ -163,8 +158,9 @@ class ClientThread:
         if not self._paused:
             self._seek(consumer)
         self._commit(consumer)
-        self._bridge_gaps(consumer)
-        self._look_for_topics(consumer)
+        if self._paused:
+            self._gaps.bridge(consumer, partial(self._serve, consumer), self._trouble.heed)
+        self._missing.look(consumer)
         self._warn_outsider()
         self._trouble.probe(consumer, self._options.topics[0])
         self._report_lag(consumer)
@@ -213,13 +209,14 @@ class ClientThread:
                 self._handover.changed.notify_all()
 
     def _keep_alive(self, consumer: Consumer) -> None:
-        """Serve callbacks, and take in what one call gives. Pause when this goes on, or records are large."""
+        """Serve callbacks, and take in what one call gives. Pause when it lasts, or at once: gaps, large records."""
         handover, now_s = self._handover, time.monotonic()
         if self._full_since_s is None:
             self._full_since_s = now_s
         with handover.changed:
             handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
-            overfull, owned = handover.partitions.overfull(), list(handover.partitions.owned())
+            overfull = handover.partitions.overfull() or handover.partitions.held
+            owned = list(handover.partitions.owned())
         self._watcher.held_back(time.monotonic() - now_s)
         if not self._paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):
             self._paused = True
@@ -255,29 +252,54 @@ class ClientThread:
             with self._handover.changed:
                 self._handover.partitions.sought((topic, number), offset)
 
+    def _serve(self, consumer: Consumer) -> None:
+        """Let the client call back whatever it has to say; while fetching is paused that comes to an end."""
+        while not self._handover.closing and (message := consumer.poll(0)) is not None:
+            self._take_in([message])
+
     def _note_membership(self, consumer: Consumer) -> None:
-        """Keep who we are in the group, for transactions. The client may never answer another thread that asks."""
+        """Keep who we are in the group, for transactions. The client may never answer another thread that asks.
+
+        A static member whose session ran out in the middle of a rebalance is let in again under another id, and its
+        client says of no partition that it was lost. With the new id the brokers would take offsets of partitions that
+        others have by now: so what was begun is given up before anybody can see that id.
+        """
         metadata = consumer.consumer_group_metadata()
+        member = member_of(metadata)
         with self._handover.changed:
             self._handover.group_metadata = metadata
+            if member is None or member == self._member:
+                return
+            if self._handover.partitions.owned():
+                self._outlive("it was taken for dead, and let in again as another member")
+            self._member = member
+
+    def _outlive(self, why: str) -> None:
+        """What the client believes to have may be others': give it up. The lock is the caller's."""
+        partitions = self._handover.partitions
+        owned = list(partitions.owned())
+        partitions.revoke(owned)
+        partitions.leave(owned, f"its consumer has lost them: {why}")
+        self._outlived = why
+        self._handover.changed.notify_all()
 
     def _ask_places(self, consumer: Consumer) -> None:
         """Where a transaction ended without our knowing how, only the brokers know what was committed."""
         with self._handover.changed:
             lost, owned = self._handover.partitions.places_lost, list(self._handover.partitions.owned())
         if lost:
-            starts = self._starts(consumer, _places(owned))
+            found = self._asked(consumer, _places(owned), lambda one: one.offset if one.offset >= 0 else None)
             with self._handover.changed:
-                self._handover.partitions.restart(starts)
+                self._handover.partitions.restart(found)
 
     # Committing
 
     def _commit(self, consumer: Consumer) -> None:
-        if self._commit_sent or time.monotonic() < self._commit_again_s:
+        if self._options.transactional or self._commit_sent or time.monotonic() < self._commit_again_s:
             return
         with self._handover.changed:
             places = self._handover.partitions.uncommitted()
-        if not places:
+        if not places or member_of(consumer.consumer_group_metadata()) is None:
             return
         try:
             consumer.commit(offsets=_offsets(places), asynchronous=True)
@@ -287,46 +309,53 @@ class ClientThread:
 
     def _on_commit(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         self._commit_sent = False
+        self._committed(error, offsets)
+
+    def _committed(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> dict[Partition, int]:
+        """Keep what an answer to a commit says; what the group knows now."""
         refused = error or next((one.error for one in offsets if one.error is not None), None)
         if refused is not None:
             self._commit_failed(refused)
-        if error is None:
-            self._committed(offsets)
-
-    def _committed(self, offsets: Sequence[TopicPartition]) -> None:
+        known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
         with self._handover.changed:
-            for one in offsets:
-                if one.error is None:
-                    self._handover.partitions.committed((one.topic, one.partition), one.offset)
+            for partition, offset in known.items():
+                self._handover.partitions.committed(partition, offset)
+        return known
 
     def _commit_failed(self, error: KafkaError) -> None:
         self._commit_again_s = time.monotonic() + _AGAIN_S
         if is_fatal(error) or is_refusal(error):
-            self._failure = self._error(error)
+            self._fail(error)
         else:
             log.info("Offsets were not committed, and will be again: %s", describe(error))
 
-    def _commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> None:
-        """Commit and wait for the answer: partitions are about to go."""
-        if not places or self._failure is not None:
-            return
+    def _commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
+        """Commit and wait for the answer; what the group knows then.
+
+        A client that is no member just now would be refused; of a static one the brokers would say that another has its
+        name, which ends it.
+        """
+        if not places or self._failure is not None or member_of(consumer.consumer_group_metadata()) is None:
+            return {}
         try:
-            self._committed(consumer.commit(offsets=_offsets(places), asynchronous=False))
+            return self._committed(None, consumer.commit(offsets=_offsets(places), asynchronous=False))
         except KafkaException as error:
             self._commit_failed(error.args[0])
+            return {}
+
+    def _to_commit(self) -> dict[Partition, Place]:
+        """What the client itself is to commit; the lock is the caller's. Transactions commit what else there is."""
+        return {} if self._options.transactional else self._handover.partitions.uncommitted()
 
     # Rebalances
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._note_membership(consumer)
         self._rebalances += 1
-        starts = self._starts(consumer, partitions)
+        starts = self._told(consumer, self._asked(consumer, partitions, partial(self._start, consumer)))
         with self._handover.changed:
             self._handover.partitions.assign(starts)
             owned = len(self._handover.partitions.owned())
-            unknown = self._handover.partitions.uncommitted()
-        # Else whoever has the partition next would begin at its end, behind what comes until then.
-        self._commit_now(consumer, {one: place for one, place in unknown.items() if one in starts})
         consumer.incremental_assign(
             [TopicPartition(topic, number, start.offset) for (topic, number), start in starts.items()]
         )
@@ -336,23 +365,23 @@ class ClientThread:
         self._watcher.rebalanced("assigned")
         self._watcher.assigned(owned)
 
-    def _starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> dict[Partition, Start]:
-        """Where to begin: without an answer there is nowhere to begin, so it is asked until there is one."""
-        starts: dict[Partition, Start] = {}
-        asked = partitions
-        while asked and not self._handover.closing:
+    def _asked(
+        self, consumer: Consumer, asked: list[TopicPartition], place: Callable[[TopicPartition], Found]
+    ) -> dict[Partition, Found]:
+        """What follows from what the group has committed; it is asked until there is an answer."""
+        found: dict[Partition, Found] = {}
+        while len(found) < len(asked) and not self._handover.closing:
             self._watcher.beat()
             try:
-                for one in ask_committed(consumer, asked):
-                    starts[one.topic, one.partition] = self._start(consumer, one)
+                for one in ask_committed(consumer, [one for one in asked if (one.topic, one.partition) not in found]):
+                    found[one.topic, one.partition] = place(one)
             except KafkaException as error:
                 if is_fatal(error.args[0]) or is_refusal(error.args[0]):
                     raise self._error(error.args[0]) from error
                 self._trouble.suspect(f"the group's offsets cannot be read: {describe(error.args[0])}", certain=True)
                 self._wait(_AGAIN_S)
-            asked = [one for one in partitions if (one.topic, one.partition) not in starts]
         self._trouble.over()
-        return starts
+        return found
 
     def _start(self, consumer: Consumer, found: TopicPartition) -> Start:
         if found.offset >= 0:
@@ -361,6 +390,12 @@ class ClientThread:
             return Start(BEGINNING, committed=True)
         _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=_ASK_S)
         return Start(end, committed=False)
+
+    def _told(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:
+        """Have the group know where it begins. While the client waits for us it is no other member than it was."""
+        ours = {partition: Place(start.offset, None) for partition, start in starts.items() if not start.committed}
+        known = self._commit_now(consumer, ours)
+        return {one: Start(start.offset, start.committed or one in known) for one, start in starts.items()}
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._note_membership(consumer)
@@ -378,12 +413,13 @@ class ClientThread:
                     break
                 self._watcher.beat()
                 handover.changed.wait(min(left_s, POLL_S))
-            places = {} if handover.error is not None else handover.partitions.uncommitted()
+            places = {} if handover.error is not None else self._to_commit()
             handover.partitions.leave(leaving, "partitions of it went to another consumer before it was finished")
         self._commit_now(consumer, places)
         self._gone(consumer, partitions, "revoked")
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._lost_s = time.monotonic()
         with self._handover.changed:
             self._handover.partitions.revoke(_keys(partitions))
             self._handover.partitions.leave(_keys(partitions), "this consumer was taken for dead, and lost them")
@@ -394,7 +430,6 @@ class ClientThread:
         if self._paused:
             # The client remembers a pause beyond the assignment: what comes back would never be fetched again.
             consumer.resume(_places(_keys(partitions)))
-        self._gaps -= _keys(partitions)
         consumer.incremental_unassign(partitions)
         with self._handover.changed:
             owned = len(self._handover.partitions.owned())
@@ -407,9 +442,21 @@ class ClientThread:
 
     def _on_error(self, error: KafkaError) -> None:
         if is_fatal(error):
-            self._failure = self._error(error)
+            self._fail(error)
         else:
             self._trouble.heed(error)
+
+    def _fail(self, error: KafkaError) -> None:
+        """End the run, unless a static member has fenced itself: its client does so where it joins twice after a loss.
+
+        That is librdkafka's issue 3437: the brokers were silent, and answer both requests. Who is fenced again after
+        that has a rival.
+        """
+        if is_fenced(error) and time.monotonic() < self._lost_s + _JOINING_S:
+            with self._handover.changed:
+                self._outlive("it has fenced itself")
+        else:
+            self._failure = self._error(error)
 
     def _heed(self, error: KafkaError, partition: Partition) -> None:
         """An event that came in a message's place."""
@@ -417,61 +464,12 @@ class ClientThread:
         if code in GAPS:
             self._gaps.add(partition)
         elif code in UNKNOWN_TOPICS:
-            doubted = [partition[0]] if partition[0] in self._options.topics else self._options.topics
-            for topic in doubted:
-                self._doubted.setdefault(topic, 0)
+            self._missing.doubt(partition[0])
         elif is_fatal(error) or is_refusal(error):
-            self._failure = self._error(error)
+            self._fail(error)
         else:
             client_log.info("%s", describe(error))
             self._trouble.heed(error)
-
-    def _bridge_gaps(self, consumer: Consumer) -> None:
-        if not self._gaps or time.monotonic() < self._gaps_again_s:
-            return
-        self._gaps_again_s = time.monotonic() + _AGAIN_S
-        for partition in sorted(self._gaps):
-            with self._handover.changed:
-                position = self._handover.partitions.position(partition)
-            try:
-                if position is not None:
-                    self._bridge(consumer, find_gap(consumer, partition, position))
-                self._gaps.discard(partition)
-            except KafkaException as error:
-                self._trouble.heed(error.args[0])
-
-    def _bridge(self, consumer: Consumer, gap: Gap) -> None:
-        if gap.real and self._options.on_gap == "stop":
-            raise SourceError(f"{gap.what()}; {gap.advice()}")
-        topic, number = gap.partition
-        # The client has ended this partition, and refuses to seek in it (librdkafka's issue 2961).
-        consumer.incremental_unassign([TopicPartition(topic, number)])
-        consumer.incremental_assign([TopicPartition(topic, number, gap.resume_at)])
-        if self._paused:
-            consumer.pause([TopicPartition(topic, number)])
-        if gap.real:
-            log.warning("%s; going on at offset %d", gap.what(), gap.resume_at)
-            self._watcher.gap(gap.records)
-        with self._handover.changed:
-            self._handover.partitions.jump(gap.partition, gap.resume_at)
-            self._handover.partitions.sought(gap.partition, gap.resume_at)
-            self._handover.changed.notify_all()
-
-    def _look_for_topics(self, consumer: Consumer) -> None:
-        if not self._doubted or time.monotonic() < self._doubted_again_s:
-            return
-        self._doubted_again_s = time.monotonic() + _AGAIN_S
-        for topic, times in list(self._doubted.items()):
-            missing = topic_missing(consumer, topic)
-            if missing is False:
-                del self._doubted[topic]
-            elif missing:
-                self._doubted[topic] = times + 1
-                if times + 1 == _MISSING_TIMES:
-                    raise SourceError(
-                        f"there is no topic {topic} at {self._options.settings['bootstrap.servers']}: make it, or"
-                        " dupwatch topics init"
-                    )
 
     def _warn_outsider(self) -> None:
         """The client does not say why it is not let in, when the brokers do not know the new group protocol."""
@@ -516,7 +514,7 @@ class ClientThread:
         try:
             if self._handover.error is None:
                 with self._handover.changed:
-                    places = self._handover.partitions.uncommitted()
+                    places = self._to_commit()
                 self._commit_now(consumer, places)
             consumer.close()
         except Exception as error:  # noqa: BLE001  # the run ends, and with an error that came before, if any

@@ -1,16 +1,15 @@
-"""What a Kafka client's errors mean to a source: wait, bridge a gap, or end; and the words for it."""
+"""What a Kafka client's errors mean to a source: wait, or end; and the words for it."""
 # ruff: noqa: SLF001  # the client's names of its own errors begin like that
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from consumer.errors import SourceError
 from consumer.ports import SourceWatcher
-from consumer.sources.partitions import Partition
 
-GAPS: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE})
 UNKNOWN_TOPICS: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 )
@@ -37,6 +36,8 @@ _TRANSPORT: Final = frozenset(
 _PROBE_S: Final = 1.0
 _PROBE_WAIT_S: Final = 0.5
 _ASK_S: Final = 5.0
+_AGAIN_S: Final = 0.5
+_MISSING_TIMES: Final = 4
 
 
 def is_fatal(error: KafkaError) -> bool:
@@ -47,6 +48,11 @@ def is_fatal(error: KafkaError) -> bool:
 def is_refusal(error: KafkaError) -> bool:
     """Whether the cluster will not have us, however often it is asked."""
     return error.code() in _REFUSALS
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Whether the brokers say that another has this static member's name; of what is fatal only the words are left."""
+    return KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str()
 
 
 def describe(error: KafkaError) -> str:
@@ -100,52 +106,6 @@ class Trouble:
             self._watcher.source_trouble(why)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A position that a partition does not have: it has offsets from ``low`` up to, not including, ``high``."""
-
-    partition: Partition
-    position: int
-    low: int
-    high: int
-
-    @property
-    def real(self) -> bool:
-        """Whether it is out of range at all by now."""
-        return self.position >= 0 and not self.low <= self.position <= self.high
-
-    @property
-    def records(self) -> int:
-        """How many were deleted unread, 0 where the log is another one and nobody can say."""
-        return max(0, self.low - self.position)
-
-    @property
-    def resume_at(self) -> int:
-        """Where reading can go on."""
-        return self.low if self.real else self.position
-
-    def what(self) -> str:
-        """What has happened, for a person."""
-        topic, number = self.partition
-        if self.position > self.high:
-            return (
-                f"partition {number} of {topic} ends at offset {self.high}, and this group has read up to"
-                f" {self.position}: the topic was made anew, or lost records"
-            )
-        return f"{self.records} records of partition {number} of {topic} were deleted before they were read"
-
-    def advice(self) -> str:
-        """What to do about it, for a person."""
-        after = 'to go on with what is there, start with kafka.on_gap = "continue"'
-        return after if self.position > self.high else f"raise the topic's retention; {after}"
-
-
-def find_gap(consumer: Consumer, partition: Partition, position: int) -> Gap:
-    """Compare a position with what the partition has; raises ``KafkaException`` where nobody answers."""
-    low, high = consumer.get_watermark_offsets(TopicPartition(*partition), timeout=_ASK_S)
-    return Gap(partition, position, low, high)
-
-
 def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
     """What the group has committed, negative offsets where nothing; raises ``KafkaException`` without an answer."""
     found = consumer.committed(asked, timeout=_ASK_S)
@@ -153,6 +113,35 @@ def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[Topic
         if one.error is not None:
             raise KafkaException(one.error)
     return found
+
+
+class MissingTopics:
+    """Topics that the client may not find. A doubt is looked into several times: one just made takes a moment."""
+
+    def __init__(self, topics: Sequence[str], brokers: str) -> None:
+        self._topics = topics
+        self._brokers = brokers
+        self._doubted: dict[str, int] = dict.fromkeys(topics, 0)
+        self._again_s = 0.0
+
+    def doubt(self, topic: str) -> None:
+        """The client does not know this topic, or one of ours that it does not name."""
+        for one in [topic] if topic in self._topics else self._topics:
+            self._doubted.setdefault(one, 0)
+
+    def look(self, consumer: Consumer) -> None:
+        """Look for those in doubt; raises ``SourceError`` where one is not there."""
+        if not self._doubted or time.monotonic() < self._again_s:
+            return
+        self._again_s = time.monotonic() + _AGAIN_S
+        for topic, times in list(self._doubted.items()):
+            missing = topic_missing(consumer, topic)
+            if missing is False:
+                del self._doubted[topic]
+            elif missing:
+                self._doubted[topic] = times + 1
+                if times + 1 == _MISSING_TIMES:
+                    raise SourceError(f"there is no topic {topic} at {self._brokers}: make it, or dupwatch topics init")
 
 
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:

@@ -6,6 +6,8 @@ or in the one batch that was begun::
 
     acknowledged ──[ begun ]──[ taken ]──[ taken ]──[ buffered ]── position
 
+A partition is not read before the group knows where it begins: else whoever has it next might begin elsewhere.
+
 The **assignment** is a number that goes up whenever what lies behind the begun batch becomes void. A batch carries the
 number it was taken under, and can be begun under no other. What is void is read again, by us or by whoever has the
 partition then: its partitions are sought back, and what still comes from before the seek is thrown away.
@@ -45,27 +47,25 @@ class Start(NamedTuple):
 class _Progress:
     """One partition of ours.
 
-    ``gap`` is from where to where records were deleted unread, while what came before them is not acknowledged yet.
-    ``leader_epochs`` are pairs: the first offset that was read under an epoch, and it.
+    ``committed`` is what the group knows, None where it knows nothing. ``leader_epochs`` are pairs: the first offset
+    that was read under an epoch, and it.
     """
 
     position: int
     acknowledged: int
     committed: int | None
     seek: bool = False
-    gap: tuple[int, int] | None = None
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
 
     def acknowledge(self, offset: int) -> None:
-        self.acknowledged = self.behind_gap(offset)
+        self.acknowledged = offset
         while len(self.leader_epochs) > 1 and self.leader_epochs[1][0] < offset:
             del self.leader_epochs[0]
 
-    def behind_gap(self, offset: int) -> int:
-        """Where to go on instead of at an offset that is within the gap."""
-        if self.gap is not None and self.gap[0] <= offset < self.gap[1]:
-            return self.gap[1]
-        return offset
+    def know(self, offset: int) -> None:
+        """The group knows this; what was thrown away before it knew anything is read now."""
+        self.seek = self.seek or self.committed is None
+        self.committed = offset
 
     def place(self) -> Place:
         before = [epoch for first, epoch in self.leader_epochs if first < self.acknowledged]
@@ -123,12 +123,15 @@ class Partitions:
     """The bookkeeping of one consumer. Not safe for threads: whoever shares it has a lock around it.
 
     At most ``batches_ahead_max`` full batches are buffered before it calls itself full; what comes all the same is
-    taken in, and ``overfull`` says when that was one batch more.
+    taken in, and ``overfull`` says when that was one batch more. ``transactional``: the group is told of places by
+    batches only, of a place without records by a batch without any.
     """
 
-    def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:
+    def __init__(self, limits: ReadLimits, batches_ahead_max: int, *, transactional: bool = False) -> None:
         self.assignment = 0
         self.places_lost = False
+        self.held = False
+        self._transactional = transactional
         self._limits = limits
         self._batches_ahead_max = batches_ahead_max
         self._owned: dict[Partition, _Progress] = {}
@@ -149,7 +152,9 @@ class Partitions:
         for record in records:
             message = _message(record)
             progress = self._owned.get((message.topic, message.partition))
-            if self.places_lost or progress is None or progress.seek or message.offset < progress.position:
+            if self.places_lost or self.held or progress is None or progress.committed is None:
+                continue
+            if progress.seek or message.offset < progress.position:
                 continue
             progress.position = message.offset + 1
             epoch, known = message.leader_epoch, progress.leader_epochs
@@ -172,21 +177,25 @@ class Partitions:
         for partition in leaving:
             self._owned.pop(partition, None)
 
+    def hold(self) -> None:
+        """Take nothing more in before ``release``; what is there already can be answered."""
+        self.held = True
+
+    def unanswered(self) -> bool:
+        """Whether anything that was read has not been answered."""
+        return self._begun is not None or bool(self._taken) or len(self._buffer) > 0
+
     def jump(self, partition: Partition, offset: int) -> None:
-        """Go on at an offset, since what is before it is gone; back from beyond the end where the log is another."""
-        progress = self._owned[partition]
-        if offset < progress.position:
-            self._give_up([partition], "its topic was made anew")
+        """Go on at an offset, since what we would read next is not there. Nothing may be unanswered."""
+        progress = self._owned.get(partition)
+        if progress is not None and offset != progress.position:
             progress.acknowledged = progress.position = offset
-            progress.committed = progress.gap = None
             progress.leader_epochs = []
-            self._void()
-        elif progress.acknowledged == progress.position:
-            progress.acknowledged = progress.position = offset
-        else:
-            progress.gap = (progress.position, offset)
-            progress.position = offset
-        progress.seek = True
+
+    def release(self) -> None:
+        """Take in again what comes."""
+        self.held = False
+        self.rewind()
 
     def rewind(self) -> None:
         """The client may be anywhere: seek every partition to its position, and take nothing in before that."""
@@ -213,8 +222,9 @@ class Partitions:
 
     def committed(self, partition: Partition, offset: int) -> None:
         """The group knows this."""
-        if partition in self._owned:
-            self._owned[partition].committed = offset
+        progress = self._owned.get(partition)
+        if progress is not None:
+            progress.know(offset)
 
     def owned(self) -> dict[Partition, Place]:
         """The partitions that are ours, and where each would have to be begun again."""
@@ -226,9 +236,9 @@ class Partitions:
         return None if progress is None else progress.position
 
     def room(self) -> int:
-        """How many records more are to be read, 0 when it is full."""
+        """How many records more are to be read, 0 when it is full, or held."""
         batches, limits = self._batches_ahead_max, self._limits
-        if self._buffer.size_bytes >= batches * limits.batch_bytes_max:
+        if self.held or self._buffer.size_bytes >= batches * limits.batch_bytes_max:
             return 0
         return max(0, batches * limits.batch_records_max - len(self._buffer))
 
@@ -252,9 +262,11 @@ class Partitions:
         return len(self._buffer) >= limits.batch_records_max or self._buffer.size_bytes >= limits.batch_bytes_max
 
     def take(self) -> RawBatch | None:
-        """The next batch, None when nothing is buffered."""
+        """The next batch, None when there is nothing to answer."""
         records, ends = self._buffer.take(self._limits)
-        if not records:
+        if self._transactional and not self.held:
+            ends = self._untold() | ends
+        if not ends:
             return None
         end = Offsets(ends, self.assignment)
         self._taken.append(end)
@@ -289,9 +301,9 @@ class Partitions:
         given_up, self._begun, self._given_up = self._given_up, None, None
         for partition, offset in end.next.items():
             progress = self._owned.get(partition)
-            if progress is not None and progress.acknowledged < offset:
+            if progress is not None and progress.acknowledged <= offset:
                 progress.acknowledge(offset)
-                progress.committed = progress.acknowledged
+                progress.know(offset)
         if given_up is not None:
             # It is being read again already, and must not be.
             self._void()
@@ -312,14 +324,16 @@ class Partitions:
         self._void()
         self.places_lost = True
 
-    def restart(self, starts: Mapping[Partition, Start]) -> None:
-        """These are the places that the group has committed."""
+    def restart(self, committed: Mapping[Partition, int | None]) -> None:
+        """These are the places that the group has committed; where it has none, nothing was answered since ours."""
         self.places_lost = False
-        for partition, start in starts.items():
-            if partition in self._owned:
-                self._owned[partition] = _Progress(
-                    start.offset, start.offset, start.offset if start.committed else None, seek=True
-                )
+        for partition, offset in committed.items():
+            progress = self._owned.get(partition)
+            if progress is None:
+                continue
+            begin = progress.acknowledged if offset is None else offset
+            known = None if offset is None and begin != BEGINNING else begin
+            self._owned[partition] = _Progress(begin, begin, known, seek=True)
 
     def _give_up(self, concerned: Collection[Partition], why: str) -> None:
         if self.concerns(concerned):
@@ -337,6 +351,15 @@ class Partitions:
         alive = self._alive()
         return set() if alive is None else set(alive.next)
 
+    def _untold(self) -> dict[Partition, int]:
+        """Places that the group does not know, though nothing before them is unanswered: at the start, behind a gap."""
+        in_hand = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
+        return {
+            partition: progress.acknowledged
+            for partition, progress in self._owned.items()
+            if progress.acknowledged == progress.position != progress.committed and partition not in in_hand
+        }
+
     def _void(self) -> None:
         """Throw away what was read behind the begun batch, and have it read again."""
         self.assignment += 1
@@ -345,7 +368,7 @@ class Partitions:
         alive = self._alive()
         for partition, progress in self._owned.items():
             begin = progress.acknowledged if alive is None else alive.next.get(partition, progress.acknowledged)
-            progress.go_to(progress.behind_gap(begin))
+            progress.go_to(begin)
 
 
 def _message(record: RawRecord) -> Message:

@@ -1,10 +1,12 @@
 """Topics with records in them, and readers of a group that judge nothing, for tests of the source."""
 
+import socket
+import struct
 import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -70,6 +72,32 @@ def committed(address: str, group: str, topic: str, partitions: int = 2) -> list
         return [one.offset for one in consumer.committed(asked, timeout=WAIT_S)]
     finally:
         consumer.close()
+
+
+def evict(address: str, group: str, instance_id: str) -> None:
+    """Have a static member out of its group, as the brokers do when its session has run out: LeaveGroup, version 3."""
+
+    def text(value: str) -> bytes:
+        return struct.pack(">h", len(value)) + value.encode()
+
+    leaving = struct.pack(">hhi", 13, 3, 1) + text("test") + text(group) + struct.pack(">i", 1) + text("")
+    request = leaving + text(instance_id)
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), WAIT_S) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        answer = connection.makefile("rb")
+        (size,) = struct.unpack(">i", answer.read(4))
+        # Correlation and throttling, four bytes each, are before the two errors: of the request, and of the one member.
+        said = answer.read(size)
+        assert (said[8:10], said[-2:]) == (b"\0\0", b"\0\0")
+
+
+def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    """Commit these offsets, by partition, while nobody is in the group."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": group})
+    places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+    consumer.commit(offsets=places, asynchronous=False)
+    consumer.close()
 
 
 def message_of(record: RawRecord) -> Message:
@@ -201,8 +229,8 @@ class Group:
 
     address: str
     topic: str
-    protocol: GroupProtocol = "classic"
-    group: str = field(default_factory=lambda: f"group-{uuid.uuid4().hex}")
+    protocol: GroupProtocol
+    group: str
     members: list[Member] = field(default_factory=list)
 
     def member(
@@ -244,18 +272,16 @@ class Group:
 
     def commit(self, offset: int) -> None:
         """Commit this offset of the first partition, while nobody is in the group."""
-        consumer = Consumer({"bootstrap.servers": self.address, "group.id": self.group})
-        consumer.commit(offsets=[TopicPartition(self.topic, 0, offset)], asynchronous=False)
-        consumer.close()
+        commit(self.address, self.group, self.topic, {0: offset})
 
 
 @contextmanager
-def grouped(address: str, topic: str, protocol: GroupProtocol = "classic") -> Iterator[Group]:
-    """A group whose members are closed at the end, whatever happens."""
-    group = Group(address, topic, protocol)
+def grouped(address: str, topic: str, protocol: GroupProtocol = "classic", group: str | None = None) -> Iterator[Group]:
+    """A group, a new one where it is not named, whose members are closed at the end, whatever happens."""
+    made = Group(address, topic, protocol, group or f"group-{uuid.uuid4().hex}")
     with ExitStack() as stack:
-        yield group
-        for member in group.members:
+        yield made
+        for member in made.members:
             stack.callback(member.close)
 
 

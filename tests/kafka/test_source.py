@@ -1,15 +1,18 @@
 """Reading topics of a real broker: nothing is lost, and nothing committed unanswered, whoever comes or goes."""
 
 import hashlib
+import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from consumer.article import Reason
+from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.errors import Abandoned, ConfigError, SourceError
 from consumer.ports import Offsets
@@ -24,6 +27,7 @@ from tests.kafka.reading import (
     by_partition,
     delete_records,
     delete_topic,
+    evict,
     grouped,
     make_topic,
     message_of,
@@ -411,6 +415,45 @@ def test_a_static_member_restarts_without_a_rebalance(kafka_address: str, protoc
         until(lambda: len(group.answered()) == 20)
         assert len(again.numbers()) == len(second.numbers()) == 10
         assert second.watched.events == events
+
+
+def test_a_static_member_that_is_another_member_now_gives_up_what_it_had_begun(kafka_address: str) -> None:
+    """Its session runs out while it waits for a rebalance: its client joins under a new id, and tells of no loss."""
+    topic, other = make_topic(kafka_address, 1), make_topic(kafka_address, 1)
+    states: list[str] = []
+    client = {
+        "statistics.interval.ms": 50,
+        "stats_cb": lambda said: states.append(json.loads(said)["cgrp"]["join_state"]),
+    }
+    with grouped(kafka_address, topic) as group, grouped(kafka_address, other, group=group.group) as others:
+        first = group.joined(instance_id="one", client=client)
+        first.hold()
+        send(kafka_address, topic, range(10), 1)
+        until(lambda: first.begun is not None)
+        with silent_member(kafka_address, group.group, other, "silent"):
+            until(lambda: first.watched.events == ["assigned", "assigned"] and states[-1] == "steady")
+            others.member().start()
+            until(lambda: states[-1] == "wait-join")
+            evict(kafka_address, group.group, "one")
+            evict(kafka_address, group.group, "silent")
+            until(lambda: first.abandoned == 1)
+        assert "lost" not in first.watched.events
+        first.go_on.set()
+        until(lambda: group.answered() == list(range(10)))
+        assert first.watched.partitions == 1
+
+
+@contextmanager
+def silent_member(address: str, group: str, topic: str, instance_id: str) -> Iterator[None]:
+    """A member whose application never says a word: it joins, and at the next rebalance everybody waits for it."""
+    consumer = Consumer(consumer_settings(address, KafkaOptions(group=group, instance_id=instance_id)))
+    consumer.subscribe([topic], on_assign=lambda *_: None)
+    try:
+        yield
+    finally:
+        # A client that is closed before its application has said that word may never end.
+        consumer.poll(0)
+        consumer.close()
 
 
 def test_a_fenced_instance_ends_with_a_sentence(kafka_address: str) -> None:

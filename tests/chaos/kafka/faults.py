@@ -11,6 +11,8 @@ SESSION_S: Final = 6.0
 _AFTER_S_MAX: Final = 3.0
 _INTO_S_MAX: Final = 0.7
 _PAIRED: Final = 0.3
+_REBALANCE_S: Final = (1.0, 2.5)
+"""So long after one was woken the others give up partitions for it: they hear of it with their next heartbeats."""
 
 
 class Target(StrEnum):
@@ -34,6 +36,8 @@ class Kind(NamedTuple):
 
 KINDS: Final = tuple(Kind(target, stop) for stop in (False, True) for target in Target)
 _SHORT: Final = (*(Kind(target, stop=False) for target in Target), Kind(Target.CONSUMER, stop=True))
+_STOPPED: Final = Kind(Target.CONSUMER, stop=True)
+_HUNG: Final = Kind(Target.GATEWAY, stop=True)
 _DOWN_S: Final = (0.0, 4.0)
 _STOPPED_S: Final = {
     # Longer than the session, sometimes longer than a transaction may take.
@@ -50,7 +54,7 @@ _STOPPED_S: Final = {
 class Fault(NamedTuple):
     """One fault: ``after_s`` after what was before it a burst is sent, ``into_s`` later it strikes, and lasts.
 
-    ``consumer`` says which one, where it is one.
+    ``consumer`` says which one, where it is one. ``upon_healing``: not before its round is well again.
     """
 
     kind: Kind
@@ -58,6 +62,7 @@ class Fault(NamedTuple):
     after_s: float
     into_s: float
     lasts_s: float
+    upon_healing: bool = False
 
     def __str__(self) -> str:
         return f"{self.kind} {self.consumer}" if self.kind.target is Target.CONSUMER else str(self.kind)
@@ -93,6 +98,25 @@ def long_plan(seed: str, faults: int) -> list[Round]:
         else:
             rounds.append([first, second])
     return rounds
+
+
+def in_rebalances(plan: Sequence[Round], seed: str) -> list[Round]:
+    """The same, and after each consumer that was stopped alone another one is, while it gives up partitions for it.
+
+    The gateway is stopped as well: so the batch hangs that the other has begun, and it cannot give them up at once.
+    """
+    chance = random.Random(f"rebalances {seed}")
+    return [[*one, *_while_it_comes_back(one[0], chance)] if _stops_one(one) else one for one in plan]
+
+
+def _stops_one(faults: Round) -> bool:
+    return [fault.kind for fault in faults] == [_STOPPED]
+
+
+def _while_it_comes_back(stopped: Fault, chance: random.Random) -> Round:
+    other = (stopped.consumer + chance.randrange(1, CONSUMERS)) % CONSUMERS
+    hang = Fault(_HUNG, other, 0.0, 0.0, _STOPPED_S[Target.GATEWAY][1], upon_healing=True)
+    return [hang, _fault(_STOPPED, chance, 0.0)._replace(consumer=other, after_s=chance.uniform(*_REBALANCE_S))]
 
 
 def _dealt(chance: random.Random) -> Iterator[Kind]:

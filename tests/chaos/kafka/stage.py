@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
+from deploy.local.ports import is_free
 from deploy.local.server import Server, ServerFailed
 from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
 from tests.chaos.kafka.feeding import Feeding
@@ -23,20 +24,51 @@ STORE_CALL_S: Final = 5
 RECOVER_S: Final = 120.0
 """However bad it was, so long after the servers are back every partition goes on."""
 STARTS_MAX: Final = 3
+DEAF_S: Final = 20.0
+"""HBase's region server may end, and the process remain: nobody listens then, and it is to be started again."""
 _LOOK_S: Final = 0.1
 _LOG_LINES: Final = 20
 _SETTINGS: Final = (
     "--set", "source.batch_records_max=50",
-    "--set", f'kafka.consumer={{"session.timeout.ms"={SESSION_S * 1000:.0f},"heartbeat.interval.ms"=1000}}',
     "--set", 'kafka.client={"reconnect.backoff.max.ms"=1000}',
     # A gateway that is stopped has to be given up before the test's patience ends.
     "--set", f"store.hbase.call_s={STORE_CALL_S}",
 )  # fmt: skip
-EXACTLY_ONCE: Final = (
+_EXACTLY_ONCE: Final = (
     "--set", "kafka.delivery=exactly-once",
     # What a killed consumer left open holds up its partitions for so long.
     "--set", 'kafka.producer={"transaction.timeout.ms"=10000}',
 )  # fmt: skip
+_CLASSIC: Final = (
+    "--set", f'kafka.consumer={{"session.timeout.ms"={SESSION_S * 1000:.0f},"heartbeat.interval.ms"=1000}}',
+)  # fmt: skip
+# With the new protocol sessions are the broker's to set.
+_CONSUMER: Final = ("--set", "kafka.group_protocol=consumer")
+BROKER_SETTINGS: Final = dict.fromkeys(
+    ("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"), f"{SESSION_S * 1000:.0f}"
+)
+
+
+class Manner(NamedTuple):
+    """How the consumers run: ``once`` exactly or at least, with names of their own or none, by which group protocol."""
+
+    once: bool
+    static: bool = False
+    new_protocol: bool = False
+
+    def __str__(self) -> str:
+        ways = {
+            "exactly once" if self.once else "at least once": True,
+            "static members": self.static,
+            "new protocol": self.new_protocol,
+        }
+        return ", ".join(way for way, taken in ways.items() if taken)
+
+    def settings(self, consumer: int) -> tuple[str, ...]:
+        """What this consumer is started with; one that is started again has its name again."""
+        named = ("--set", f"kafka.instance_id=consumer-{consumer}") if self.static else ()
+        protocol = _CONSUMER if self.new_protocol else _CLASSIC
+        return (*_SETTINGS, *protocol, *(_EXACTLY_ONCE if self.once else ()), *named)
 
 
 class Servers(NamedTuple):
@@ -68,12 +100,13 @@ class Stage(AbstractContextManager["Stage"]):
     feeding: Feeding
     store_url: str
     folder: Path
-    more: Sequence[str]
+    manner: Manner
     began_s: float = field(default_factory=time.monotonic)
     struck: list[Struck] = field(default_factory=list)
     ended_by_themselves: list[str] = field(default_factory=list)
     _consumers: list[Running] = field(default_factory=list)
     _held: ExitStack = field(default_factory=ExitStack)
+    _heard_s: float = field(default_factory=time.monotonic)
     _onlooker: Onlooker | None = None
     _seen: Places = field(default_factory=dict)
 
@@ -81,7 +114,7 @@ class Stage(AbstractContextManager["Stage"]):
         """Start the consumers."""
         self._onlooker = Onlooker(self.topics)
         self._held.callback(self._onlooker.close)
-        self._consumers = [self._start() for _ in range(CONSUMERS)]
+        self._consumers = [self._start(number) for number in range(CONSUMERS)]
         for consumer in self._consumers:
             consumer.wait_ready()
         return self
@@ -92,12 +125,13 @@ class Stage(AbstractContextManager["Stage"]):
 
     def play(self, faults: Round) -> None:
         """Strike, heal, and return when every partition goes on again."""
-        struck = [self._strike(fault) for fault in faults]
-        lasted_s = {}
-        for one in sorted(struck, key=lambda one: list(Target).index(one.fault.kind.target)):
-            self._rest(one.at_s + one.fault.lasts_s - self._now_s())
-            self._heal(one.fault)
-            lasted_s[one] = self._now_s() - one.at_s
+        struck: list[Struck] = []
+        lasted_s: dict[Struck, float] = {}
+        for fault in faults:
+            if fault.upon_healing:
+                self._heal_all(struck, lasted_s)
+            struck.append(self._strike(fault))
+        self._heal_all(struck, lasted_s)
         before = dict(self._seen)
         self._until(lambda: moved(before, self._look()), f"go on after {', '.join(map(str, faults))}")
         for one in struck:
@@ -105,6 +139,13 @@ class Stage(AbstractContextManager["Stage"]):
                 f"{one.at_s:7.1f} s  {one.fault!s:<20} lag {one.lag:6,}   lasted {lasted_s[one]:5.1f} s"
                 f"   recovered after {self._now_s() - one.at_s:5.1f} s   answered {done(self._seen):,}"
             )
+
+    def _heal_all(self, struck: Sequence[Struck], lasted_s: dict[Struck, float]) -> None:
+        """In the order in which they need each other; ``lasted_s`` has those that are well, and gets the others."""
+        for one in sorted(set(struck) - lasted_s.keys(), key=lambda one: list(Target).index(one.fault.kind.target)):
+            self._rest(one.at_s + one.fault.lasts_s - self._now_s())
+            self._heal(one.fault)
+            lasted_s[one] = self._now_s() - one.at_s
 
     def finish(self, messages_min: int) -> None:
         """Send what is missing, wait until all is answered, and stop the consumers, each of which ends in order."""
@@ -121,8 +162,9 @@ class Stage(AbstractContextManager["Stage"]):
         """How often the consumers have said this."""
         return sum(log.read_text(errors="replace").count(words) for log in self.folder.glob("*.log"))
 
-    def _start(self) -> Running:
-        return self._held.enter_context(running(self.topics, self.store_url, self.folder, *_SETTINGS, *self.more))
+    def _start(self, consumer: int) -> Running:
+        settings = self.manner.settings(consumer)
+        return self._held.enter_context(running(self.topics, self.store_url, self.folder, *settings))
 
     def _strike(self, fault: Fault) -> Struck:
         self._rest(fault.after_s)
@@ -163,7 +205,7 @@ class Stage(AbstractContextManager["Stage"]):
             if fault.kind.stop:
                 self._consumers[fault.consumer].process.send_signal(signal.SIGCONT)
             else:
-                self._consumers[fault.consumer] = self._start()
+                self._consumers[fault.consumer] = self._start(fault.consumer)
             return
         server = self.servers.of(fault.kind.target)
         if not fault.kind.stop:
@@ -188,6 +230,8 @@ class Stage(AbstractContextManager["Stage"]):
         """Start servers again that ended themselves, and say whether one had; consumers never do."""
         self.feeding.check()
         ended = len(self.ended_by_themselves)
+        if self._deaf():
+            self.servers.hbase.kill9()
         for target in (Target.HBASE, Target.GATEWAY, Target.BROKER):
             server = self.servers.of(target)
             if not server.alive:
@@ -198,6 +242,11 @@ class Stage(AbstractContextManager["Stage"]):
             code = consumer.process.poll()
             assert code is None, f"consumer {number} ended by itself with {code}\n{_tail(consumer)}"
         return len(self.ended_by_themselves) > ended
+
+    def _deaf(self) -> bool:
+        if not self.servers.hbase.alive or not is_free(self.servers.hbase.region_port):
+            self._heard_s = time.monotonic()
+        return time.monotonic() >= self._heard_s + DEAF_S
 
     def _look(self) -> Places:
         assert self._onlooker is not None

@@ -15,10 +15,10 @@ import pytest
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from tests.chaos.kafka import answers
-from tests.chaos.kafka.faults import KINDS, Round, long_plan, short_plan
+from tests.chaos.kafka.faults import KINDS, Round, in_rebalances, long_plan, short_plan
 from tests.chaos.kafka.feeding import Feeding
 from tests.chaos.kafka.known_feed import KnownFeed
-from tests.chaos.kafka.stage import EXACTLY_ONCE, Servers, Stage, say
+from tests.chaos.kafka.stage import BROKER_SETTINGS, Manner, Servers, Stage, say
 from tests.kafka.topics import make_topics
 
 pytestmark = pytest.mark.servers
@@ -29,7 +29,7 @@ NAMESPACE: Final = "chaos"
 PARTITIONS: Final = 6
 ARTICLES_MIN: Final = 30_000
 
-StartsKafka = Callable[[], KafkaBroker]
+StartsKafka = Callable[..., KafkaBroker]
 StartsHbase = Callable[[str], tuple[Hbase, ThriftGateway]]
 
 
@@ -45,14 +45,19 @@ class Form(NamedTuple):
 SHORT: Final = Form(short_plan, faults=6, messages=2_000, rate=25)
 # Some of the messages are no articles.
 LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80)
-BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at-least-once", "exactly-once"])
+MANNERS: Final = (
+    Manner(once=False),
+    Manner(once=True),
+    Manner(once=True, static=True),
+    Manner(once=True, new_protocol=True),
+)
 
 
 @pytest.fixture
 def servers(own_kafka: StartsKafka, own_hbase: StartsHbase) -> Servers:
     """Servers of the test's own, started at the same time."""
     with ThreadPoolExecutor(1) as other:
-        starting = other.submit(own_kafka)
+        starting = other.submit(own_kafka, BROKER_SETTINGS)
         hbase, gateway = own_hbase(NAMESPACE)
         return Servers(starting.result(), hbase, gateway)
 
@@ -69,7 +74,7 @@ def seeded() -> Iterator[str]:
         raise
 
 
-def run(form: Form, seed: str, servers: Servers, more: Sequence[str], folder: Path) -> Stage:
+def run(form: Form, seed: str, servers: Servers, manner: Manner, folder: Path) -> Stage:
     """Play the form's plan over a feed, and check what is left; says its line of the ledger in docs/chaos.md."""
     topics = make_topics(servers.broker.address, PARTITIONS)
     logs = folder / "consumers"
@@ -77,16 +82,17 @@ def run(form: Form, seed: str, servers: Servers, more: Sequence[str], folder: Pa
     store_url = f"hbase://{servers.gateway.address}/{NAMESPACE}"
     with (
         Feeding(topics, KnownFeed(seed), form.rate) as feeding,
-        Stage(servers, topics, feeding, store_url, logs, more) as stage,
+        Stage(servers, topics, feeding, store_url, logs, manner) as stage,
     ):
-        for faults in form.plan(seed, form.faults):
+        plan = form.plan(seed, form.faults)
+        for faults in in_rebalances(plan, seed) if manner.static else plan:
             stage.play(faults)
         stage.finish(form.messages)
     lasted_s = time.monotonic() - stage.began_s
-    counts = answers.check(topics, feeding.feed.made, store_url, once=bool(more))
+    counts = answers.check(topics, feeding.feed.made, store_url, once=manner.once)
     cells = (
         f"{datetime.now(UTC):%Y-%m-%d}",
-        "exactly once" if more else "at least once",
+        str(manner),
         seed,
         f"{len(stage.struck)} in {lasted_s:.0f} s",
         f"{min(one.lag for one in stage.struck):,}",
@@ -94,7 +100,7 @@ def run(form: Form, seed: str, servers: Servers, more: Sequence[str], folder: Pa
         f"{counts.repeated:,}",
         f"{counts.kept:,} + {counts.duplicates:,}",
         f"{stage.logged('was given up')}",
-        f"{stage.logged('Lost: ')}",
+        f"{stage.logged('Lost: ')} + {stage.logged('Another client joins')}",
         f"{len(stage.ended_by_themselves)}",
     )
     say(f"| {' | '.join(cells)} |")
@@ -107,20 +113,20 @@ def test_a_short_chaos(servers: Servers, tmp_path: Path) -> None:
     Which way of delivery it is follows from the seed: both at every run of the tests would take two minutes more.
     """
     with seeded() as seed:
-        more = random.Random(seed).choice([(), EXACTLY_ONCE])
-        stage = run(SHORT, seed, servers, more, tmp_path)
+        manner = Manner(once=random.Random(seed).choice([False, True]))
+        stage = run(SHORT, seed, servers, manner, tmp_path)
         assert len(stage.struck) == SHORT.faults
         assert all(one.lag > 0 for one in stage.struck)
 
 
-@BOTH
+@pytest.mark.parametrize("manner", MANNERS, ids=lambda manner: str(manner).replace(", ", "-").replace(" ", "-"))
 @pytest.mark.chaos
 @pytest.mark.timeout(1_500)
-def test_a_long_chaos(servers: Servers, tmp_path: Path, more: Sequence[str]) -> None:
+def test_a_long_chaos(servers: Servers, tmp_path: Path, manner: Manner) -> None:
     """Forty faults, each kind five times, some of them at once, over 30,000 articles and more."""
     with seeded() as seed:
-        stage = run(LONG, seed, servers, more, tmp_path)
-        assert len(stage.struck) == LONG.faults
+        stage = run(LONG, seed, servers, manner, tmp_path)
+        assert len(stage.struck) >= LONG.faults
         assert {one.fault.kind for one in stage.struck} == set(KINDS)
         assert all(one.lag > 0 for one in stage.struck)
         articles = sum(made.value is not None and not made.poison for made in stage.feeding.feed.made)

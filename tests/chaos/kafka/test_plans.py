@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.chaos.kafka.faults import CONSUMERS, KINDS, Kind, Target, long_plan, short_plan
+from tests.chaos.kafka.faults import CONSUMERS, KINDS, Kind, Target, in_rebalances, long_plan, short_plan
 from tests.chaos.kafka.known_feed import FLOOD, KnownFeed, Made
 
 SEEDS = [str(number) for number in range(20)]
@@ -40,6 +40,21 @@ def test_a_short_plan_has_the_kinds_that_may_not_be_missing(seed: str) -> None:
     kinds = {fault.kind for faults in short_plan(seed, 6) for fault in faults}
     assert kinds == {*(Kind(target, stop=False) for target in Target), Kind(Target.CONSUMER, stop=True)}
     assert all(fault.consumer < CONSUMERS for faults in short_plan(seed, 6) for fault in faults)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_second_consumer_is_stopped_while_it_gives_up_partitions_for_the_first(seed: str) -> None:
+    """After every one that was stopped alone, with the gateway; and nothing else of the plan is changed."""
+    stop, hang = Kind(Target.CONSUMER, stop=True), Kind(Target.GATEWAY, stop=True)
+    plan = long_plan(seed, 40)
+    changed = in_rebalances(plan, seed)
+    assert [after[: len(before)] for before, after in zip(plan, changed, strict=True)] == plan
+    more = [(before[0], after[len(before) :]) for before, after in zip(plan, changed, strict=True) if after != before]
+    assert len(more) == sum([fault.kind for fault in faults] == [stop] for faults in plan)
+    for first, (gateway, other) in more:
+        assert (first.kind, gateway.kind, other.kind) == (stop, hang, stop)
+        assert gateway.upon_healing
+        assert first.consumer != other.consumer < CONSUMERS
 
 
 def test_articles_of_groups_stay_as_they_are() -> None:

@@ -5,8 +5,8 @@ import struct
 import pytest
 from confluent_kafka import Consumer
 
-from consumer.errors import SinkError
-from consumer.sinks.membership import is_member
+from consumer.errors import ConfigError
+from consumer.membership import member_of
 
 
 def metadata(generation: int, member_id: bytes) -> bytes:
@@ -16,17 +16,17 @@ def metadata(generation: int, member_id: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     ("generation", "member_id", "expected"),
-    [(0, b"m", True), (7, b"m-1", True), (-1, b"", False), (-1, b"m", False), (7, b"", False)],
+    [(0, b"m", b"m"), (7, b"m-1", b"m-1"), (-1, b"", None), (-1, b"m", None), (7, b"", None)],
 )
-def test_a_member_has_a_generation_and_a_name(generation: int, member_id: bytes, expected: bool) -> None:  # noqa: FBT001
+def test_a_member_has_a_generation_and_a_name(generation: int, member_id: bytes, expected: bytes | None) -> None:
     """Without either it is none, or none any more."""
-    assert is_member(metadata(generation, member_id)) is expected
+    assert member_of(metadata(generation, member_id)) == expected
 
 
 def test_a_client_that_never_joined_is_no_member() -> None:
     """What the client itself gives has this layout; another one is refused."""
     consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "group", "log_level": 0})
-    assert not is_member(consumer.consumer_group_metadata())
+    assert member_of(consumer.consumer_group_metadata()) is None
     consumer.close()
-    with pytest.raises(SinkError, match="layout"):
-        is_member(b"CGMDv3:")
+    with pytest.raises(ConfigError, match="layout"):
+        member_of(b"CGMDv3:")

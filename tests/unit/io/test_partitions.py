@@ -264,38 +264,119 @@ def test_batches_are_begun_in_order_and_one_at_a_time() -> None:
         kept.acknowledge(second)
 
 
-def test_a_gap_behind_records_that_are_not_answered() -> None:
-    """Reading goes on behind the gap; the place to commit passes it when what came before is answered."""
-    kept = owning(P0)
-    kept.deliver(records(P0, range(4)))
-    end = begun(kept)
-    kept.jump(P0, 100)
-    assert kept.seeks() == {P0: 100}
-    assert kept.uncommitted() == {}
-    kept.revoke([])
-    assert kept.position(P0) == 100
-    kept.acknowledge(end)
-    assert kept.uncommitted() == {P0: Place(100, None)}
-
-
-def test_a_gap_with_nothing_before_it() -> None:
-    """The place to begin again moves at once, so that no gap is found twice."""
-    kept = owning(P0)
-    kept.jump(P0, 100)
-    assert kept.uncommitted() == {P0: Place(100, None)}
-
-
-def test_a_log_that_ends_before_our_place() -> None:
-    """What was read of the log that is gone does not count any more, and all there is now is read."""
+def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> None:
+    """Before a gap is bridged nothing is left in the judge's hands, and the place to begin again is behind it then."""
     kept = owning(P0, P1)
-    kept.deliver([*records(P0, range(4))])
+    kept.deliver(records(P0, range(5)))
     end = begun(kept)
+    kept.hold()
+    kept.deliver(records(P1, [0]))
+    assert (kept.room(), kept.overfull(), kept.unanswered()) == (0, False, True)
+    kept.acknowledge(end)
+    assert kept.unanswered()
+    last = end_of(taken(kept))
+    assert kept.unanswered()
+    kept.begin(last)
+    assert kept.unanswered()
+    kept.acknowledge(last)
+    assert not kept.unanswered()
+    kept.jump(P0, 100)
+    kept.release()
+    assert kept.uncommitted() == {P0: Place(100, None)}
+    assert kept.seeks() == {P0: 100, P1: 0}
+    assert kept.room() == 8
+
+
+def test_a_jump_within_a_log_that_is_another_one() -> None:
+    """All there is now is read, and committed, though the group knows of more."""
+    kept = owning(P0, at=20)
+    kept.hold()
     kept.jump(P0, 0)
-    with pytest.raises(Abandoned):
-        kept.acknowledge(end)
+    kept.release()
+    kept.sought(P0, 0)
+    assert kept.uncommitted() == {P0: Place(0, None)}
+    kept.deliver(records(P0, [0]))
+    kept.acknowledge(begun(kept))
+    assert kept.uncommitted() == {P0: Place(1, None)}
+
+
+def test_a_jump_of_a_partition_that_has_gone_does_nothing() -> None:
+    """It may go while the brokers are asked for its gap."""
+    kept = owning(P0)
+    kept.jump(P1, 7)
+    assert kept.owned() == {P0: Place(0, None)}
+
+
+def test_in_transactions_the_group_is_told_of_a_gap_by_a_batch_without_records() -> None:
+    """Once, with nothing in between; while it is held there is none; and one that was abandoned comes again."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(5, committed=True), P1: Start(BEGINNING, committed=True)})
+    kept.hold()
+    kept.jump(P0, 100)
+    assert kept.take() is None
+    kept.release()
+    batch = taken(kept)
+    assert (batch.records, end_of(batch).next) == ((), {P0: 100})
+    assert kept.take() is None
+    kept.begin(end_of(batch))
+    assert kept.take() is None
     kept.abandon()
-    assert kept.seeks() == {P0: 0}
-    assert kept.position(P0) == 0
+    kept.acknowledge_committed(begun(kept))
+    assert kept.take() is None
+    assert kept.uncommitted() == {}
+
+
+def test_in_transactions_a_place_goes_with_records_of_others() -> None:
+    """And those of its own partition have a later one."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(5, committed=True), P1: Start(0, committed=True)})
+    kept.jump(P0, 100)
+    kept.deliver(records(P1, [0]))
+    assert end_of(taken(kept)).next == {P0: 100, P1: 1}
+    kept.abandon()
+    kept.revoke([])
+    kept.sought(P0, 100)
+    kept.deliver(records(P0, [100]))
+    assert end_of(taken(kept)).next == {P0: 101}
+
+
+def test_what_the_group_does_not_know_is_not_read() -> None:
+    """Where a partition begins that the group has no place of is committed before anything of it is taken in."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(50, committed=False)})
+    kept.deliver(records(P0, [50]))
+    assert kept.waiting() == 0
+    kept.committed(P0, 50)
+    assert kept.seeks() == {P0: 50}
+    kept.sought(P0, 50)
+    kept.deliver(records(P0, [50]))
+    assert kept.waiting() == 1
+
+
+def test_a_transaction_tells_the_group_where_a_partition_begins() -> None:
+    """By a batch without records, where the first commit did not come through."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(50, committed=False)})
+    kept.deliver(records(P0, [50]))
+    batch = taken(kept)
+    assert (batch.records, end_of(batch).next) == ((), {P0: 50})
+    kept.begin(end_of(batch))
+    kept.acknowledge_committed(end_of(batch))
+    assert kept.seeks() == {P0: 50}
+
+
+def test_where_nobody_knows_what_was_committed_the_brokers_are_asked() -> None:
+    """What they say counts; where the group has no place, nothing was committed, and it is where it was."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(3, committed=True), P1: Start(BEGINNING, committed=True), P2: Start(50, committed=False)})
+    kept.deliver([*records(P0, range(3, 5)), *records(P1, range(2))])
+    begun(kept)
+    kept.lose_places()
+    kept.deliver(records(P0, [5]))
+    assert kept.waiting() == 0
+    kept.restart({P0: 5, P1: None, P2: None})
+    assert kept.seeks() == {P0: 5, P1: BEGINNING, P2: 50}
+    assert kept.uncommitted() == {P2: Place(50, None)}
 
 
 class Consumer(RuleBasedStateMachine):
@@ -391,6 +472,16 @@ class Consumer(RuleBasedStateMachine):
                 self.group[partition] = max(self.group[partition], offset)
         else:
             self.kept.acknowledge(end_of(batch))
+
+    @rule(partition=st.sampled_from([P0, P1, P2]), count=st.integers(1, 6))
+    def goes_unread(self, partition: Partition, count: int) -> None:
+        """Records are deleted that nobody has read; with others in the judge's hands it is tried again later."""
+        self.kept.hold()
+        position = self.kept.position(partition)
+        if position is not None and not self.kept.unanswered():
+            self.kept.jump(partition, position + count)
+            self.answered[partition].update(filter(self.exists, range(position, position + count)))
+        self.kept.release()
 
     @precondition(lambda self: self.begun is not None)
     @rule()

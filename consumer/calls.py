@@ -10,7 +10,7 @@ class Call:
     def __init__(self, call: Callable[[], None]) -> None:
         self._over = threading.Event()
         self._error: Exception | None = None
-        threading.Thread(target=self._run, args=(call,), name="kafka-transaction", daemon=True).start()
+        threading.Thread(target=self._run, args=(call,), name="kafka-call", daemon=True).start()
 
     def ended(self, wait_s: float) -> bool:
         """Whether it came back, within so many seconds."""

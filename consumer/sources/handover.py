@@ -1,0 +1,39 @@
+"""Where the client's thread and the judge's side of a source meet."""
+
+import threading
+from dataclasses import dataclass, field
+
+from consumer.membership import GroupMetadata
+from consumer.sources.partitions import Partitions
+
+
+@dataclass(slots=True)
+class Handover:
+    """What both sides know; everything here is touched under ``changed`` only."""
+
+    partitions: Partitions
+    closing: bool = False
+    error: BaseException | None = None
+    group_metadata: GroupMetadata | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def close(self) -> None:
+        """Ask the client's thread to end."""
+        with self.changed:
+            self.closing = True
+            self.changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Say why the client's thread has ended."""
+        with self.changed:
+            self.error = error
+            self.changed.notify_all()
+
+    def over(self) -> bool:
+        """Whether no more records will come."""
+        return self.closing or self.error is not None
+
+    def raise_error(self) -> None:
+        """Raise what ended the client's thread."""
+        if self.error is not None:
+            raise self.error
