@@ -121,7 +121,7 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 @pytest.mark.parametrize("kind", ["pipe", "file"])
 def test_giant_line_in_bounded_memory(tmp_path: Path, kind: str) -> None:
-    """A line of half a GiB is one dead letter with size and digest; its neighbours are judged, and memory stays small."""
+    """A line of half a GiB is one dead letter with size and digest; its neighbours are judged; memory stays small."""
     first, last = (json.dumps(article).encode() + b"\n" for article in articles([0, 1]))
     giant = tmp_path / "feed.jsonl"
     with giant.open("wb") as file:
