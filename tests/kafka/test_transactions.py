@@ -231,16 +231,16 @@ def id_of(made: Given) -> str:
 
 
 def test_transactions_back_to_back_are_quick(kafka_address: str, given: Given, member: Member) -> None:
-    """A batch of one message takes less than 30 ms, in the median of a hundred."""
+    """A batch of one message takes less than 30 ms, in the median of a hundred; a new broker has to compile first."""
     taken_s = []
     one = sink_to(kafka_address, fresh_topics(kafka_address, every=False), transactional=True)
-    for number in range(100):
+    for number in range(400):
         begun_s = time.monotonic()
         deliver(one, member, number + 1, str(number))
         taken_s.append(time.monotonic() - begun_s)
     one.sink.close()
-    assert median(taken_s) < 0.03
-    assert flags(kafka_address, one) == [str(number) for number in range(100)]
+    assert median(taken_s[-100:]) < 0.03
+    assert flags(kafka_address, one) == [str(number) for number in range(400)]
 
 
 def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
