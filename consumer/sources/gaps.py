@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from consumer.errors import SourceError
 from consumer.ports import SourceWatcher
 from consumer.sources.handover import Handover
+from consumer.sources.kafka_trouble import AGAIN_S, ASK_S
 from consumer.sources.partitions import Partition
 
 log = logging.getLogger("dupwatch")
@@ -29,8 +30,6 @@ GAPS: Final = frozenset(
         KafkaError.OFFSET_OUT_OF_RANGE,
     }
 )
-_ASK_S: Final = 5.0
-_AGAIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Gaps:
                 return
         if time.monotonic() < self._again_s:
             return
-        self._again_s = time.monotonic() + _AGAIN_S
+        self._again_s = time.monotonic() + AGAIN_S
         for partition in sorted(self._found):
             try:
                 self._bridge(consumer, partition)
@@ -119,7 +118,7 @@ class Gaps:
         if position is None:
             return
         topic, number = partition
-        gap = Gap(partition, position, *consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_ASK_S))
+        gap = Gap(partition, position, *consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ASK_S))
         if gap.real and self._on_gap == "stop":
             raise SourceError(f"{gap.what()}; {gap.advice()}")
         consumer.incremental_unassign([TopicPartition(topic, number)])

@@ -23,6 +23,8 @@ from consumer.sources.gaps import GAPS, Gaps
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import (
+    AGAIN_S,
+    ASK_S,
     UNKNOWN_TOPICS,
     MissingTopics,
     Trouble,
@@ -43,8 +45,6 @@ Found = TypeVar("Found")
 POLL_S: Final = 0.1
 _NEEDS: Final = '; kafka.group_protocol = "consumer" needs brokers of Kafka 4.0 or later'
 OUTSIDER_S: Final = 30.0
-_ASK_S: Final = 5.0
-_AGAIN_S: Final = 0.5
 _LAG_S: Final = 5.0
 _JOINING_S: Final = 30.0
 """So long after partitions were lost a static member may be fenced by a request of its own."""
@@ -323,7 +323,7 @@ class ClientThread:
         return known
 
     def _commit_failed(self, error: KafkaError) -> None:
-        self._commit_again_s = time.monotonic() + _AGAIN_S
+        self._commit_again_s = time.monotonic() + AGAIN_S
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
         else:
@@ -379,7 +379,7 @@ class ClientThread:
                 if is_fatal(error.args[0]) or is_refusal(error.args[0]):
                     raise self._error(error.args[0]) from error
                 self._trouble.suspect(f"the group's offsets cannot be read: {describe(error.args[0])}", certain=True)
-                self._wait(_AGAIN_S)
+                self._wait(AGAIN_S)
         self._trouble.over()
         return found
 
@@ -388,7 +388,7 @@ class ClientThread:
             return Start(found.offset, committed=True)
         if self._options.start == "earliest":
             return Start(BEGINNING, committed=True)
-        _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=_ASK_S)
+        _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=ASK_S)
         return Start(end, committed=False)
 
     def _told(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:

@@ -35,8 +35,10 @@ _TRANSPORT: Final = frozenset(
 )
 _PROBE_S: Final = 1.0
 _PROBE_WAIT_S: Final = 0.5
-_ASK_S: Final = 5.0
-_AGAIN_S: Final = 0.5
+ASK_S: Final = 5.0
+"""How long the client's thread waits for an answer of the brokers."""
+AGAIN_S: Final = 0.5
+"""What came to nothing is tried again so much later."""
 _MISSING_TIMES: Final = 4
 
 
@@ -108,7 +110,7 @@ class Trouble:
 
 def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
     """What the group has committed, negative offsets where nothing; raises ``KafkaException`` without an answer."""
-    found = consumer.committed(asked, timeout=_ASK_S)
+    found = consumer.committed(asked, timeout=ASK_S)
     for one in found:
         if one.error is not None:
             raise KafkaException(one.error)
@@ -133,7 +135,7 @@ class MissingTopics:
         """Look for those in doubt; raises ``SourceError`` where one is not there."""
         if not self._doubted or time.monotonic() < self._again_s:
             return
-        self._again_s = time.monotonic() + _AGAIN_S
+        self._again_s = time.monotonic() + AGAIN_S
         for topic, times in list(self._doubted.items()):
             missing = topic_missing(consumer, topic)
             if missing is False:
@@ -147,7 +149,7 @@ class MissingTopics:
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:
     """Whether the cluster does not know the topic; None where nobody answers."""
     try:
-        found = consumer.list_topics(topic, timeout=_ASK_S).topics.get(topic)
+        found = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
     except KafkaException:
         return None
     return found is None or (found.error is not None and found.error.code() in UNKNOWN_TOPICS)

@@ -269,6 +269,7 @@ def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str])
     lines = json_lines(dupwatch("store", "export", *sample).out)
     schema = json.loads((SCHEMAS / "export.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
     for line in lines:
         validator.validate(line)
     sent = json_lines((judged_sample / "verdicts.jsonl").read_bytes())

@@ -132,7 +132,7 @@ class Given:
 
         monkeypatch.setattr(kafka_client, "Consumer", made)
         for module in (kafka_client, gaps):
-            monkeypatch.setattr(module, "_AGAIN_S", 0.0)
+            monkeypatch.setattr(module, "AGAIN_S", 0.0)
         monkeypatch.setattr(kafka_client, "POLL_S", 0.0)
         chosen: dict[str, Any] = {"start": "earliest", "on_gap": "continue", "transactional": True} | options
         self.partitions = Partitions(LIMITS, 2, transactional=chosen["transactional"])
