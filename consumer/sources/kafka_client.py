@@ -19,6 +19,7 @@ from consumer.calls import Call
 from consumer.errors import ConfigError, SourceError
 from consumer.membership import member_of
 from consumer.ports import SourceWatcher
+from consumer.sources.commits import Commits
 from consumer.sources.gaps import GAPS, Gaps
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_records import record_of
@@ -79,8 +80,7 @@ class ClientThread:
         self._rebalances = 0
         self._paused = False
         self._full_since_s: float | None = None
-        self._commit_sent = False
-        self._commit_again_s = 0.0
+        self._commits = Commits(handover, self._fail, transactional=options.transactional)
         self._lag_again_s = 0.0
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
         self._gaps = Gaps(options.on_gap, handover, watcher)
@@ -107,7 +107,7 @@ class ClientThread:
         settings = {
             **self._options.settings,
             "error_cb": self._guarded(self._on_error),
-            "on_commit": self._guarded(self._on_commit),
+            "on_commit": self._guarded(self._commits.answered),
             "logger": client_log,
         }
         try:
@@ -137,7 +137,8 @@ class ClientThread:
         closing.result()
         if self._failure is not None:
             raise self._failure
-        self._outlived, self._lost_s, self._commit_sent = "", -math.inf, False
+        self._outlived, self._lost_s = "", -math.inf
+        self._commits.forget()
         return self._subscribed()
 
     def _guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -157,7 +158,7 @@ class ClientThread:
         self._ask_places(consumer)
         if not self._paused:
             self._seek(consumer)
-        self._commit(consumer)
+        self._commits.send(consumer)
         if self._paused:
             self._gaps.bridge(consumer, partial(self._serve, consumer), self._trouble.heed)
         self._missing.look(consumer)
@@ -292,61 +293,6 @@ class ClientThread:
             with self._handover.changed:
                 self._handover.partitions.restart(found)
 
-    # Committing
-
-    def _commit(self, consumer: Consumer) -> None:
-        if self._options.transactional or self._commit_sent or time.monotonic() < self._commit_again_s:
-            return
-        with self._handover.changed:
-            places = self._handover.partitions.uncommitted()
-        if not places or member_of(consumer.consumer_group_metadata()) is None:
-            return
-        try:
-            consumer.commit(offsets=_offsets(places), asynchronous=True)
-            self._commit_sent = True
-        except KafkaException as error:
-            self._commit_failed(error.args[0])
-
-    def _on_commit(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
-        self._commit_sent = False
-        self._committed(error, offsets)
-
-    def _committed(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> dict[Partition, int]:
-        """Keep what an answer to a commit says; what the group knows now."""
-        refused = error or next((one.error for one in offsets if one.error is not None), None)
-        if refused is not None:
-            self._commit_failed(refused)
-        known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
-        with self._handover.changed:
-            for partition, offset in known.items():
-                self._handover.partitions.committed(partition, offset)
-        return known
-
-    def _commit_failed(self, error: KafkaError) -> None:
-        self._commit_again_s = time.monotonic() + AGAIN_S
-        if is_fatal(error) or is_refusal(error):
-            self._fail(error)
-        else:
-            log.info("Offsets were not committed, and will be again: %s", describe(error))
-
-    def _commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
-        """Commit and wait for the answer; what the group knows then.
-
-        A client that is no member just now would be refused; of a static one the brokers would say that another has its
-        name, which ends it.
-        """
-        if not places or self._failure is not None or member_of(consumer.consumer_group_metadata()) is None:
-            return {}
-        try:
-            return self._committed(None, consumer.commit(offsets=_offsets(places), asynchronous=False))
-        except KafkaException as error:
-            self._commit_failed(error.args[0])
-            return {}
-
-    def _to_commit(self) -> dict[Partition, Place]:
-        """What the client itself is to commit; the lock is the caller's. Transactions commit what else there is."""
-        return {} if self._options.transactional else self._handover.partitions.uncommitted()
-
     # Rebalances
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -413,7 +359,7 @@ class ClientThread:
                     break
                 self._watcher.beat()
                 handover.changed.wait(min(left_s, POLL_S))
-            places = {} if handover.error is not None else self._to_commit()
+            places = {} if handover.error is not None else self._commits.due()
             handover.partitions.leave(leaving, "partitions of it went to another consumer before it was finished")
         self._commit_now(consumer, places)
         self._gone(consumer, partitions, "revoked")
@@ -437,6 +383,10 @@ class ClientThread:
         log.info("%s: %s", how.capitalize(), _names(_keys(partitions)))
         self._watcher.rebalanced(how)
         self._watcher.assigned(owned)
+
+    def _commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
+        """Commit at once, unless something has ended the run; what the group knows then."""
+        return {} if self._failure is not None else self._commits.now(consumer, places)
 
     # What can be wrong
 
@@ -514,7 +464,7 @@ class ClientThread:
         try:
             if self._handover.error is None:
                 with self._handover.changed:
-                    places = self._to_commit()
+                    places = self._commits.due()
                 self._commit_now(consumer, places)
             consumer.close()
         except Exception as error:  # noqa: BLE001  # the run ends, and with an error that came before, if any
@@ -527,15 +477,6 @@ def _keys(partitions: Sequence[TopicPartition]) -> set[Partition]:
 
 def _places(partitions: Collection[Partition]) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for topic, number in partitions]
-
-
-def _offsets(places: Mapping[Partition, Place]) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic, number, place.offset)
-        if place.leader_epoch is None
-        else TopicPartition(topic, number, place.offset, leader_epoch=place.leader_epoch)
-        for (topic, number), place in places.items()
-    ]
 
 
 def _names(partitions: Collection[Partition]) -> str:

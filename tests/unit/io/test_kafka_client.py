@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from consumer.errors import Abandoned, SourceError
 from consumer.membership import member_of
 from consumer.ports import Message, Offsets, Position, RawRecord
-from consumer.sources import gaps, kafka_client
+from consumer.sources import commits, gaps, kafka_client
 from consumer.sources.file import ReadLimits
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
@@ -131,7 +131,7 @@ class Given:
             return self.client
 
         monkeypatch.setattr(kafka_client, "Consumer", made)
-        for module in (kafka_client, gaps):
+        for module in (commits, gaps, kafka_client):
             monkeypatch.setattr(module, "AGAIN_S", 0.0)
         monkeypatch.setattr(kafka_client, "POLL_S", 0.0)
         chosen: dict[str, Any] = {"start": "earliest", "on_gap": "continue", "transactional": True} | options

@@ -1,0 +1,93 @@
+"""Telling the group how far it is, where no transaction does: in the background, and at once before partitions go."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from consumer.membership import member_of
+from consumer.sources.handover import Handover
+from consumer.sources.kafka_trouble import AGAIN_S, describe, is_fatal, is_refusal
+from consumer.sources.partitions import Partition, Place
+
+log = logging.getLogger("dupwatch")
+
+
+class Commits:
+    """What is to be committed, and what came of it; for the client's thread only."""
+
+    def __init__(self, handover: Handover, fail: Callable[[KafkaError], None], *, transactional: bool) -> None:
+        self._handover = handover
+        self._fail = fail
+        self._transactional = transactional
+        self._sent = False
+        self._again_s = 0.0
+
+    def send(self, consumer: Consumer) -> None:
+        """Commit what was answered since the last time, one commit at a time; ``answered`` hears what came of it."""
+        if self._transactional or self._sent or time.monotonic() < self._again_s:
+            return
+        with self._handover.changed:
+            places = self.due()
+        if not places or member_of(consumer.consumer_group_metadata()) is None:
+            return
+        try:
+            consumer.commit(offsets=_offsets(places), asynchronous=True)
+            self._sent = True
+        except KafkaException as error:
+            self._failed(error.args[0])
+
+    def answered(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
+        """The client's word on a commit that was sent."""
+        self._sent = False
+        self._keep(error, offsets)
+
+    def forget(self) -> None:
+        """Another client has never heard of what was sent."""
+        self._sent = False
+
+    def due(self) -> dict[Partition, Place]:
+        """What the client itself is to commit; the lock is the caller's. Transactions commit what else there is."""
+        return {} if self._transactional else self._handover.partitions.uncommitted()
+
+    def now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
+        """Commit and wait for the answer; what the group knows then.
+
+        A client that is no member just now would be refused; of a static one the brokers would say that another has its
+        name, which ends it.
+        """
+        if not places or member_of(consumer.consumer_group_metadata()) is None:
+            return {}
+        try:
+            return self._keep(None, consumer.commit(offsets=_offsets(places), asynchronous=False))
+        except KafkaException as error:
+            self._failed(error.args[0])
+            return {}
+
+    def _keep(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> dict[Partition, int]:
+        """Keep what an answer says; what the group knows now."""
+        refused = error or next((one.error for one in offsets if one.error is not None), None)
+        if refused is not None:
+            self._failed(refused)
+        known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
+        with self._handover.changed:
+            for partition, offset in known.items():
+                self._handover.partitions.committed(partition, offset)
+        return known
+
+    def _failed(self, error: KafkaError) -> None:
+        self._again_s = time.monotonic() + AGAIN_S
+        if is_fatal(error) or is_refusal(error):
+            self._fail(error)
+        else:
+            log.info("Offsets were not committed, and will be again: %s", describe(error))
+
+
+def _offsets(places: Mapping[Partition, Place]) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic, number, place.offset)
+        if place.leader_epoch is None
+        else TopicPartition(topic, number, place.offset, leader_epoch=place.leader_epoch)
+        for (topic, number), place in places.items()
+    ]
