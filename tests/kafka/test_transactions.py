@@ -230,20 +230,19 @@ def id_of(made: Given) -> str:
     return found
 
 
-def test_transactions_back_to_back_are_quick(kafka_address: str, given: Given, member: Member) -> None:
-    """A batch of one message takes less than 30 ms, in the best quarter of them.
+def test_batches_without_messages_do_not_wait_for_each_other(kafka_address: str, given: Given, member: Member) -> None:
+    """The coordinator still ends the transaction before; the client's default is to ask again after 100 ms.
 
-    Others run beside it, and a new broker has to compile first.
+    The best quarter: others run beside it. Most feeds have few flags, so most batches are like this.
     """
     taken_s = []
-    one = sink_to(kafka_address, fresh_topics(kafka_address, every=False), transactional=True)
-    for number in range(400):
+    for place in range(1, 61):
         begun_s = time.monotonic()
-        deliver(one, member, number + 1, str(number))
+        given.sink.flush()
+        given.sink.commit({(member.topic, 0): place}, member.metadata())
         taken_s.append(time.monotonic() - begun_s)
-    one.sink.close()
-    assert quantiles(taken_s)[0] < 0.03
-    assert flags(kafka_address, one) == [str(number) for number in range(400)]
+    assert quantiles(taken_s)[0] < 0.06
+    assert member.committed() == 60
 
 
 def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
