@@ -16,7 +16,8 @@ class KnownOriginals:
         self._originals_max = originals_max
         self._copies: dict[bytes, int] = {}
         self._keys: OrderedDict[bytes, tuple[bytes, ...]] = OrderedDict()
-        self._by_key: defaultdict[bytes, dict[bytes, None]] = defaultdict(dict)
+        # Tuples: nearly every key has one reference, and a dictionary for each would be half of a consumer's objects.
+        self._by_key: dict[bytes, tuple[bytes, ...]] = {}
 
     def remember(self, record: Record) -> int:
         """Note that this kept version was repeated; return how often it was since it was first remembered."""
@@ -27,7 +28,7 @@ class KnownOriginals:
             return copies
         self._keys[reference] = record.keys
         for key in record.keys:
-            self._by_key[key][reference] = None
+            self._by_key[key] = (*self._by_key.get(key, ()), reference)
         if len(self._keys) > self._originals_max:
             self.forget(next(iter(self._keys)))
         return copies
@@ -36,10 +37,9 @@ class KnownOriginals:
         """Drop a version that is kept no longer, or no longer there."""
         self._copies.pop(reference, None)
         for key in self._keys.pop(reference, ()):
-            references = self._by_key[key]
-            del references[reference]
-            if not references:
-                del self._by_key[key]
+            others = tuple(one for one in self._by_key.pop(key) if one != reference)
+            if others:
+                self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
         """References of originals that share a key with the record, those that share most keys first."""
