@@ -60,12 +60,16 @@ class KafkaBroker(Server):
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
         if done.returncode:
             raise ServerFailed(f"Kafka's data could not be made in {data}: {done.stdout}{done.stderr}")
-        unfinished = Path(mkdtemp(dir=keep.parent, prefix=f"{keep.name}.unfinished-"))
-        shutil.copytree(data, unfinished, dirs_exist_ok=True)
         try:
+            unfinished = Path(mkdtemp(dir=keep.parent, prefix=f"{keep.name}.unfinished-"))
+        except OSError:
+            # The jars may lie where only others write; the next broker takes as long again.
+            return
+        try:
+            shutil.copytree(data, unfinished, dirs_exist_ok=True)
             unfinished.rename(keep)
         except OSError:
-            # Another was sooner.
+            # Another was sooner, or the disk is full.
             shutil.rmtree(unfinished)
 
     def options(self) -> list[str]:

@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -78,12 +78,18 @@ def unwritten(file: Path, java: str) -> Iterator[Path | None]:
     if file.exists() or not _can_write(java):
         yield None
         return
-    file.parent.mkdir(exist_ok=True)
-    unfinished = file.with_suffix(".unfinished")
-    with file.with_suffix(".lock").open("w") as lock:
+    with ExitStack() as held:
+        try:
+            file.parent.mkdir(exist_ok=True)
+            lock = held.enter_context(file.with_suffix(".lock").open("w"))
+        except OSError:
+            # The jars may lie where only others write; all that is lost is time.
+            yield None
+            return
         if not _locked(lock) or file.exists():
             yield None
             return
+        unfinished = file.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         yield unfinished
         if unfinished.exists():

@@ -1,6 +1,7 @@
 """What a broker finds in its folder at its first start, with a Java that only pretends."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,4 +56,14 @@ def test_marks_that_could_not_be_made_are_not_kept(tmp_path: Path) -> None:
     with pytest.raises(ServerFailed, match="Kafka's data could not be made"):
         broker(tmp_path / "first", pretend(tmp_path, 1)).prepare()
     broker(tmp_path / "second", pretend(tmp_path, 0)).prepare()
+    assert (tmp_path / "calls").read_text().split() == ["called", "called"]
+
+
+def test_marks_that_cannot_be_kept_are_made_again(tmp_path: Path) -> None:
+    """A broker has its own where the folder of the jars cannot be written."""
+    java = pretend(tmp_path, 0)
+    for name in ("first", "second"):
+        one = replace(broker(tmp_path / name, java), jars=tmp_path / "nowhere")
+        one.prepare()
+        assert (one.folder / "data" / "meta.properties").exists()
     assert (tmp_path / "calls").read_text().split() == ["called", "called"]

@@ -127,3 +127,11 @@ def test_a_program_writes_when_it_ends(tmp_path: Path, java: str) -> None:
         unfinished.write_text("classes")
     with quick.unwritten(file, java) as unfinished:
         assert quick.use_or_write(file, unfinished) == [f"-XX:SharedArchiveFile={file}"]
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, java: str) -> None:
+    """Where no archive can be written a program runs without."""
+    (tmp_path / "archives").touch()
+    file = quick.archive(tmp_path, "shell", java)
+    with quick.unwritten(file, java) as unfinished:
+        assert (unfinished, quick.use_or_write(file, unfinished)) == (None, [])
