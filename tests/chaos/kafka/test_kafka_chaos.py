@@ -45,11 +45,8 @@ class Form(NamedTuple):
 SHORT: Final = Form(short_plan, faults=6, messages=2_000, rate=25)
 # Some of the messages are no articles.
 LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80)
-MANNERS: Final = (
-    Manner(once=False),
-    Manner(once=True),
-    Manner(once=True, static=True),
-    Manner(once=True, new_protocol=True),
+MANNERS: Final = tuple(
+    Manner(once=once, **more) for more in ({}, {"static": True}, {"new_protocol": True}) for once in (False, True)
 )
 
 
