@@ -20,6 +20,7 @@ from consumer.letter_headers import letter_headers
 from consumer.pipeline import Observer, Pipeline
 from consumer.ports import Sink
 from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.stopping import Stopping
@@ -125,7 +126,8 @@ def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
 
     place = parse_kafka(config.sink.url)
     settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
-    return KafkaSink(settings, sink_topics(config), dress_of(config, source), letter_headers, _Log(), check)
+    messages = Messages(sink_topics(config), dress_of(config, source), letter_headers)
+    return KafkaSink(settings, messages, _Log(), check)
 
 
 def _folder(url: str) -> Path:

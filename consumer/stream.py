@@ -35,6 +35,7 @@ from consumer.ports import Answer, Position, RawBatch, RawRecord, Sink
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
 from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.messages import Messages
 from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.stopping import Stopping
@@ -200,7 +201,8 @@ def send_release(config: Config, event: bytes) -> None:
                 "same; give the command again to send the event"
             )
 
-    sink = KafkaSink(settings, topics, dress_of(config, config.sink.url), letter_headers, Unwatched(), give_up)
+    messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
+    sink = KafkaSink(settings, messages, Unwatched(), give_up)
     try:
         sink.release(Answer(RawRecord(0, 0, b"", 0, None, None, Position()), event, decode_verdict(event)))
         sink.flush()
@@ -318,11 +320,11 @@ def _delivery(
     _check_topics(config, place.brokers, topics)
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
-    dress = dress_of(config, source.name)
+    messages = Messages(topics, dress_of(config, source.name), letter_headers)
     if exactly_once:
-        sink = TransactionalSink(settings, topics, dress, letter_headers, monitoring, check)
+        sink = TransactionalSink(settings, messages, monitoring, check)
         return sink, TransactionalJournal(source, sink)
-    return KafkaSink(settings, topics, dress, letter_headers, monitoring, check), KafkaJournal(source)
+    return KafkaSink(settings, messages, monitoring, check), KafkaJournal(source)
 
 
 def _check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
 from consumer.errors import ConfigError, SinkError
-from consumer.message_headers import Headers
 from consumer.ports import SinkWatcher
+from consumer.sinks.messages import Outgoing
 
 log = logging.getLogger("dupwatch.kafka")
 
@@ -19,16 +19,6 @@ SLICE_S: Final = 0.25
 TROUBLE_AFTER_S: Final = 2.0
 """A broker that is well answers sooner."""
 _KEY_SHOWN_CHARS: Final = 80
-
-
-class Outgoing(NamedTuple):
-    """A message to be sent; ``timestamp_ms`` is 0 where the client shall set it."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    timestamp_ms: int = 0
 
 
 class Failed(NamedTuple):

@@ -25,9 +25,8 @@ from consumer.clients import TRANSACTION_TIMEOUT_MS
 from consumer.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.membership import GroupMetadata, member_of
 from consumer.ports import Answer, Rejection, SinkWatcher
-from consumer.sinks.kafka import Dress, LetterHeaders, answered, rejected
-from consumer.sinks.producing import SLICE_S, Failed, Outgoing, Producing, Waiting, error_of, hopeless, refused
-from consumer.topics import SinkTopics
+from consumer.sinks.messages import Messages, Outgoing
+from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, error_of, hopeless, refused
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
@@ -57,20 +56,12 @@ class TransactionalSink:
     producer with this transactional id has taken over; then nothing was committed that was not emitted.
     """
 
-    def __init__(  # each is another part of the run
-        self,
-        settings: Mapping[str, Any],
-        topics: SinkTopics,
-        dress: Dress,
-        letter_headers: LetterHeaders,
-        watcher: SinkWatcher,
-        give_up: Callable[[], None],
+    def __init__(
+        self, settings: Mapping[str, Any], messages: Messages, watcher: SinkWatcher, give_up: Callable[[], None]
     ) -> None:
         self._settings = settings
         self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / _MS_PER_S
-        self._topics = topics
-        self._dress = dress
-        self._letter_headers = letter_headers
+        self._messages = messages
         self._watcher = watcher
         self._waiting = Waiting(watcher, give_up)
         self._renewals = 0
@@ -81,13 +72,13 @@ class TransactionalSink:
     def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says. Raises ``Abandoned`` too."""
         for answer in answers:
-            for message in answered(answer, self._topics, self._dress):
+            for message in self._messages.answered(answer):
                 self._send(message)
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """As the port says. Raises ``Abandoned`` too."""
         for rejection in rejections:
-            self._send(rejected(rejection, self._topics, self._letter_headers))
+            self._send(self._messages.rejected(rejection))
 
     def flush(self) -> None:
         """Return when all messages are in their topics, where nobody sees them yet. Raises ``Abandoned`` too."""

@@ -13,6 +13,7 @@ from consumer.dead_letter import LetterPosition, dead_letter
 from consumer.errors import BadRecord
 from consumer.ports import Answer, Message, Position, RawRecord, Rejection
 from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.messages import Messages
 from consumer.sinks.transactions import TransactionalSink
 from consumer.topics import Shape, SinkTopics, new_topic, planned
 from consumer.verdict import Outcome, Verdict, encode
@@ -124,7 +125,7 @@ def sink_to(
     settings |= {name.replace("_", "."): value for name, value in own.items()}
     watching = Watching()
     kind = TransactionalSink if transactional else KafkaSink
-    return Given(kind(settings, topics, dress, letter_headers, watching, give_up), topics, watching)
+    return Given(kind(settings, Messages(topics, dress, letter_headers), watching, give_up), topics, watching)
 
 
 class Read(NamedTuple):

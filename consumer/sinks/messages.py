@@ -1,0 +1,86 @@
+"""Which messages an answer, a release and a dead letter make."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from consumer.message_headers import CUT_OF_BYTES, Headers
+from consumer.ports import Answer, Rejection
+from consumer.topics import SinkTopics
+
+
+class Outgoing(NamedTuple):
+    """A message to be sent; ``timestamp_ms`` is 0 where the client shall set it."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """What goes to which of the topics; ``dress`` makes the headers of events, ``letter_headers`` of dead letters."""
+
+    topics: SinkTopics
+    dress: Callable[[Answer], Headers]
+    letter_headers: Callable[[Rejection], Headers]
+
+    def answered(self, answer: Answer) -> Iterator[Outgoing]:
+        """The messages that one answer makes."""
+        topics, outcome, key = self.topics, answer.verdict.outcome, answer.verdict.id.encode()
+        if outcome == "duplicate" or topics.verdicts:
+            headers = self.dress(answer)
+            if outcome == "duplicate":
+                yield Outgoing(topics.duplicates_topic, key, answer.event, headers)
+            if topics.verdicts:
+                yield Outgoing(topics.verdicts_topic, key, answer.event, headers)
+        if topics.unique:
+            yield from _clean(answer, topics.unique_topic)
+
+    def released(self, answer: Answer) -> Iterator[Outgoing]:
+        """The messages that a release makes. The article itself is not sent again: its record is not at hand."""
+        key, headers = answer.verdict.id.encode(), self.dress(answer)
+        yield Outgoing(self.topics.duplicates_topic, key, answer.event, headers)
+        if self.topics.verdicts:
+            yield Outgoing(self.topics.verdicts_topic, key, answer.event, headers)
+
+    def rejected(self, rejection: Rejection) -> Outgoing:
+        """The message that a dead letter makes: the record as it came, its own headers before those that say why.
+
+        Of a record that was over the limit only the first bytes are there; a header has the size of the whole.
+        """
+        record = rejection.record
+        message = record.message
+        headers = [] if message is None else list(message.headers)
+        if len(record.data) < record.size_bytes:
+            headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
+        headers += self.letter_headers(rejection)
+        if message is None:
+            return Outgoing(self.topics.dead_letters_topic, None, record.data, headers)
+        value = None if message.null_value else record.data
+        return Outgoing(self.topics.dead_letters_topic, message.key, value, headers, max(message.timestamp_ms, 0))
+
+
+def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
+    """The clean feed: the record of a unique version as it came, and a tombstone for every other verdict.
+
+    Every duplicate makes a tombstone, not only a new version of an article that was in the feed before. Only the store
+    knows which ids those are, and a retry or a second consumer must say the same: the last message of an id has to be
+    right whoever wrote it. A tombstone for an id that was never there is a message that a reader passes over, and that
+    compaction removes; one that is missing would be a duplicate in the feed for ever.
+
+    Where the record has a key that is not the id (``id_from = "value"``), no tombstone is sent: it would take away
+    another article that has the same key.
+    """
+    record, key = answer.record, answer.verdict.id.encode()
+    message = record.message
+    if answer.verdict.outcome == "unique":
+        if message is None:
+            yield Outgoing(topic, key, record.data, [])
+        else:
+            own = key if message.key is None else message.key
+            yield Outgoing(topic, own, record.data, list(message.headers), max(message.timestamp_ms, 0))
+    elif message is None or message.key in {None, key}:
+        yield Outgoing(topic, key, None, [])
