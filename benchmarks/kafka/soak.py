@@ -1,9 +1,10 @@
 """Whether a consumer's memory grows: ``python -m benchmarks.kafka.soak --minutes 30``.
 
 A broker of its own, a consumer as a process with the defaults and LMDB, and a producer that sends fresh articles all
-the time. The process's resident memory is read twelve times a minute: what it has for itself (RssAnon), and all of it,
-in which the pages of the store's file are counted that the system happens to hold (VmRSS). A minute's figure is the
-median of its readings.
+the time. The consumer begins with a backlog, as after an outage: full batches and full buffers take the memory that
+they need at once, and not by chance some time later. What grows after that is what is looked for. The process's
+resident memory is read twelve times a minute: what it has for itself (RssAnon), and all of it, in which the pages of
+the store's file are counted that the system happens to hold (VmRSS). A minute's figure is the median of its readings.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Final, NamedTuple
@@ -43,12 +45,10 @@ def read(pid: int, began_s: float) -> Reading:
     return Reading(time.monotonic() - began_s, int(kilobytes["RssAnon"]) / _MB, int(kilobytes["VmRSS"]) / _MB)
 
 
-def produce(address: str, chars: int, rate: int, stop: threading.Event) -> None:
+def produce(address: str, chars: int, rate: int, seeds: Iterator[int], stop: threading.Event) -> None:
     """Send articles that nobody has sent before, until told to stop."""
-    seed = 0
     while not stop.is_set():
-        seed += 1
-        send(address, "feed", articles(_PORTION, chars, seed), rate)
+        send(address, "feed", articles(_PORTION, chars, next(seeds)), rate)
 
 
 def readings(process: "subprocess.Popen[bytes]", minutes: int) -> Iterator[Reading]:
@@ -71,18 +71,22 @@ def main(
     minutes: Annotated[int, typer.Option(min=3)] = 30,
     rate: Annotated[int, typer.Option(min=1, help="Articles a second.")] = 200,
     chars: Annotated[int, typer.Option(min=50)] = 1_000,
+    backlog: Annotated[int, typer.Option(min=0, help="Articles that wait when the consumer starts.")] = 20_000,
     delivery: Annotated[str, typer.Option(help="at-least-once or exactly-once.")] = "at-least-once",
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:
     """Measure a consumer's memory over some time."""
     with tempfile.TemporaryDirectory() as name, broker() as running:
         source, sink = make_topics(running.address, "feed")
+        seeds = count(1)
+        for start in range(0, backlog, _PORTION):
+            send(running.address, "feed", articles(min(_PORTION, backlog - start), chars, next(seeds)))
         command = [
             str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store",
             f"lmdb:{name}/store", "--emit", "all", "--set", f"kafka.delivery={delivery}",
         ]  # fmt: skip
         stop = threading.Event()
-        sending = threading.Thread(target=produce, args=(running.address, chars, rate, stop), daemon=True)
+        sending = threading.Thread(target=produce, args=(running.address, chars, rate, seeds, stop), daemon=True)
         with subprocess.Popen([*command, "--set", "http.listen="]) as process:
             try:
                 sending.start()
@@ -107,7 +111,14 @@ def main(
         }
         for minute in marks
     ]
-    publish(PART, f"{rate} articles of {chars:,} characters a second, {delivery}", rows, out=out, minutes=minutes)
+    publish(
+        PART,
+        f"{rate} articles of {chars:,} characters a second, {delivery}",
+        rows,
+        out=out,
+        minutes=minutes,
+        backlog=backlog,
+    )
 
 
 if __name__ == "__main__":
