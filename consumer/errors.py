@@ -37,6 +37,10 @@ class Abandoned(DupwatchError):  # noqa: N818  # named for the batch, which is n
     """The batch at hand is given up: nothing of it is committed here, and whoever has its partitions reads it again."""
 
 
+class NotBegun(DupwatchError):  # noqa: N818  # nothing is wrong
+    """The run was asked to stop before it had begun."""
+
+
 class OutcomeUnknown(Abandoned):
     """Nobody knows whether the batch was committed: the source goes on where the brokers say that the group is."""
 

@@ -38,6 +38,7 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.messages import Messages
 from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
+from consumer.starting import Starting
 from consumer.stopping import Stopping
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
@@ -123,6 +124,8 @@ def prepared_stream(
 ) -> Iterator[StreamRun]:
     """Build a run over topics from its configuration; what it holds is let go of afterwards.
 
+    Raises ``NotBegun`` where it is asked to stop while it still waits for its store or its brokers.
+
     The health pages are there first: they say what is waited for. ``onlookers`` make more observers, given the store.
     """
     check_places(config)
@@ -140,7 +143,8 @@ def prepared_stream(
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         spans = held.enter_context(traced(config))
-        _check_filled(config)
+        starting = Starting(stopping, monitoring.working)
+        starting.call(partial(_check_filled, config))
         source = _source(config, monitoring, stopping)
         drain = Drain(stopping, config.kafka.drain_s)
 
@@ -153,11 +157,10 @@ def prepared_stream(
             held.enter_context(
                 StoreProbe(partial(app.opened_store, app.impatient(config), readonly=True), monitoring.store_silent)
             )
-        patience = Backoff(check, monitoring)
-        store = held.enter_context(_store(config, settings, patience, monitoring))
+        store = held.enter_context(_store(config, settings, starting, monitoring))
         latest.read_from(store)
         held.callback(latest.close)
-        sink, journal = _delivery(config, streams, source, monitoring, check)
+        sink, journal = _delivery(config, streams, source, monitoring, check, starting)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
         held.callback(sink.close)
@@ -179,7 +182,7 @@ def prepared_stream(
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
-            patience=patience,
+            patience=Backoff(check, monitoring),
             poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
         )
         # Whatever was waited for until now: from here on records are.
@@ -299,7 +302,7 @@ def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> Kafka
 
 
 @contextmanager
-def _store(config: Config, settings: JudgeSettings, patience: Backoff, monitoring: Monitoring) -> Iterator[Store]:
+def _store(config: Config, settings: JudgeSettings, starting: Starting, monitoring: Monitoring) -> Iterator[Store]:
     """The store, bound to the settings; waited for where it is out of reach."""
     with ExitStack() as opened:
 
@@ -308,16 +311,21 @@ def _store(config: Config, settings: JudgeSettings, patience: Backoff, monitorin
             app.bind(store, settings)
             return store
 
-        yield patience.call(bound)
+        yield Backoff(starting.check, monitoring).call(partial(starting.call, bound))
 
 
 def _delivery(
-    config: Config, streams: app.Streams, source: KafkaSource, monitoring: Monitoring, check: Callable[[], None]
+    config: Config,
+    streams: app.Streams,
+    source: KafkaSource,
+    monitoring: Monitoring,
+    check: Callable[[], None],
+    starting: Starting,
 ) -> tuple[Sink, Journal]:
     if config.sink.url == app.STREAM and config.kafka.delivery == "at-least-once":
         return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(source)
     place, topics = parse_kafka(config.sink.url), sink_topics(config)
-    _check_topics(config, place.brokers, topics)
+    starting.call(partial(_check_topics, config, place.brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
     messages = Messages(topics, dress_of(config, source.name), letter_headers)

@@ -79,11 +79,14 @@ class KafkaSource:
             pause_after_s=options.pause_after_s,
             transactional=options.transactional,
         )
+        self._watcher = watcher
         self._client = ClientThread(client, self._handover, watcher)
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
 
     def batches(self) -> Iterator[RawBatch]:
         """Give batches until the source is closed: what has piled up since the last one, or what comes next."""
+        # From here on the client's thread has to turn, also if it never comes to its first turn.
+        self._watcher.beat()
         self._thread.start()
         while (batch := self._next()) is not None:
             yield batch

@@ -25,9 +25,9 @@ class Late(NamedTuple):
 class Health:
     """The state of one run, told by its threads and read by others; every method may be called from any thread.
 
-    ``grouped`` says that the source is shared: its thread has to beat,
-    and nothing can be judged before it has an assignment, be it of no partition. The main thread has to turn while it
-    works; it rests where it waits for records, however long none come. ``clock`` gives seconds that never go back.
+    ``grouped`` says that the source is shared: its thread has to beat once it has begun to, and nothing can be judged
+    before it has an assignment, be it of no partition. The main thread has to turn while it starts and while it works;
+    it rests where it waits for records, however long none come. ``clock`` gives seconds that never go back.
     """
 
     def __init__(
@@ -40,8 +40,9 @@ class Health:
         self._heartbeat_max_s = heartbeat_max_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._turned_s: dict[str, float] = {_CLIENT: clock()} if grouped else {}
-        self._threads: dict[str, int] = {}
+        # The client's thread counts from its first turn on: until then the main thread waits for stores and brokers.
+        self._turned_s: dict[str, float] = {_MAIN: clock()} if grouped else {}
+        self._threads: dict[str, int] = {_MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
         self._troubles: dict[Part, str] = {}
         self._ending = False

@@ -156,6 +156,22 @@ def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> No
     assert "Summary" in service.log.read_text()
 
 
+def test_it_is_alive_while_it_waits_for_its_store_and_stops_when_asked(brokers: str, tmp_path: Path) -> None:
+    """For as long as it takes; nothing has begun then, so that SIGTERM ends it at once, and well."""
+    (nobody,) = free_ports(1)
+    more = ("--store", f"hbase://127.0.0.1:{nobody}/feed", "--set", "http.stuck_s=2")
+    with serving(brokers, f"kafka://{brokers}/out", tmp_path, *more) as service:
+        wait_for(lambda: service.page("/readyz")[0] == 503, END_S)
+        until_s = time.monotonic() + 3
+        while time.monotonic() < until_s:
+            assert service.page("/healthz")[0] == 200
+            time.sleep(0.1)
+        began_s = time.monotonic()
+        assert service.stop() == 0, service.log.read_text()
+        assert time.monotonic() - began_s < 5
+    assert "asked to stop before it had begun" in service.log.read_text()
+
+
 def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_path: Path) -> None:
     """With user and password file: flags for who has both, and the probe for everybody."""
     password = tmp_path / "password"

@@ -98,12 +98,24 @@ def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthSe
 
 def test_a_run_is_alive_while_its_client_turns(server: HealthServer, health: Health, clock: Clock) -> None:
     """The heartbeat of the client's thread may be as old as the limit; older, the run is not alive until it beats."""
+    health.resting()
+    health.beat()
     clock.now_s += 60
     assert get(server, "/healthz")[:2] == (200, "ok\n")
     clock.now_s += 0.1
     assert get(server, "/healthz")[0] == 503
     health.beat()
     assert get(server, "/healthz")[0] == 200
+
+
+def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health, clock: Clock) -> None:
+    """No client's thread is there yet; the main thread has to turn, from the beginning."""
+    for _ in range(3):
+        clock.now_s += 60
+        assert health.late() == []
+        health.working()
+    clock.now_s += 61
+    assert [(late.thread, "test_health" in late.stack) for late in health.late()] == [("main", True)]
 
 
 def stand_still_here(release: threading.Event) -> None:
@@ -135,8 +147,10 @@ def test_a_main_thread_that_hangs_is_shown(server: HealthServer, health: Health,
     assert shown[2]["Content-Type"].startswith("text/plain")
 
 
-def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, clock: Clock) -> None:
+def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, health: Health, clock: Clock) -> None:
     """The stack of the main thread is shown with that of a client thread that does not beat."""
+    health.resting()
+    health.beat()
     clock.now_s += 61
     status, text, _ = get(server, "/healthz")
     assert status == 503
