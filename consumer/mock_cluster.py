@@ -6,16 +6,14 @@ cooperative rebalancing, idempotent producers, transactions, commits and waterma
 metadata is asked for, with four partitions; all of it is held in memory and gone with the process.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 
+from consumer.client_log import client_log
 from consumer.errors import SourceError
-
-client_log = logging.getLogger("dupwatch.kafka")
 
 BROKERS: Final = 1
 _ASK_S: Final = 10.0

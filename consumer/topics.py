@@ -4,7 +4,6 @@ What a topic should be like (``planned``) and what is wrong with one that is the
 asks the brokers, and makes what is missing. A topic that is there is never touched.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
+from consumer.client_log import client_log
 from consumer.errors import ConfigError, SinkError
-
-client_log = logging.getLogger("dupwatch.kafka")
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3

@@ -2,9 +2,10 @@
 
 A broker of its own, a consumer as a process with the defaults and LMDB, and a producer that sends fresh articles all
 the time. The consumer begins with a backlog, as after an outage: full batches and full buffers take the memory that
-they need at once, and not by chance some time later. What grows after that is what is looked for. The process's
-resident memory is read twelve times a minute: what it has for itself (RssAnon), and all of it, in which the pages of
-the store's file are counted that the system happens to hold (VmRSS). A minute's figure is the median of its readings.
+they need at once, and every table that has a limit reaches it. What grows after that is what is looked for. The
+process's resident memory is read twelve times a minute: what it has for itself (RssAnon), and all of it, in which the
+pages of the store's file are counted that the system happens to hold (VmRSS). A minute's figure is the median of its
+readings.
 """
 
 import subprocess
@@ -71,7 +72,7 @@ def main(
     minutes: Annotated[int, typer.Option(min=3)] = 30,
     rate: Annotated[int, typer.Option(min=1, help="Articles a second.")] = 200,
     chars: Annotated[int, typer.Option(min=50)] = 1_000,
-    backlog: Annotated[int, typer.Option(min=0, help="Articles that wait when the consumer starts.")] = 20_000,
+    backlog: Annotated[int, typer.Option(min=0, help="Articles that wait when the consumer starts.")] = 100_000,
     delivery: Annotated[str, typer.Option(help="at-least-once or exactly-once.")] = "at-least-once",
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:

@@ -4,7 +4,6 @@ Offsets are asked for and set by a consumer of the group's name that never joins
 dies of a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,12 +13,11 @@ from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient
 
 from consumer.bounds import Bound
+from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
 from consumer.watermarks import watermarks
-
-client_log = logging.getLogger("dupwatch.kafka")
 
 Partition = tuple[str, int]
 

@@ -1,6 +1,5 @@
 """A Kafka producer as the sinks use it: what is handed over is acknowledged, or the run knows why not."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -8,11 +7,10 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
+from consumer.client_log import client_log
 from consumer.errors import ConfigError, SinkError
 from consumer.ports import SinkWatcher
 from consumer.sinks.messages import Outgoing
-
-log = logging.getLogger("dupwatch.kafka")
 
 SLICE_S: Final = 0.25
 """How long one call waits: after each, somebody is asked whether to wait on."""
@@ -90,7 +88,7 @@ class Producing:
         self._reports = _Reports()
         self.ended = False
         self.fatal: KafkaError | None = None
-        callbacks = {"error_cb": self._reports.erred, "on_delivery": self._reports.delivered, "logger": log}
+        callbacks = {"error_cb": self._reports.erred, "on_delivery": self._reports.delivered, "logger": client_log}
         try:
             self._client: Producer | None = Producer({**settings, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:

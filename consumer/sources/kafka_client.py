@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
 from consumer.calls import Call
+from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.membership import member_of
 from consumer.ports import SourceWatcher
@@ -38,7 +39,6 @@ from consumer.sources.kafka_trouble import (
 from consumer.sources.partitions import BEGINNING, Partition, Place, Start
 
 log = logging.getLogger("dupwatch")
-client_log = logging.getLogger("dupwatch.kafka")
 
 Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")

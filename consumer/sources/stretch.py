@@ -7,7 +7,6 @@ paused, and what the client had fetched beyond it does not count.
 """
 
 import heapq
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,14 +17,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
 from consumer.bounds import Bound, Ranges, Stretch
+from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
 from consumer.watermarks import watermarks
-
-client_log = logging.getLogger("dupwatch.kafka")
 
 SILENCE_MAX_S: Final = 60.0
 """How long no message may come while some are missing, before the run ends."""
