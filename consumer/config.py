@@ -62,6 +62,12 @@ def _store_url(url: str) -> str:
     return url
 
 
+def _source_url(url: str) -> str:
+    if "://" in url and not is_kafka(url):
+        raise ValueError("write it as a file, - or kafka://HOST:PORT/TOPIC")
+    return url
+
+
 class FieldsSection(_Section):
     """Where in a record each field of an article stands: dotted paths."""
 
@@ -77,7 +83,7 @@ class FieldsSection(_Section):
 class SourceSection(_Section):
     """Where articles come from and how they are read."""
 
-    url: Path_ = "-"
+    url: Annotated[Path_, AfterValidator(_source_url)] = "-"
     """A file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"

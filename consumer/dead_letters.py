@@ -28,6 +28,7 @@ from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
+from consumer.sources.kafka_trouble import UNKNOWN_TOPICS
 from consumer.watermarks import watermarks
 
 log = logging.getLogger("dupwatch.kafka")
@@ -193,7 +194,7 @@ class TopicLetters:
         except KafkaException as error:
             raise ConfigError(f"kafka: {error.args[0].str()}") from error
         try:
-            self._stretches = self._ask()
+            self._stretches = self._ask(brokers)
         except SourceError:
             self.close()
             raise
@@ -234,10 +235,12 @@ class TopicLetters:
     ) -> None:
         self.close()
 
-    def _ask(self) -> list[_Stretch]:
+    def _ask(self, brokers: str) -> list[_Stretch]:
         """What there is in each partition that has anything."""
         try:
             found = self._consumer.list_topics(self._topic, _ASK_S).topics[self._topic]
+            if found.error is not None and found.error.code() in UNKNOWN_TOPICS:
+                raise SourceError(f"there is no topic {self._topic} at {brokers}: make it, or dupwatch topics init")
             if found.error is not None:
                 raise SourceError(f"the topic {self._topic} cannot be read: {found.error.str()}")
             stretches = []

@@ -47,7 +47,9 @@ def _command(name: str) -> Any:  # noqa: ANN401  # as above
     module = import_module(f"consumer.cli.{function}")
     several = getattr(module, "app", None)
     if isinstance(several, typer.Typer):
-        return typer.main.get_group(several)
+        group = typer.main.get_group(several)
+        group.name = name
+        return group
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name)(getattr(module, function))
     return typer.main.get_command(app)

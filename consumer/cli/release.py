@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -21,6 +21,8 @@ from consumer.stream import send_release
 from consumer.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.records import Stored
+
+_INTERRUPTED: Final = 130
 
 
 def release(
@@ -85,10 +87,14 @@ def _announce(links: Sequence[Link]) -> None:
 
 
 def _agreed() -> bool:
-    """Ask the person at the terminal; ``ConfigError`` where there is none."""
+    """Ask the person at the terminal, who may end it there; ``ConfigError`` where there is none."""
     if not sys.stdin.isatty():
         raise ConfigError("nobody is there to be asked: say --yes, or --dry-run")
-    return typer.confirm("Release it?", err=True)
+    try:
+        return typer.confirm("Release it?", err=True)
+    except typer.Abort as stopped:
+        render.console(stderr=True).print("\nNothing was changed.")
+        raise typer.Exit(_INTERRUPTED) from stopped
 
 
 def _tell(one: Stored, event: bytes, *, json: bool, dry_run: bool) -> None:

@@ -110,6 +110,9 @@ def _write_dangling(config: Config, pending_s: int) -> None:
             written += 1
     if written:
         raise typer.Exit(StoreBroken.exit_code)
+    render.console(stderr=True).print(
+        f"Nothing dangles: no flag goes back to an article pending for more than {pending_s} s."
+    )
 
 
 def _print_findings(findings: Findings) -> None:

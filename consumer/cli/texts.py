@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from consumer.app import STREAM, decoder
 from consumer.config import Config
-from consumer.errors import BadRecord, ConfigError, SourceError
+from consumer.errors import BadRecord, SourceError
 
 
 class NamedText(NamedTuple):
@@ -20,7 +20,7 @@ class NamedText(NamedTuple):
 def read_text(source: str, config: Config) -> NamedText:
     """Read an article's body where ``source`` is an article as JSON, else the whole of it; ``-`` is standard input.
 
-    ``ConfigError`` where there is no such file, ``SourceError`` where it cannot be read or is too long.
+    ``SourceError`` where it cannot be read or is too long.
     """
     bytes_max = config.source.record_bytes_max
     try:
@@ -29,8 +29,6 @@ def read_text(source: str, config: Config) -> NamedText:
         else:
             with Path(source).open("rb") as file:
                 data = file.read(bytes_max + 1)
-    except FileNotFoundError as error:
-        raise ConfigError(f"{source!r} is no file") from error
     except OSError as error:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
     if len(data) > bytes_max:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Console
 from rich.live import Live
 
 from consumer.cli import render
@@ -23,6 +24,7 @@ from consumer.top.watching import Seen, Watched, look_at_all
 WAIT_S: Final = 3.0
 """How long a consumer may take for one of its pages."""
 URLS_MAX: Final = 64
+_UNSEEN_CHARS: Final = 10_000
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens here
 
 
@@ -44,10 +46,10 @@ def top(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Watch running consumers: articles a second, lag, latency, time per stage, and their latest flags.
+    r"""Watch running consumers: articles a second, lag, latency, time per stage, and their latest flags.
 
     Several are shown one below the other, and together. One that is away is shown as away, and the view goes on; Ctrl-C
-    ends it. Name, password and certificate are those of [http] in the configuration unless they are given. With --once
+    ends it. Name, password and certificate are those of \[http] in the configuration unless they are given. With --once
     it ends with 3 where no consumer answers.
     """
     chosen = configured(config, settings)
@@ -71,13 +73,13 @@ def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
     time.sleep(interval_s)
     seen = look_at_all(watched, pool)
     with results():
-        render.console().print(frame(seen, _headline(seen, f"in the last {interval_s:g} s")))
+        _console().print(frame(seen, _headline(seen, f"in the last {interval_s:g} s")))
     if all(one.away is not None for one in seen):
         raise SourceError("no consumer answers; see whether one runs, and its http.listen")
 
 
 def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
-    console = render.console()
+    console = _console()
     looks = enumerate(_looks(watched, pool, interval_s))
     pictures = (
         frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since each began"))
@@ -92,6 +94,14 @@ def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
     with Live(console=console, screen=True, auto_refresh=False) as live:
         for picture in pictures:
             live.update(picture, refresh=True)
+
+
+def _console() -> Console:
+    """A console that, where nobody looks at it, has room for why a consumer is not ready."""
+    console = render.console()
+    if not console.is_terminal:
+        console.width = _UNSEEN_CHARS
+    return console
 
 
 def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> Iterator[list[Seen]]:

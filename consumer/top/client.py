@@ -49,12 +49,14 @@ class PagesClient:
     """Asks one consumer, by any number of threads. ConfigError where the URL or the file of authorities is none."""
 
     def __init__(self, url: str, access: Access, wait_s: float) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError as error:
             raise ConfigError(f"{url!r} is no address of a consumer: {error}") from error
-        if parts.scheme not in {"http", "https"} or not self._host or parts.username is not None:
+        # A word alone is nobody's address as it stands in http.listen.
+        is_address = "://" in url or self._port is not None
+        if parts.scheme not in {"http", "https"} or not self._host or parts.username is not None or not is_address:
             raise ConfigError(f"{url!r} is no address of a consumer: write it as http://HOST:PORT or https://HOST:PORT")
         self._path = parts.path.rstrip("/")
         self._wait_s = wait_s

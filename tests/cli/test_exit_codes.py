@@ -101,6 +101,19 @@ def test_unreadable_source(dupwatch: Command, tmp_path: Path, name: str, why: st
     assert why in told(dupwatch("run", "--source", tmp_path / name), 3)
 
 
+@pytest.mark.parametrize("arguments", [("fingerprint", "nowhere.txt"), ("compare", str(SAMPLE), "nowhere.txt")])
+def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
+    """A text that is not there ends with 3, as a source does."""
+    assert "No such file" in told(dupwatch(*arguments), 3)
+
+
+@pytest.mark.parametrize("source", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
+def test_a_source_of_no_kind_that_there_is(dupwatch: Command, source: str) -> None:
+    """What is written like a URL is not looked for as a file: that ends with 2, and the kinds are named."""
+    assert "source.url" in (sentence := told(dupwatch("run", "--source", source), 2))
+    assert "a file, - or kafka://HOST:PORT/TOPIC" in sentence
+
+
 def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:
     """A store that was made with other settings is refused with 4, in a sentence with the setting and both values."""
     sentence = told(

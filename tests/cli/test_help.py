@@ -2,10 +2,16 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.text import Text
+from typer.main import get_command
 
+from consumer.cli.commands import NAMES
+from consumer.cli.main import app
 from tests.cli.command import DUPWATCH, SAMPLE, TIMEOUT_S, Command, environment, json_lines
 
 COMMANDS = {
@@ -71,6 +77,28 @@ def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
     assert ended.err == ""
     shown = ended.out.decode()
     assert [name for name in COMMANDS[command] if name not in shown] == []
+
+
+def test_every_command_is_listed_by_its_name(dupwatch: Command) -> None:
+    """Groups of commands too."""
+    lines = [line.split() for line in dupwatch("--help").out.decode().splitlines()]
+    listed = {words[1] for words in lines if len(words) > 1 and words[0] == "│"}
+    assert [name for name in NAMES if name not in listed] == []
+
+
+def test_help_keeps_what_stands_in_brackets(dupwatch: Command) -> None:
+    """Nothing in a help text is taken for markup."""
+    assert "those of [http] in" in " ".join(dupwatch("top", "--help").out.decode().split())
+    texts = list(help_texts(get_command(app)))
+    assert any("\\[http]" in text for text in texts)
+    assert [text for text in texts if Text.from_markup(text).plain != text.replace("\\[", "[")] == []
+
+
+def help_texts(command: Any) -> Iterator[str]:  # noqa: ANN401  # Typer's own type of commands is not public
+    """Those of a command, of its options and of the commands below it."""
+    yield from filter(None, (command.help, *(getattr(one, "help", None) for one in command.params)))
+    for below in getattr(command, "commands", {}).values():
+        yield from help_texts(below)
 
 
 def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None:

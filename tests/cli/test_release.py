@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -133,6 +134,29 @@ def test_a_person_is_asked(dupwatch: Command, store: tuple[str, str], answer: by
     assert b"it repeats" in out
     assert b"Release it?" in err
     assert len(shown(dupwatch, store)) == links
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D"])
+def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[str, str], how: str) -> None:
+    """Has stopped it, as a signal does, and nothing is changed."""
+    ours, theirs = pty.openpty()
+    process = start("release", FLAG, *store, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    asked = b""
+    while b"Release it?" not in asked:
+        part = os.read(process.stderr.fileno(), 1000)
+        assert part, asked
+        asked += part
+    if how == "Ctrl-C":
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(ours, b"\x04")
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 130
+    assert err.endswith(b"\nNothing was changed.\n")
+    assert len(shown(dupwatch, store)) == 2
 
 
 def test_what_cannot_be_released(dupwatch: Command, store: tuple[str, str], tmp_path: Path) -> None:

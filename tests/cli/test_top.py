@@ -49,6 +49,18 @@ def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
     assert dupwatch("top", away, *QUICK).code == 3
 
 
+def test_why_one_is_not_ready_is_told_in_a_pipe(dupwatch: Command) -> None:
+    """In one line with its figures, although nobody has said that lines may be longer than 80 characters."""
+    with served() as pages:
+        pages.answers["/readyz"] = (
+            503,
+            b'{"ready": false, "reasons": ["store: the gateway gateway-1 does not answer"]}',
+        )
+        ended = dupwatch("top", pages.url, *QUICK, COLUMNS="80")
+    (row,) = [line for line in ended.out.decode().splitlines() if line.startswith(pages.url)]
+    assert row.endswith("not ready: store: the gateway gateway-1 does not answer")
+
+
 def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command) -> None:
     """Escapes and markup in ids and titles are shown as text."""
     with served() as pages:
@@ -61,7 +73,10 @@ def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command) -> None:
     assert not {"\x1b", "\x07", "\r", "\u202e"} & set(shown)
 
 
-@pytest.mark.parametrize("arguments", [("ftp://x",), ("--set", "http.listen="), ("--interval", "0")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("ftp://x",), ("foo",), ("http://[x",), ("--set", "http.listen="), ("--interval", "0")],
+)
 def test_wrong_arguments(dupwatch: Command, arguments: tuple[str, ...]) -> None:
     """They end with 2."""
     assert dupwatch("top", *arguments, "--once").code == 2

@@ -384,7 +384,7 @@ def test_no_group_and_no_commit(feed: Feed) -> None:
 def test_a_topic_that_is_not_there(feed: Feed) -> None:
     """It is said, and nothing is made: neither the topic of letters nor one to send to."""
     missing = f"{feed.prefix}-missing"
-    with pytest.raises(SourceError, match=f"the topic {missing} cannot be read: .*[Uu]nknown topic"):
+    with pytest.raises(SourceError, match=f"no topic {missing} at {feed.address}: .*dupwatch topics init"):
         TopicLetters(feed.address, missing, KafkaOptions())
     ended = feed.run("replay", "--to", missing)
     assert (ended.code, f"there is no topic {missing} at {feed.address}" in ended.err) == (2, True)

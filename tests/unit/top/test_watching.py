@@ -134,7 +134,16 @@ def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://host:1", "http://", "http://host:x", "http://user:secret@host:1", "file:///etc"]
+    "url",
+    [
+        "ftp://host:1",
+        "http://",
+        "http://host:x",
+        "http://user:secret@host:1",
+        "file:///etc",
+        "foo",
+        "http://[x",
+    ],
 )
 def test_what_is_no_address(url: str) -> None:
     """It is refused before anything is asked; a name and a password have options of their own."""
