@@ -62,7 +62,7 @@ def _store_url(url: str) -> str:
     return url
 
 
-def _source_url(url: str) -> str:
+def _file_or_topic(url: str) -> str:
     if "://" in url and not is_kafka(url):
         raise ValueError("write it as a file, - or kafka://HOST:PORT/TOPIC")
     return url
@@ -83,7 +83,7 @@ class FieldsSection(_Section):
 class SourceSection(_Section):
     """Where articles come from and how they are read."""
 
-    url: Annotated[Path_, AfterValidator(_source_url)] = "-"
+    url: Annotated[Path_, AfterValidator(_file_or_topic)] = "-"
     """A file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"
@@ -97,7 +97,7 @@ class SourceSection(_Section):
 class SinkSection(_Section):
     """Where verdicts go."""
 
-    url: Path_ = "-"
+    url: Annotated[Path_, AfterValidator(_file_or_topic)] = "-"
     """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
     emit: Emit = "duplicates"
     """duplicates, all or none."""

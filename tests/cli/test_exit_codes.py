@@ -107,10 +107,11 @@ def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
     assert "No such file" in told(dupwatch(*arguments), 3)
 
 
-@pytest.mark.parametrize("source", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
-def test_a_source_of_no_kind_that_there_is(dupwatch: Command, source: str) -> None:
-    """What is written like a URL is not looked for as a file: that ends with 2, and the kinds are named."""
-    assert "source.url" in (sentence := told(dupwatch("run", "--source", source), 2))
+@pytest.mark.parametrize("option", ["--source", "--sink"])
+@pytest.mark.parametrize("url", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
+def test_a_place_of_no_kind_that_there_is(dupwatch: Command, option: str, url: str) -> None:
+    """What is written like a URL is not taken for a file: that ends with 2, and the kinds are named."""
+    assert f"{option.removeprefix('--')}.url" in (sentence := told(dupwatch("run", option, url), 2))
     assert "a file, - or kafka://HOST:PORT/TOPIC" in sentence
 
 
