@@ -436,14 +436,15 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         ) from error
 
 
-def flatten(config: Config) -> Iterator[tuple[str, str]]:
-    """Every setting as (dotted name, TOML value), in the order of the sections; what is not set is left out.
+def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
+    """Every setting as (dotted name, TOML value), in the order of the sections; None for what is not set.
 
-    Of the clients' settings those that are secret have ``HIDDEN`` as their value.
+    Of the clients' settings those that are secret have ``HIDDEN`` as their value. Where no source has a rule, what one
+    can say is there under the name ``SOURCE``.
     """
 
-    def walk(prefix: str, value: object) -> Iterator[tuple[str, str]]:
-        if isinstance(value, Mapping):
+    def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
+        if isinstance(value, Mapping) and value:
             for name, inner in value.items():
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 full = f"{prefix}.{key}" if prefix else key
@@ -451,10 +452,11 @@ def flatten(config: Config) -> Iterator[tuple[str, str]]:
                     yield full, HIDDEN
                 else:
                     yield from walk(full, inner)
-        elif value is not None:
-            yield prefix, _toml(value)
+        else:
+            yield prefix, None if value is None or value == {} else _toml(value)
 
-    yield from walk("", config.model_dump())
+    unruled = {} if config.rules else {"rules": {"SOURCE": dict.fromkeys(RuleSection.model_fields)}}
+    yield from walk("", config.model_dump() | unruled)
 
 
 def _hides(name: str) -> bool:

@@ -1,30 +1,56 @@
 """``dupwatch config``: what is configured, and whether it holds."""
 
 import sys
+from typing import Annotated
 
 import typer
 
 from consumer.app import judge_settings, lexicon_of
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
-from consumer.config import HIDDEN, flatten
+from consumer.client_trial import try_clients
+from consumer.config import HIDDEN, Config, flatten, is_kafka
+from consumer.stream import check_places
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
 
 @app.command()
 def show(config: ConfigOption = None, settings: SetOption = None) -> None:
-    """Print every setting as it is in force, as TOML that can be read back."""
+    """Print every setting as it is in force, as TOML that can be read back; those that are not set as comments."""
     chosen = configured(config, settings)
     with results():
         for name, value in flatten(chosen):
-            sys.stdout.write(f"# {name} is set, and not shown\n" if value == HIDDEN else f"{name} = {value}\n")
+            sys.stdout.write(_line(name, value))
 
 
 @app.command()
-def check(config: ConfigOption = None, settings: SetOption = None) -> None:
+def check(
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="It is for another machine: look for none of the files that it names.")
+    ] = False,
+) -> None:
     """Check the configuration without running anything; exit code 2 and one sentence where something is wrong."""
     chosen = configured(config, settings)
+    if elsewhere:
+        chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
+    if is_kafka(chosen.source.url):
+        check_places(chosen)
+    try_clients(chosen, made=not elsewhere)
     with results():
         sys.stdout.write("The configuration is right.\n")
+
+
+def _without_files(config: Config) -> Config:
+    words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
+    kafka = config.kafka.model_copy(update={"secret_files": {}})
+    return config.model_copy(update={"fingerprint": words, "kafka": kafka})
+
+
+def _line(name: str, value: str | None) -> str:
+    if value is None:
+        return f"# {name} is not set\n"
+    return f"# {name} is set, and not shown\n" if value == HIDDEN else f"{name} = {value}\n"

@@ -80,6 +80,8 @@ def run(
 
     A run from a file into a file with an lmdb: or hbase:// store goes on where it was when it is started again. A run
     over topics goes on until it is stopped, shares them with others of its group, and loses nothing whoever ends.
+
+    Ctrl-C and SIGTERM end a run over topics with exit code 0, one over a file with 130 and 143.
     """
     chosen = configured(
         config,

@@ -2,17 +2,17 @@
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException, Producer
-
 from consumer import app, stream
-from consumer.clients import consumer_settings, parse_kafka, producer_settings
+from consumer.client_trial import try_clients
+from consumer.clients import consumer_settings, parse_kafka
 from consumer.config import Config, is_kafka
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.errors import ConfigError, SourceError
+from consumer.errors import ConfigError, SinkError, SourceError
 from consumer.settings import JudgeSettings
 
 silent = logging.getLogger("dupwatch.doctor")
@@ -56,6 +56,25 @@ def _file(config: Config) -> Iterator[Finding]:
         )
     if config.source.url != app.STREAM and not Path(config.source.url).is_file():
         yield wrong(SourceError, f"There is no file {config.source.url}.", "Correct source.url, or give --source.")
+    if config.sink.url != app.STREAM and not is_kafka(config.sink.url):
+        yield from _written(Path(config.sink.url))
+
+
+def _written(sink: Path) -> Iterator[Finding]:
+    """Whether verdicts can be written there, and dead letters and the checkpoint beside them."""
+    folder = sink.parent
+    if not folder.is_dir():
+        yield wrong(SinkError, f"There is no folder {folder} for the sink {sink}.", "Make it, or correct sink.url.")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        yield wrong(
+            SinkError,
+            f"This user cannot write in {folder}, where the sink is.",
+            "Give it to the user, or name another.",
+        )
+    elif sink.exists() and not sink.is_file():
+        yield wrong(SinkError, f"The sink {sink} is no regular file.", "Name a file in sink.url, or - for a stream.")
+    elif sink.exists() and not os.access(sink, os.W_OK):
+        yield wrong(SinkError, f"This user cannot write to the sink {sink}.", "Give it to the user, or name another.")
 
 
 def _stream(config: Config) -> Iterator[Finding]:
@@ -67,18 +86,8 @@ def _stream(config: Config) -> Iterator[Finding]:
             yield wrong(
                 ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
             )
-    options, exactly_once = app.kafka_options(config), config.kafka.delivery == "exactly-once"
-    given = consumer_settings(parse_kafka(config.source.url).brokers, options)
-    try:
-        Consumer(given, logger=silent).close()
-        if is_kafka(config.sink.url):
-            brokers = parse_kafka(config.sink.url).brokers
-            Producer(producer_settings(brokers, options, transactional=exactly_once), logger=silent)
-    except KafkaException as error:
-        yield wrong(
-            ConfigError, f"librdkafka does not take its settings: {error.args[0].str()}.", "Correct it under [kafka]."
-        )
-        return
+    try_clients(config)
+    given = consumer_settings(parse_kafka(config.source.url).brokers, app.kafka_options(config))
     poll_s = int(given["max.poll.interval.ms"]) / _MS_PER_S
     if config.kafka.revoke_s >= poll_s:
         yield wrong(

@@ -180,7 +180,7 @@ def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: 
         yield unchecked(
             "The clocks cannot be compared from here: the brokers have dated no message in the last "
             f"{CLOCKS_AGREE_MS // _MS_PER_S} s.",
-            "Look again while a consumer of the group runs: it commits all the time.",
+            "Look again while articles come and a consumer of the group runs: it commits what it has judged.",
         )
 
 

@@ -124,7 +124,8 @@ class HealthServer:
             self._server = _Server(address, served)
         except OSError as error:
             raise ConfigError(
-                f"the health pages cannot be served at {address.host}:{address.port}: {error.strerror or error}"
+                f"the health pages cannot be served at {address.host}:{address.port}: {error.strerror or error}; name "
+                "another address in http.listen, or leave it empty for no pages"
             ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_SHUTDOWN_POLL_S,), name="health", daemon=True

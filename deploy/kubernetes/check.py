@@ -10,15 +10,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.kubernetes import tools
-from deploy.kubernetes.hardening import hardening_faults
-from deploy.kubernetes.manifests import Document, NotBuilt, build, read
-from deploy.kubernetes.network import network_faults
-from deploy.kubernetes.program import WrongConfiguration, program_faults, settings_of
-from deploy.kubernetes.references import reference_faults
-from deploy.kubernetes.scaling import scaling_faults
-from deploy.kubernetes.schemas import Schemas, read_schemas, schema_faults
-from deploy.local.packages import MissingTools
+try:
+    from deploy.kubernetes import tools
+    from deploy.kubernetes.hardening import hardening_faults
+    from deploy.kubernetes.manifests import Document, NotBuilt, build, read
+    from deploy.kubernetes.network import network_faults
+    from deploy.kubernetes.program import WrongConfiguration, program_faults, settings_of
+    from deploy.kubernetes.references import reference_faults
+    from deploy.kubernetes.scaling import scaling_faults
+    from deploy.kubernetes.schemas import Schemas, read_schemas, schema_faults
+    from deploy.local.packages import MissingTools
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(
+        f"The check needs {error.name}, which only the tests' environment has; make that with: make .venv/test.stamp"
+    )
 
 SECRETS: Final = "secrets.example.yaml"
 

@@ -77,15 +77,16 @@ def _understood(text: str) -> Settings:
     with TemporaryDirectory() as folder:
         path = Path(folder) / CONFIG_KEY
         path.write_text(text)
-        _run("check", path)
-        return Settings(tomllib.loads(_run("show", path)))
+        # The files that it names are in the pods.
+        _run(path, "check", "--elsewhere")
+        return Settings(tomllib.loads(_run(path, "show")))
 
 
-def _run(command: str, path: Path) -> str:
+def _run(path: Path, *command: str) -> str:
     program = Path(sys.executable).with_name(_PROGRAM)
     # Settings of whoever runs this are none of the cluster's.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")}
-    asked: list[str | Path] = [program, "config", command, "--config", path]
+    asked: list[str | Path] = [program, "config", *command, "--config", path]
     ran = subprocess.run(asked, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our words
     if ran.returncode:
         raise WrongConfiguration(f"{CONFIG_KEY}: {ran.stderr.strip()}")

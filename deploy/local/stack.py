@@ -164,7 +164,9 @@ def _write_state(stack: Stack) -> None:
 def _stack(state: dict[str, Any], *, running: bool = False) -> Stack:
     """The servers at the ports of the state, or at new ones; ``running``: they need neither Java nor jars any more."""
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
-    alive = any(Process(*one).alive for one in state.get("processes", {}).values() if one)
+    # A server that was yet to be launched when the state was written has nothing there.
+    processes = {name: Process(*one) for name, one in state.get("processes", {}).items() if one}
+    alive = any(process.alive for process in processes.values())
     # Those that still run have to be found by the others; where none does, somebody may have taken a port since.
     ports = state["ports"] if running or alive else _free()
     given: dict[str, dict[str, Any]] = {
@@ -173,7 +175,7 @@ def _stack(state: dict[str, Any], *, running: bool = False) -> Stack:
             "jars": jars,
             "java": program,
             "heap_mb": heap,
-            "process": Process(*state["processes"][name]) if state else None,
+            "process": processes.get(name),
         }
         for name, heap in _HEAPS_MB.items()
     }

@@ -162,7 +162,7 @@ class Calls:
         """
         found = self._out_of_use()
         if found.missing:
-            return StoreRefused(" ".join(found.missing))
+            return StoreRefused(found.missing)
         reason = " ".join(found.disabled) or f"{str(why).rstrip('.')}."
         within = f"within {self.gateways.options.deadline_s:g} seconds"
         return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")
@@ -172,7 +172,7 @@ class Calls:
         moment = Deadline.after(min(_EXAMINED_S, _EXAMINED_SHARE * options.deadline_s))
         try:
             with self.gateways.pool.connection(moment) as connection:
-                return out_of_use(connection, place.namespace)
+                return out_of_use(connection, place)
         except (Lost, Denied):
             return OutOfUse()
 

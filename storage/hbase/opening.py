@@ -4,6 +4,7 @@ from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
 from storage.hbase.connection import GatewayConnection
 from storage.hbase.meta import LAYOUT, LAYOUT_ROW, Meta
+from storage.hbase.options import Place
 from storage.hbase.schema import DescribedFamily, Schema, check, schema_of
 
 
@@ -14,7 +15,7 @@ def check_tables(calls: Calls) -> None:
         schema = schema_of(gateways.place.namespace, gateways.options.ttl_min_s)
     except ValueError as error:
         raise StoreRefused(f"{error}.") from error
-    misfits = calls.ask(lambda connection: _misfits(connection, schema))
+    misfits = calls.ask(lambda connection: _misfits(connection, schema, gateways.place))
     if misfits:
         raise StoreRefused(" ".join(misfits))
 
@@ -31,11 +32,11 @@ def check_layout(calls: Calls, meta: Meta) -> None:
         )
 
 
-def _misfits(connection: GatewayConnection, schema: Schema) -> list[str]:
+def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:
     there = set(connection.table_names())
     names = [table.name for table in schema.tables if table.name.encode() in there]
     described = {name: _described(connection, name) for name in names}
-    return check(schema, described, [name for name in names if not connection.is_enabled(name.encode())])
+    return check(schema, place, described, [name for name in names if not connection.is_enabled(name.encode())])
 
 
 def _described(connection: GatewayConnection, table: str) -> list[DescribedFamily]:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Final, NamedTuple
 
+from storage.hbase.options import Place
+
 FOREVER_S: Final = 2**31 - 1
 """The time to live of cells that never expire, as HBase has it."""
 REGIONS: Final = 16
@@ -173,35 +175,38 @@ def _article_splits(regions: int) -> tuple[bytes, ...]:
 
 
 def check(
-    schema: Schema, described: Mapping[str, Iterable[DescribedFamily]], disabled: Iterable[str] = ()
+    schema: Schema, place: Place, described: Mapping[str, Iterable[DescribedFamily]], disabled: Iterable[str] = ()
 ) -> list[str]:
     """Every misfit between the schema and what Thrift shows, as sentences for a person; none where all fits.
 
+    Tables that are not there are named first, in one sentence; ``place`` is where the store is, for what mends it.
     ``described`` has the families of each table that is there, by its full name; ``disabled`` names tables that are
     switched off. Cells that live longer than they have to only take room, so that is no misfit. How many regions there
     are is HBase's to decide once a table is there, and no misfit either. Encoding, MOB and NEW_VERSION_BEHAVIOR do
     not show in Thrift.
     """
-    misfits = []
+    missing = [table.name for table in schema.tables if table.name not in described]
+    misfits = [missing_tables(missing, place)] if missing else []
     off = set(disabled)
     for table in schema.tables:
-        if table.name not in described:
-            misfits.append(missing_table(schema, table.name))
+        if table.name in missing:
             continue
         if table.name in off:
             misfits.append(disabled_table(table.name))
         found = {family.name.rstrip(":"): family for family in described[table.name]}
         for family in table.families:
             if family.name in found:
-                misfits += _family_misfits(schema, table, family, found[family.name])
+                misfits += _family_misfits(place, table, family, found[family.name])
             else:
-                misfits.append(f"The table {table.name} has no family {family.name}; {_mend(schema)}.")
+                misfits.append(f"The table {table.name} has no family {family.name}; {_mend(place)}.")
     return misfits
 
 
-def missing_table(schema: Schema, name: str) -> str:
-    """Say that a table of the store is not there, and what makes it."""
-    return f"There is no table {name}; {_mend(schema)}."
+def missing_tables(names: Sequence[str], place: Place) -> str:
+    """Say that these tables of the store, one or more, are not there, and what makes them."""
+    *others, last = names
+    named = f"{', '.join(others)} or {last}" if others else last
+    return f"There is no table {named}; {_mend(place)}."
 
 
 def disabled_table(name: str) -> str:
@@ -209,7 +214,7 @@ def disabled_table(name: str) -> str:
     return f"The table {name} is disabled; in the HBase shell: enable '{name}'."
 
 
-def _family_misfits(schema: Schema, table: Table, family: Family, found: DescribedFamily) -> list[str]:
+def _family_misfits(place: Place, table: Table, family: Family, found: DescribedFamily) -> list[str]:
     wanted = family.attributes()
     shown = {
         "VERSIONS": str(found.max_versions),
@@ -222,7 +227,7 @@ def _family_misfits(schema: Schema, table: Table, family: Family, found: Describ
     if found.ttl_s < family.ttl_s:
         wrong.append(("TTL", _lifetime(found.ttl_s), f"at least {_lifetime(family.ttl_s)}"))
     return [
-        f"The table {table.name} has in family {family.name} {name} = {value} where {want} is wanted; {_mend(schema)}."
+        f"The table {table.name} has in family {family.name} {name} = {value} where {want} is wanted; {_mend(place)}."
         for name, value, want in wrong
     ]
 
@@ -231,8 +236,8 @@ def _lifetime(ttl_s: int) -> str:
     return "FOREVER" if ttl_s == FOREVER_S else f"{ttl_s} seconds"
 
 
-def _mend(schema: Schema) -> str:
-    return f"mend it with: {APPLY} --store hbase://HOST:PORT/{schema.namespace}"
+def _mend(place: Place) -> str:
+    return f"mend it with: {APPLY} --store {place}"
 
 
 _HEAD: Final = """\

@@ -1,6 +1,7 @@
 """``dupwatch doctor`` where no server is needed: the configuration, an embedded store, and how it is told."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
         (("--set", "fingerprint.idf=nowhere.txt"), 2, "nowhere.txt"),
         (("--source", "nowhere.jsonl"), 3, "There is no file nowhere.jsonl."),
         (("--source", str(SAMPLE), "--sink", "kafka://h:1/p"), 2, "the sink is a topic"),
+        (("--source", str(SAMPLE), "--sink", "/nowhere/o.jsonl"), 6, "no folder /nowhere for the sink"),
+        (("--source", str(SAMPLE), "--sink", "/proc/self"), 6, "/proc/self is no regular file"),
         (("--source", "kafka://127.0.0.1:1/a", "--sink", "out.jsonl"), 2, "kafka://HOST:PORT/PREFIX"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.delivery=exactly-once"), 2, "transactions"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.revoke_s=300"), 2, "put out of the group"),
@@ -70,6 +73,24 @@ def test_what_is_wrong_with_a_configuration(
     found = findings(ended.out)
     assert [one for one in found if one["status"] == "wrong" and named in one["found"] and one["remedy"]], found
     assert len({one["check"] for one in found}) > 1
+
+
+def test_a_sink_that_this_user_may_not_write(
+    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the file nor its folder; where both may be written nothing is wrong, and nothing is made."""
+    sink = tmp_path / "o.jsonl"
+    asked = ("doctor", "--source", SAMPLE, "--sink", sink, "--json")
+    assert dupwatch(*asked).code == 0
+    assert not sink.exists()
+    sink.touch()
+    assert dupwatch(*asked).code == 0
+    for closed, told in ((sink, f"cannot write to the sink {sink}"), (tmp_path, f"cannot write in {tmp_path}")):
+        # The tests may run as root, to whom no mode denies anything.
+        monkeypatch.setattr(os, "access", lambda path, _, closed=closed: Path(path) != closed)
+        ended = dupwatch(*asked)
+        assert ended.code == 6
+        assert [one for one in findings(ended.out) if told in one["found"]]
 
 
 def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:

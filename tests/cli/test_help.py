@@ -46,7 +46,7 @@ COMMANDS = {
     ("store", "pack"): ("--store", "--before", "--bucket-s", "--row-postings-min", "--json"),
     ("store", "unpack"): ("--store", "--json"),
     ("config", "show"): ("--config", "--set"),
-    ("config", "check"): ("--config", "--set"),
+    ("config", "check"): ("--config", "--set", "--elsewhere"),
     ("store",): ("stats", "verify", "export", "init", "pack", "unpack"),
     ("config",): ("show", "check"),
     (): (

@@ -1,14 +1,17 @@
 """Settings: where they come from, which goes before which, and what they do to verdicts."""
 
 import json
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import BaseModel
 
+from consumer.config import Config, RuleSection
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.records import Stored
 from tests.cli.command import Command, articles, json_lines, text, write_lines
@@ -160,13 +163,84 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
     assert dupwatch("config", "check", "--config", again).code == 0
 
 
+def names_of(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The dotted names of all settings that there are, with ``SOURCE`` for a source that has a rule."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from names_of(field.annotation, f"{prefix}{name}.")
+        elif field.annotation == dict[str, RuleSection]:
+            yield from names_of(RuleSection, f"{prefix}{name}.SOURCE.")
+        else:
+            yield f"{prefix}{name}"
+
+
 def test_config_show_has_every_setting(dupwatch: Command) -> None:
-    """Without any option it prints the defaults, every section among them."""
-    shown = tomllib.loads(dupwatch("config", "show").out.decode())
+    """Without any option it prints the defaults, each setting on a line; what is not set is a comment among them."""
+    lines = dupwatch("config", "show").out.decode()
+    shown = tomllib.loads(lines)
     assert shown.keys() == {
         "source", "sink", "store", "fingerprint", "judge", "kafka", "registry", "http", "log", "tracing", "workers",
     }  # fmt: skip
     assert shown["judge"]["max_distance"] == 3
+    told = [re.fullmatch(r"(\S+) = .*|# (\S+) is not set", line) for line in lines.splitlines()]
+    assert [found[1] or found[2] for found in told if found] == list(names_of(Config))
+    assert "# kafka.instance_id is not set\n" in lines
+    one = dupwatch("config", "show", *sets("rules.wire.flag=never", "kafka.instance_id=a")).out.decode()
+    assert "rules.SOURCE" not in one
+    assert "# rules.wire.similarity_min is not set\n" in one
+    assert "# kafka.instance_id" not in one
+
+
+TOPICS = ("--set", "source.url=kafka://h:1/a", "--set", "sink.url=kafka://h:1/p")
+MISSPELT = '{"securty.protocol"="ssl"}'
+
+
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ('kafka.client={"enable.auto.commit"=true}', "enable.auto.commit is set by dupwatch itself"),
+        ('kafka.consumer={"isolation.level"="read_uncommitted"}', "isolation.level is set by dupwatch itself"),
+        ('kafka.producer={"acks"=1}', "acks is set by dupwatch itself"),
+        ('kafka.producer={"enable.idempotence"=false}', "enable.idempotence is set by dupwatch itself"),
+        (f"kafka.consumer={MISSPELT}", "securty.protocol"),
+        (f"kafka.producer={MISSPELT}", "securty.protocol"),
+        ('kafka.consumer={"session.timeout.ms"="long"}', "session.timeout.ms"),
+        ('kafka.secret_files={"sasl.password"="/nowhere/secret"}', "sasl.password cannot be read from /nowhere/secret"),
+        ("source.url=kafka://h:1", "names no topic"),
+        ("sink.url=kafka://h:1", "names no topic"),
+        ("sink.url=out.jsonl", "articles from kafka://"),
+    ],
+)
+def test_config_check_refuses_what_a_run_over_topics_does(dupwatch: Command, setting: str, named: str) -> None:
+    """What only Kafka's client knows to be wrong is told too; to a feed of files none of it matters."""
+    checked = dupwatch("config", "check", *TOPICS, "--set", setting)
+    assert (checked.code, checked.out) == (2, b""), checked
+    assert named in checked.err
+    if setting.startswith("kafka."):
+        assert dupwatch("config", "check", "--set", setting).code == 0
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_config_check_takes_what_clients_take(dupwatch: Command, delivery: str) -> None:
+    """Settings of librdkafka's own are right, and no broker has to be there."""
+    kafka = sets(f"kafka.delivery={delivery}", 'kafka.client={"reconnect.backoff.ms"=200}')
+    checked = dupwatch("config", "check", *TOPICS, *kafka)
+    assert (checked.code, checked.err) == (0, "")
+
+
+def test_config_check_for_another_machine(dupwatch: Command) -> None:
+    """With ``--elsewhere`` no file that is named has to be here; what is refused by name still is."""
+    files = sets(
+        'kafka.secret_files={"sasl.password"="/nowhere/secret"}',
+        'kafka.client={"security.protocol"="ssl","ssl.ca.location"="/nowhere/ca.pem"}',
+        "fingerprint.idf=/nowhere/idf.txt",
+    )
+    assert dupwatch("config", "check", *TOPICS, *files).code == 2
+    checked = dupwatch("config", "check", "--elsewhere", *TOPICS, *files)
+    assert (checked.code, checked.err) == (0, "")
+    refused = dupwatch("config", "check", "--elsewhere", *TOPICS, *files, *sets('kafka.producer={"acks"=1}'))
+    assert refused.code == 2
+    assert "acks" in refused.err
 
 
 def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:

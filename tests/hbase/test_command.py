@@ -49,8 +49,8 @@ def test_a_namespace_without_tables_is_refused_with_what_makes_them(hbase_addres
     """Neither a run nor a look writes anything there."""
     ended = run_process("store", "stats", "--store", f"hbase://{hbase_address}/nowhere")
     assert ended.code == 4
-    assert "There is no table nowhere:articles" in ended.err
-    assert "dupwatch store init --apply" in ended.err
+    assert "There is no table nowhere:postings, nowhere:articles or nowhere:meta" in ended.err
+    assert f"dupwatch store init --apply --store hbase://{hbase_address}/nowhere" in ended.err
 
 
 def test_a_window_that_outlives_the_cells_is_refused(hbase_address: str, hbase_namespace: str, tmp_path: Path) -> None:

@@ -167,7 +167,10 @@ def test_a_table_that_is_gone_is_named(hbase_address: str) -> None:
     """HBase says no more of a multi-get than "Failed 1 action": its master is asked when the call came to nothing."""
     gateways = Gateways(parse_place(f"hbase://{hbase_address}/nowhere"), HbaseOptions())
     calls = Calls(gateways, Deadline.after(1))
-    with pytest.raises(StoreRefused, match="There is no table nowhere:postings; mend it with: dupwatch store init"):
+    with pytest.raises(
+        StoreRefused,
+        match="no table nowhere:postings, nowhere:articles or nowhere:meta; mend it with: dupwatch store init",
+    ):
         calls.rows(b"nowhere:postings", [b"row"], [b"p"], 1)
     gateways.close()
 

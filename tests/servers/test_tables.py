@@ -14,6 +14,7 @@ import pytest
 
 from deploy.local import shell
 from deploy.local.hbase import Hbase, ThriftGateway
+from storage.hbase.options import Address, Place
 from storage.hbase.schema import DescribedFamily, Schema, Share, check, render_script, schema_of
 
 pytestmark = pytest.mark.servers
@@ -33,6 +34,16 @@ _REGIONS: Final = 4
 _WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "main")
 _LARGE: Final = random.Random(5).randbytes(60_000)
 _SMALL: Final = b"inline"
+
+
+def place_of(schema: Schema) -> Place:
+    """Where a store with these tables would be."""
+    return Place((Address("gateway", 9090),), schema.namespace)
+
+
+def misfits_of(connection: happybase.Connection, schema: Schema) -> list[str]:
+    """What a check finds in the tables as they are."""
+    return check(schema, place_of(schema), shown(connection, schema))
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
     before = shown(connection, schema) | {"regions": regions(connection, schema)}
     connection.delete_table(broken.articles.name, disable=True)
     connection.create_table(broken.articles.name, {"a": {}})
-    misfits = check(broken, shown(connection, broken))
+    misfits = misfits_of(connection, broken)
     for table, family in (
         (schema.postings, "p"),
         (schema.postings, "s"),
@@ -137,8 +148,9 @@ def files(made: Made, area: str, table: str, family: str) -> list[Path]:
 
 def test_what_is_made_fits(made: Made) -> None:
     """What Thrift shows of new tables passes the check, and regions are cut where the schema cuts them."""
-    assert check(made.schema, {name: value for name, value in made.made.items() if name != "regions"}) == []
-    assert check(made.short, shown(made.connection, made.short)) == []
+    described = {name: value for name, value in made.made.items() if name != "regions"}
+    assert check(made.schema, place_of(made.schema), described) == []
+    assert misfits_of(made.connection, made.short) == []
     of_shell = regions(made.connection, made.short)
     for table in (*made.schema.tables, *made.short.tables):
         assert [start for start, _ in (made.made["regions"] | of_shell)[table.name]] == [b"", *table.splits]
@@ -167,9 +179,9 @@ def test_a_table_made_by_another_is_named_and_mended(made: Made) -> None:
     (of_b,) = set(made.misfits) - set(of_a)
     assert f"{made.broken.articles.name} has no family b" in of_b
     assert all(
-        f"dupwatch store init --apply --store hbase://HOST:PORT/{made.broken.namespace}" in m for m in made.misfits
+        f"dupwatch store init --apply --store hbase://gateway:9090/{made.broken.namespace}" in m for m in made.misfits
     )
-    assert check(made.broken, shown(made.connection, made.broken)) == []
+    assert misfits_of(made.connection, made.broken) == []
     assert "NEW_VERSION_BEHAVIOR' => 'true'" in description(made, made.broken.articles.name, "a")
 
 

@@ -360,10 +360,9 @@ def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
 
 
 def test_a_port_that_is_taken(server: HealthServer) -> None:
-    """It is said which address cannot be had."""
-    with pytest.raises(
-        ConfigError, match=f"cannot be served at 127.0.0.1:{server.address.port}: Address already in use"
-    ):
+    """It is said which address cannot be had, and what to do, as a second consumer of a machine meets it first."""
+    told = f"at 127.0.0.1:{server.address.port}: Address already in use; name another address in http.listen, or leave"
+    with pytest.raises(ConfigError, match=told):
         HealthServer(server.address, {}, lambda: None)
 
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from contextlib import suppress
@@ -22,6 +24,10 @@ from deploy.local.process import wait_until
 from tests.cli.command import start
 from tests.deploy.kubernetes.conftest import OVERLAYS
 
+_WITHOUT = (
+    "import runpy, sys; sys.modules['yaml'] = None; runpy.run_module('deploy.kubernetes.check', None, '__main__')"
+)
+
 LOOSE = {
     "type": "object",
     "properties": {
@@ -33,6 +39,15 @@ LOOSE = {
         "either": {"properties": {"x": {}, "y": {}}, "anyOf": [{"properties": {"x": {"type": "string"}}}]},
     },
 }
+
+
+def test_the_check_says_what_it_needs() -> None:
+    """In the environment of ``make run``, which reads no YAML, it ends with one sentence that has the remedy."""
+    ran = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("The check needs yaml,")
+    assert ran.stderr.endswith("make .venv/test.stamp\n")
+    assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_the_configuration_is_shown_as_toml_that_gives_it_back(toml: Path) -> No
     config = load_config(None, {"rules": rules, "judge": {"reach": 9}})
     shown = dict(flatten(config))
     assert shown["judge.reach"] == "9"
-    toml.write_text("".join(f"{name} = {value}\n" for name, value in shown.items()), encoding="utf-8")
+    toml.write_text("".join(f"{name} = {value}\n" for name, value in shown.items() if value), encoding="utf-8")
     assert load_config(toml, {}).model_dump() == config.model_dump()
 
 

@@ -174,9 +174,14 @@ def test_a_sweep_asks_nothing(reached: Reached, told: Told) -> None:
             TABLES[:2],
             (),
             StoreRefused,
-            "There is no table feed:postings; mend it with: dupwatch store init --apply --store hbase://.*/feed",
+            "There is no table feed:postings; mend it with: dupwatch store init --apply --store hbase://gateway:9090/feed",
         ),
-        ([], (), StoreRefused, "no table feed:postings.* no table feed:articles.* no table feed:meta"),
+        (
+            [],
+            (),
+            StoreRefused,
+            r"^There is no table feed:postings, feed:articles or feed:meta; mend it with: [^;]*/feed\.$",
+        ),
         (
             TABLES,
             TABLES[1:],

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.hbase.options import parse_place
 from storage.hbase.schema import (
     BODY_INLINE_BYTES,
     FOREVER_S,
@@ -20,6 +21,7 @@ from storage.hbase.schema import (
     schema_of,
 )
 
+PLACE = parse_place("hbase://one,two:9091/feed")
 PLAIN = [Share(first, 1) for first in (0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13)]
 """Four blocks and four bands, a posting each."""
 WITH_PARTS = [Share(first, 4) for first in range(4)] + [Share(0x10 + band, 1) for band in range(4)]
@@ -173,9 +175,9 @@ def test_strings_of_ruby_end_where_they_should(schema: Schema) -> None:
 def test_tables_that_fit(schema: Schema) -> None:
     """What is as it has to be has no misfit, with the colon that Thrift puts behind families or without."""
     described = fitting(schema)
-    assert check(schema, described) == []
+    assert check(schema, PLACE, described) == []
     bare = {name: [one._replace(name=one.name.rstrip(":")) for one in some] for name, some in described.items()}
-    assert check(schema, bare) == []
+    assert check(schema, PLACE, bare) == []
 
 
 @pytest.mark.parametrize(
@@ -191,15 +193,15 @@ def test_tables_that_fit(schema: Schema) -> None:
 )
 def test_a_misfit_is_named(schema: Schema, values: dict[str, object], says: str) -> None:
     """A misfit is one sentence with table, family, attribute, what is there, what is wanted, and what mends it."""
-    (said,) = check(schema, changed(schema, "articles", "b", **values))
-    mended = "mend it with: dupwatch store init --apply --store hbase://HOST:PORT/feed."
+    (said,) = check(schema, PLACE, changed(schema, "articles", "b", **values))
+    mended = "mend it with: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
     assert said == f"The table feed:articles has in family b {says}; {mended}"
 
 
 def test_cells_may_live_longer(schema: Schema) -> None:
     """A longer life is no misfit, and meta lives for ever."""
-    assert check(schema, changed(schema, "postings", "p", ttl_s=FOREVER_S)) == []
-    (misfit,) = check(schema, changed(schema, "meta", "m", ttl_s=691_200))
+    assert check(schema, PLACE, changed(schema, "postings", "p", ttl_s=FOREVER_S)) == []
+    (misfit,) = check(schema, PLACE, changed(schema, "meta", "m", ttl_s=691_200))
     assert "at least FOREVER" in misfit
 
 
@@ -208,9 +210,17 @@ def test_what_is_missing_is_named(schema: Schema) -> None:
     described = fitting(schema)
     del described["feed:meta"]
     described["feed:postings"] = described["feed:postings"][:1]
-    said = check(schema, described, ["feed:articles"])
+    said = check(schema, PLACE, described, ["feed:articles"])
     assert [sentence.partition(";")[0] for sentence in said] == [
+        "There is no table feed:meta",
         "The table feed:postings has no family s",
         "The table feed:articles is disabled",
-        "There is no table feed:meta",
     ]
+
+
+def test_all_that_is_missing_is_one_sentence(schema: Schema) -> None:
+    """With all tables, and a command that can be given as it stands."""
+    (said,) = check(schema, PLACE, {})
+    missing, _, remedy = said.partition("; ")
+    assert missing == "There is no table feed:postings, feed:articles or feed:meta"
+    assert remedy == "mend it with: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."

@@ -1,0 +1,45 @@
+"""The stack of a developer as its state has it, without any server."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from deploy.local import fetch, java, stack
+from deploy.local.kafka import KafkaBroker
+from deploy.local.process import Process
+
+
+@pytest.fixture
+def half_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Process:
+    """The state between two launches, with the broker there and nothing after it; the broker's process."""
+    monkeypatch.setattr(fetch, "home", lambda: tmp_path)
+    began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    broker = Process(os.getpid(), began)
+    ports = dict.fromkeys(stack._PORTS, 1)
+    state = {"ports": ports, "processes": {"kafka": broker, "hbase": None, "gateway": None}}
+    (tmp_path / "stack").mkdir()
+    (tmp_path / "stack" / "state.json").write_text(json.dumps(state))
+    return broker
+
+
+def test_what_was_half_started_is_found(half_started: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``status`` shows what runs and what does not yet, ``up`` would launch the rest, at the ports that were chosen."""
+    assert [(line[0], line[1]) for line in stack.status()] == [
+        ("kafka", str(half_started.pid)), ("hbase", "-"), ("gateway", "-"),
+    ]  # fmt: skip
+    monkeypatch.setattr(java, "java", lambda: "java")
+    monkeypatch.setattr(fetch, "jars", Path)
+    found = stack._stack(stack._state())
+    assert [name for name, server in found.servers.items() if not server.alive] == ["hbase", "gateway"]
+    assert found.kafka.port == found.gateway.port == 1
+
+
+def test_what_was_half_started_is_ended(half_started: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``down`` ends what there is, and forgets it."""
+    ended: list[Process | None] = []
+    monkeypatch.setattr(KafkaBroker, "stop", lambda server: ended.append(server.process))
+    assert stack.down() == ["kafka"]
+    assert ended == [half_started]
+    assert stack.status() == []
