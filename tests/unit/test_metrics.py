@@ -304,6 +304,7 @@ def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
     source: SourceWatcher = monitoring
     sink: SinkWatcher = monitoring
     observer: Observer = monitoring
+    source.beat()
     source.assigned(2)
     assert health.reasons() == []
     source.source_trouble("a")
