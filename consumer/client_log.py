@@ -41,3 +41,7 @@ class Seldom(logging.Filter):
 
 client_log: Final = logging.getLogger("dupwatch.kafka")
 client_log.addFilter(Seldom())
+silent_log: Final = logging.getLogger("dupwatch.silent")
+"""For clients that are made to be asked: what they would log is told by what they answer."""
+silent_log.addHandler(logging.NullHandler())
+silent_log.propagate = False

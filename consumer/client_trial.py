@@ -1,20 +1,17 @@
 """Whether Kafka's client takes what a run over topics would tell it: it says so when it is made, and not before."""
 
-import logging
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from consumer import app
+from consumer.client_log import silent_log
 from consumer.clients import consumer_settings, parse_kafka, producer_settings
 from consumer.config import Config, is_kafka
 from consumer.errors import ConfigError
 
 _NOWHERE: Final = "127.0.0.1:1"
 """In place of the brokers: a client connects as soon as it is made, and nobody is to hear of this."""
-_silent = logging.getLogger("dupwatch.trial")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
 
 
 def try_clients(config: Config, *, made: bool = True) -> None:
@@ -29,12 +26,12 @@ def try_clients(config: Config, *, made: bool = True) -> None:
             parse_kafka(config.source.url)
             reading = consumer_settings(_NOWHERE, options)
             if made:
-                Consumer(reading, logger=_silent).close()
+                Consumer(reading, logger=silent_log).close()
         if is_kafka(config.sink.url):
             parse_kafka(config.sink.url)
             writing = producer_settings(_NOWHERE, options, transactional=exactly_once)
             if made:
-                Producer(writing, logger=_silent)
+                Producer(writing, logger=silent_log)
     except (KafkaException, ValueError, TypeError) as error:
         said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         raise ConfigError(f"kafka: the client does not take its settings: {said}") from error

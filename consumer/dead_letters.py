@@ -28,7 +28,7 @@ from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
-from consumer.sources.kafka_trouble import UNKNOWN_TOPICS
+from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, no_topic
 from consumer.watermarks import watermarks
 
 log = logging.getLogger("dupwatch.kafka")
@@ -240,7 +240,7 @@ class TopicLetters:
         try:
             found = self._consumer.list_topics(self._topic, _ASK_S).topics[self._topic]
             if found.error is not None and found.error.code() in UNKNOWN_TOPICS:
-                raise SourceError(f"there is no topic {self._topic} at {brokers}: make it, or dupwatch topics init")
+                raise no_topic(self._topic, brokers)
             if found.error is not None:
                 raise SourceError(f"the topic {self._topic} cannot be read: {found.error.str()}")
             stretches = []

@@ -5,9 +5,12 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Item = TypeVar("Item")
+
+SIGNALLED: Final = 128
+"""A run that was stopped by a signal ends with this and the signal's number, as shells have it."""
 
 
 class _Woken(BaseException):

@@ -10,10 +10,10 @@ import typer
 from consumer.app import STREAM, Streams, outlives_run, prepared_run
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
-from consumer.cli.run import SIGNALLED, Watcher
+from consumer.cli.run import Watcher
 from consumer.errors import ConfigError
 from consumer.sinks.file import dead_letters_path
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 
 _SUFFIX: Final = ".backfill"
 

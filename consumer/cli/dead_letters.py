@@ -27,13 +27,12 @@ from consumer.errors import ConfigError
 from consumer.events import rfc3339
 from consumer.letter_replay import Refused, Replay
 from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 
 ROWS_MAX: Final = 100
 """Letters in a table, unless more are asked for."""
 _KAFKA: Final = "kafka://"
 _MS_PER_S: Final = 1000
-_SIGNALLED: Final = 128
 _CHARS_MAX: Final = 200
 _NOT_OURS: Final = "–"
 
@@ -150,7 +149,7 @@ def replay(
     _tell(sending.sent, refused, dry_run=dry_run, json=json)
     if stopping.asked_by is not None:
         render.console(stderr=True).print("Stopped when asked.")
-        raise typer.Exit(_SIGNALLED + stopping.asked_by)
+        raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
 def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping) -> int:

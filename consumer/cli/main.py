@@ -13,7 +13,7 @@ from consumer import app as wiring
 from consumer.cli.commands import Commands
 from consumer.cli.results import results
 from consumer.config import ENV_PREFIX
-from consumer.errors import DupwatchError, Fatal, SinkError
+from consumer.errors import DupwatchError, Fatal, NotBegun, SinkError
 from consumer.pages.visible import escaped
 from consumer.telemetry import logs
 from storage.errors import StoreError
@@ -65,6 +65,9 @@ def main() -> None:
         app()
     except StoreError as error:
         _exit(wiring.fatal(error))
+    except NotBegun as ended:
+        # A run over topics that is asked to stop ends well, whenever that is.
+        log.warning("%s", ended)
     except DupwatchError as error:
         _exit(error)
     except Exception:

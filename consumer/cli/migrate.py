@@ -14,11 +14,10 @@ from rich.table import Table
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results
-from consumer.cli.run import SIGNALLED
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError
 from consumer.migration.migration import Migration, Moves, Watcher, prepared_migration
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 from consumer.verdict import Verdict
 
 SAY_S: Final = 30.0

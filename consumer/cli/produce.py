@@ -10,7 +10,6 @@ from rich.progress import Progress
 from consumer import app
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.cli.run import SIGNALLED
 from consumer.clients import KafkaPlace, parse_kafka, producer_settings
 from consumer.config import Config
 from consumer.demo import sample_feed
@@ -18,7 +17,7 @@ from consumer.errors import ConfigError
 from consumer.ports import Position
 from consumer.sending import BY_KEY, FeedSender
 from consumer.sources.file import FileSource
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 
 _SLICE_S: Final = 0.1
 _TIMEOUT: Final = "message.timeout.ms"

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Final
+from signal import SIGINT
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -17,12 +18,11 @@ from consumer.errors import ConfigError
 from consumer.inspection import Link, chain
 from consumer.releases import Words, planned, releasable
 from consumer.releases import release as release_version
+from consumer.stopping import SIGNALLED
 from consumer.stream import send_release
 from consumer.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.records import Stored
-
-_INTERRUPTED: Final = 130
 
 
 def release(
@@ -94,7 +94,7 @@ def _agreed() -> bool:
         return typer.confirm("Release it?", err=True)
     except typer.Abort as stopped:
         render.console(stderr=True).print("\nNothing was changed.")
-        raise typer.Exit(_INTERRUPTED) from stopped
+        raise typer.Exit(SIGNALLED + SIGINT) from stopped
 
 
 def _tell(one: Stored, event: bytes, *, json: bool, dry_run: bool) -> None:

@@ -17,14 +17,13 @@ from consumer.changes import CHANGES, Changed, Report, compare_stores
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results
-from consumer.cli.run import SIGNALLED
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
 from consumer.errors import ConfigError
 from consumer.pipeline import Onlooker
 from consumer.replaying import Replay, prepared_replay, same_store
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 from consumer.verdict import Verdict
 
 

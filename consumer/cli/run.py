@@ -19,10 +19,8 @@ from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Onlooker
 from consumer.sinks.file import dead_letters_path
-from consumer.stopping import Stopping
+from consumer.stopping import SIGNALLED, Stopping
 from consumer.verdict import Verdict
-
-SIGNALLED = 128
 
 
 class Watcher(Onlooker):

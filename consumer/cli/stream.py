@@ -15,7 +15,6 @@ from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
 from consumer.detector import Tally
-from consumer.errors import NotBegun
 from consumer.pipeline import Observer, Onlooker
 from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
@@ -64,14 +63,10 @@ def run_stream(config: Config, *, show: bool) -> None:
         return _Flags(console, store) if show else Onlooker()
 
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
-    try:
-        with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
-            enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
-            _tell_begin(console, config, ready)
-            ready.pipeline.run()
-    except NotBegun as ended:
-        log.warning("%s", ended)
-        return
+    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
+        enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
+        _tell_begin(console, config, ready)
+        ready.pipeline.run()
     _tell_end(console, ready.tally, letters.count, time.monotonic() - began_s)
 
 

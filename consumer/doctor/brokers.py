@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.doctor.configuration import silent
+from consumer.client_log import silent_log
 from consumer.errors import ConfigError, SourceError
 from consumer.topics import FoundTopic, found_topics
 
@@ -83,7 +83,7 @@ class Brokers:
         # Librdkafka tries again at once, ten times a second, and reports each time.
         calm: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
         try:
-            self._admin = AdminClient({**settings, **calm}, logger=silent)
+            self._admin = AdminClient({**settings, **calm}, logger=silent_log)
         except KafkaException as error:
             raise ConfigError(f"librdkafka does not take its settings: {error.args[0].str()}") from error
         self._metadata: Any = None

@@ -1,7 +1,6 @@
 """Settings that are each right, and contradict each other or what is on this machine."""
 
 import hashlib
-import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +13,6 @@ from consumer.config import Config, is_kafka
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.errors import ConfigError, SinkError, SourceError
 from consumer.settings import JudgeSettings
-
-silent = logging.getLogger("dupwatch.doctor")
-"""For clients that are made to be asked: what they would log is told by what they answer."""
-silent.addHandler(logging.NullHandler())
-silent.propagate = False
 
 _DIGEST_CHARS: Final = 12
 _MS_PER_S: Final = 1000

@@ -143,7 +143,12 @@ class MissingTopics:
             elif missing:
                 self._doubted[topic] = times + 1
                 if times + 1 == _MISSING_TIMES:
-                    raise SourceError(f"there is no topic {topic} at {self._brokers}: make it, or dupwatch topics init")
+                    raise no_topic(topic, self._brokers)
+
+
+def no_topic(topic: str, brokers: str) -> SourceError:
+    """What is said of a topic that the cluster does not know."""
+    return SourceError(f"there is no topic {topic} at {brokers}: make it, or dupwatch topics init")
 
 
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:

@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from consumer import demo
 from consumer.cli.demo import TOPIC
 from consumer.errors import ConfigError
+from deploy.local.ports import free_ports
 from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, write_lines
 
 READY_S = 30.0
@@ -85,6 +86,17 @@ def test_a_signal_ends_it_in_the_middle(number: signal.Signals) -> None:
     _, err = process.communicate(timeout=READY_S)
     assert process.returncode == 0, err
     assert 0 < shown(err.decode(), "articles") < 226
+
+
+def test_a_signal_ends_it_before_it_has_begun() -> None:
+    """While it waits for a store that is away, with exit code 0 too."""
+    (nobody,) = free_ports(1)
+    store = ("--store", f"hbase://127.0.0.1:{nobody}/feed", "--set", "store.hbase.deadline_s=1")
+    process = start("demo", *store, stderr=subprocess.PIPE)
+    said(process, lambda line: "is out of reach" in line)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=READY_S)
+    assert process.returncode == 0, err
 
 
 def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
