@@ -28,8 +28,7 @@ from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
-from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, no_topic
-from consumer.watermarks import watermarks
+from consumer.watermarks import partitions_of, watermarks
 
 log = logging.getLogger("dupwatch.kafka")
 
@@ -238,13 +237,8 @@ class TopicLetters:
     def _ask(self, brokers: str) -> list[_Stretch]:
         """What there is in each partition that has anything."""
         try:
-            found = self._consumer.list_topics(self._topic, _ASK_S).topics[self._topic]
-            if found.error is not None and found.error.code() in UNKNOWN_TOPICS:
-                raise no_topic(self._topic, brokers)
-            if found.error is not None:
-                raise SourceError(f"the topic {self._topic} cannot be read: {found.error.str()}")
             stretches = []
-            for partition in sorted(found.partitions):
+            for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
                 low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
                 stretches.append(_Stretch(partition, low, high))
         except KafkaException as error:

@@ -73,7 +73,7 @@ class Replay:
         self._error: KafkaError | None = None
         self._topics = _topics(brokers, options)
         if to is not None and to not in self._topics:
-            raise ConfigError(f"there is no topic {to} at {brokers}")
+            raise ConfigError(f"there is no topic {to} at {brokers}: make it, or name another with --to")
         if to == letters_topic:
             raise ConfigError(f"{to} is the topic of the dead letters itself: nothing would judge what is sent there")
         self._producer = None if dry_run else _producer(brokers, options)

@@ -7,7 +7,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
-from typing import Final
+from ssl import SSLContext
+from typing import Final, NamedTuple
 
 from consumer import app
 from consumer.article import Article, DecodeLimits
@@ -23,7 +24,7 @@ from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
 from consumer.migration.groups import FILLING, Group
-from consumer.pages.access import Access, Account, check_exposure, parse_address, read_password
+from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
 from consumer.pages.health import health_pages
 from consumer.pages.latest_flags import LatestFlags
@@ -267,14 +268,33 @@ def _flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
     return FlagPages(latest).pages() if config.http.flags else {}
 
 
-def _served(config: Config, held: ExitStack, pages: Mapping[str, Page], metrics: Metrics) -> str | None:
+class Front(NamedTuple):
+    """Where pages are served, to whom, and with what HTTPS is, if it is."""
+
+    address: Address
+    access: Access
+    tls: SSLContext | None
+
+
+def front_of(config: Config) -> Front | None:
+    """How pages are served; None where there are none.
+
+    Raises ConfigError where others could read along, and where a file that is named cannot be used.
+    """
     section = config.http
     if not section.listen:
         return None
     address, access = parse_address(section.listen), Access(_account(config), section.names)
     check_exposure(address, access, is_open=section.open)
     tls = None if section.tls_certificate is None else tls_context(section.tls_certificate, section.tls_key)
-    server = HealthServer(address, pages, partial(metrics.error, "request"), access, tls)
+    return Front(address, access, tls)
+
+
+def _served(config: Config, held: ExitStack, pages: Mapping[str, Page], metrics: Metrics) -> str | None:
+    front = front_of(config)
+    if front is None:
+        return None
+    server = HealthServer(front.address, pages, partial(metrics.error, "request"), front.access, front.tls)
     held.callback(server.close)
     return server.url
 

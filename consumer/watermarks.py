@@ -1,13 +1,29 @@
-"""Where the partitions of a topic begin and end, asked until somebody answers."""
+"""The partitions of a topic, and where each begins and ends, asked until somebody answers."""
 
 import time
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from consumer.errors import SourceError
+from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, no_topic
+
 _MOVING: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
 """A partition whose leader is being chosen, as those of a new topic are, has one a moment later."""
 _AGAIN_S: Final = 0.1
+
+
+def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -> list[int]:
+    """The numbers of a topic's partitions. Raises ``SourceError`` where there is none, KafkaException after ``wait_s``.
+
+    ``brokers`` is the address that is named where the topic is missing.
+    """
+    found = consumer.list_topics(topic, timeout=wait_s).topics[topic]
+    if found.error is not None and found.error.code() not in UNKNOWN_TOPICS:
+        raise SourceError(f"the topic {topic} cannot be read: {describe(found.error)}")
+    if not found.partitions:
+        raise no_topic(topic, brokers)
+    return sorted(found.partitions)
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) -> tuple[int, int]:

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from consumer.app import judge_settings, lexicon_of
+from consumer.app import judge_settings, lexicon_of, value_decoder
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.client_trial import try_clients
 from consumer.config import HIDDEN, Config, flatten, is_kafka
-from consumer.stream import check_places
+from consumer.stream import check_places, front_of
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
@@ -39,6 +39,9 @@ def check(
     judge_settings(chosen, lexicon_of(chosen))
     if is_kafka(chosen.source.url):
         check_places(chosen)
+        front_of(chosen)
+        if not elsewhere:
+            value_decoder(chosen)
     try_clients(chosen, made=not elsewhere)
     with results():
         sys.stdout.write("The configuration is right.\n")
@@ -47,7 +50,8 @@ def check(
 def _without_files(config: Config) -> Config:
     words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
     kafka = config.kafka.model_copy(update={"secret_files": {}})
-    return config.model_copy(update={"fingerprint": words, "kafka": kafka})
+    http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
+    return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http})
 
 
 def _line(name: str, value: str | None) -> str:

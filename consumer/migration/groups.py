@@ -17,7 +17,7 @@ from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
-from consumer.watermarks import watermarks
+from consumer.watermarks import partitions_of, watermarks
 
 Partition = tuple[str, int]
 
@@ -70,7 +70,7 @@ class Group:
     def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
         """The partitions of these topics."""
         with asking():
-            return _partitions(self._consumer, topics, patience_s)
+            return _partitions(self._consumer, topics, self._settings, patience_s)
 
     def committed(
         self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
@@ -120,13 +120,14 @@ class Topics:
     def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
         quiet: dict[str, Any] = {**_QUIET, **settings, "logger": client_log}
         self._admin = AdminClient(quiet)
+        self._settings = settings
         self._consumer = _client(settings, "none", "read_committed")
         self._names = names
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
         """What each partition has: its first offset, and the one behind its last message."""
         with asking():
-            keys = _partitions(self._consumer, self._names, ASK_S)
+            keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
@@ -165,14 +166,11 @@ def _client(settings: Mapping[str, Any], group: str, isolation: str) -> Consumer
         raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
 
 
-def _partitions(consumer: Consumer, topics: Sequence[str], patience_s: float) -> list[Partition]:
-    keys: list[Partition] = []
-    for name in topics:
-        found = consumer.list_topics(name, timeout=patience_s).topics[name]
-        if found.error is not None or not found.partitions:
-            raise SourceError(f"there is no topic {name}")
-        keys.extend((name, number) for number in sorted(found.partitions))
-    return keys
+def _partitions(
+    consumer: Consumer, topics: Sequence[str], settings: Mapping[str, Any], patience_s: float
+) -> list[Partition]:
+    brokers = str(settings["bootstrap.servers"])
+    return [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, patience_s)]
 
 
 def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -12,6 +13,8 @@ from consumer.sources.kafka_trouble import AGAIN_S, describe, is_fatal, is_refus
 from consumer.sources.partitions import Partition, Place
 
 log = logging.getLogger("dupwatch")
+
+_REBALANCING_S: Final = 0.05
 
 
 class Commits:
@@ -77,7 +80,10 @@ class Commits:
         return known
 
     def _failed(self, error: KafkaError) -> None:
-        self._again_s = time.monotonic() + AGAIN_S
+        # While members are told what they have, nobody can commit. It is short, and what is not committed by the next
+        # rebalance is read again.
+        again_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
+        self._again_s = time.monotonic() + again_s
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
         else:

@@ -23,7 +23,7 @@ from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
-from consumer.watermarks import watermarks
+from consumer.watermarks import partitions_of, watermarks
 
 SILENCE_MAX_S: Final = 60.0
 """How long no message may come while some are missing, before the run ends."""
@@ -98,7 +98,9 @@ class StretchSource:
             raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
         try:
             self._parts = (
-                _parts(self._consumer, topics, stretch) if isinstance(stretch, Stretch) else _named_parts(stretch)
+                _parts(self._consumer, topics, str(settings["bootstrap.servers"]), stretch)
+                if isinstance(stretch, Stretch)
+                else _named_parts(stretch)
             )
         except KafkaException as error:
             self._consumer.close()
@@ -205,14 +207,9 @@ class StretchSource:
         client_log.debug("%s", describe(error))
 
 
-def _parts(consumer: Consumer, topics: Sequence[str], stretch: Stretch) -> dict[tuple[str, int], _Part]:
+def _parts(consumer: Consumer, topics: Sequence[str], brokers: str, stretch: Stretch) -> dict[tuple[str, int], _Part]:
     """The partitions, each with where it begins and ends."""
-    keys: list[tuple[str, int]] = []
-    for topic in topics:
-        found = consumer.list_topics(topic, timeout=_ASK_S).topics[topic]
-        if found.error is not None or not found.partitions:
-            raise SourceError(f"there is no topic {topic}")
-        keys.extend((topic, number) for number in sorted(found.partitions))
+    keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
     marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
     starts = offsets_at(consumer, marks, stretch.since)
     ends = {key: high for key, (_, high) in marks.items()}

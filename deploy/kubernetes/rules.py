@@ -7,7 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+try:
+    import yaml
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(f"It needs {error.name}, which only the tests' environment has; make that with: make .venv/test.stamp")
 
 RULES: Final = Path(__file__).parents[1] / "prometheus" / "rules"
 MANIFEST: Final = Path(__file__).parent / "components" / "monitoring" / "prometheus-rule.yaml"

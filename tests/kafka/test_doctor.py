@@ -63,6 +63,11 @@ def good(kafka_address: str) -> Topics:
     topics = topics._replace(source=f"{topics.prefix}-in", prefix=f"{topics.prefix}-out", partitions=2)
     wanted = planned(SinkTopics(topics.prefix), [topics.source])
     init({"bootstrap.servers": kafka_address}, wanted, Shape(2, 1))
+    asking = Consumer({"bootstrap.servers": kafka_address, "group.id": topics.prefix})
+    for partition in range(topics.partitions):
+        # Unlike an admin client this one asks again until there is a leader.
+        asking.get_watermark_offsets(TopicPartition(topics.source, partition), timeout=WAIT_S)
+    asking.close()
     return topics
 
 

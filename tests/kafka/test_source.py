@@ -137,9 +137,10 @@ def test_records_pile_up_to_full_batches_while_one_is_judged(kafka_address: str)
 
 @PROTOCOLS
 def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, protocol: GroupProtocol) -> None:
-    """Two more members join and one leaves while all are busy; every record is answered, and next to none twice.
+    """Two more members join and one leaves while all are busy; every record is answered, and few of them twice.
 
-    Where a rebalance overtakes another the group refuses a commit, and its few batches are read again.
+    Where a rebalance overtakes another the group refuses a commit, and what was answered meanwhile is read again: how
+    much that is depends on how long the members of a busy machine need to join.
     """
     topic = make_topic(kafka_address, 6)
     send(kafka_address, topic, range(3000), 6)
@@ -153,7 +154,7 @@ def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, pro
         group.members[0].close()
         until(lambda: len(set(group.answered())) >= 3000)
         assert sorted(set(group.answered())) == list(range(3000))
-        assert len(group.answered()) <= 3000 + 10 * len(group.members) * 3
+        assert len(group.answered()) <= 3000 + 3000 // 5
         until(lambda: group.committed(6) == [500] * 6)
         assert all(member.error is None for member in group.members)
 

@@ -1,0 +1,86 @@
+"""Questions to brokers that have no answer yet. Real ones elect a leader when they like: a double elects it here."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from consumer.doctor import brokers
+from consumer.doctor.brokers import Brokers
+
+
+class Electing:
+    """An admin client of a cluster with one topic, which refuses to say where that ends, so many times."""
+
+    def __init__(self, code: int, times: float) -> None:
+        self._code = code
+        self._times = times
+        self.asked = 0
+
+    def list_topics(self, timeout: float) -> Any:  # noqa: ANN401  # as the client's
+        """The one topic."""
+        one = SimpleNamespace(id=1)
+        return SimpleNamespace(
+            cluster_id="c", brokers={1: one}, topics={"articles": SimpleNamespace(partitions={0: one})}
+        )
+
+    def describe_configs(self, resources: list[Any], request_timeout: float) -> dict[Any, Any]:
+        """Nothing is set."""
+        return {resources[0]: _answered({})}
+
+    def list_offsets(self, places: Mapping[TopicPartition, Any], request_timeout: float) -> dict[Any, Any]:
+        """Refused, and later answered."""
+        self.asked += 1
+        if self.asked <= self._times:
+            return {place: _refused(self._code) for place in places}
+        return {place: _answered(SimpleNamespace(offset=3, timestamp=7)) for place in places}
+
+
+def _answered(what: Any) -> Future[Any]:  # noqa: ANN401  # whatever a client answers
+    answer: Future[Any] = Future()
+    answer.set_result(what)
+    return answer
+
+
+def _refused(code: int) -> Future[Any]:
+    answer: Future[Any] = Future()
+    answer.set_exception(KafkaException(KafkaError(code)))
+    return answer
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
+    """Brokers behind such a client, looked at once."""
+
+    def made(admin: Electing) -> Brokers:
+        monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: admin)
+        one = Brokers("nowhere:1", {})
+        one.cluster()
+        return one
+
+    monkeypatch.setattr(brokers, "ASK_S", 0.5)
+    return made
+
+
+@pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
+def test_a_leader_that_is_being_elected_is_asked_again(asked: Callable[[Electing], Brokers], code: int) -> None:
+    """A topic that was made a moment ago is no finding."""
+    admin = Electing(code, 2)
+    (newest,) = asked(admin).newest(["articles"])
+    assert (newest.topic, newest.time_ms) == ("articles", 7)
+    assert admin.asked == 3
+
+
+def test_what_no_leader_ever_answers_is_an_error(asked: Callable[[Electing], Brokers]) -> None:
+    """After as long as any answer is waited for; what is refused otherwise is an error at once."""
+    without = Electing(KafkaError.LEADER_NOT_AVAILABLE, float("inf"))
+    with pytest.raises(KafkaException):
+        asked(without).newest(["articles"])
+    assert without.asked > 2
+    refusing = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED, float("inf"))
+    with pytest.raises(KafkaException):
+        asked(refusing).newest(["articles"])
+    assert refusing.asked == 1
