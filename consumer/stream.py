@@ -19,6 +19,7 @@ from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.feed import TopicFeed
+from consumer.heap_trim import trimming
 from consumer.journal import Journal
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
@@ -131,6 +132,7 @@ def prepared_stream(
     """
     check_places(config)
     with ExitStack() as held:
+        held.enter_context(trimming())
         lexicon = app.lexicon_of(config)
         settings = app.judge_settings(config, lexicon)
         metrics = _metrics(config, settings)
