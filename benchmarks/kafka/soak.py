@@ -100,6 +100,8 @@ def main(
                 stop.set()
                 process.terminate()
                 process.wait(_END_S)
+                # Its broker is there until it has sent what it had begun to.
+                sending.join(_END_S)
     marks = sorted({max(2, minutes // 3), 2 * minutes // 3, minutes})
     first = of_minute(found, marks[0])
     rows: list[Row] = [
