@@ -20,6 +20,7 @@ from consumer.doctor.brokers import Brokers
 from consumer.topics import Shape, SinkTopics, init, planned
 from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text
+from tests.kafka.reading import until
 from tests.kafka.running import running
 from tests.kafka.topics import WAIT_S, Topics, make_topics, send, wait_for_count
 
@@ -63,11 +64,10 @@ def good(kafka_address: str) -> Topics:
     topics = topics._replace(source=f"{topics.prefix}-in", prefix=f"{topics.prefix}-out", partitions=2)
     wanted = planned(SinkTopics(topics.prefix), [topics.source])
     init({"bootstrap.servers": kafka_address}, wanted, Shape(2, 1))
-    asking = Consumer({"bootstrap.servers": kafka_address, "group.id": topics.prefix})
-    for partition in range(topics.partitions):
-        # Unlike an admin client this one asks again until there is a leader.
-        asking.get_watermark_offsets(TopicPartition(topics.source, partition), timeout=WAIT_S)
-    asking.close()
+    admin = AdminClient({"bootstrap.servers": kafka_address})
+    ends = {TopicPartition(topics.source, number): LATEST for number in range(topics.partitions)}
+    # Their leaders are elected a moment later.
+    until(lambda: not any(one.exception() for one in admin.list_offsets(ends).values()))
     return topics
 
 

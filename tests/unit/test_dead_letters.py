@@ -34,9 +34,9 @@ def test_a_topic_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, code:
         def __init__(self, settings: dict[str, Any], **more: object) -> None:
             """Takes any."""
 
-        def list_topics(self, topic: str, timeout_s: float) -> SimpleNamespace:
+        def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
             """As the brokers see the topic."""
-            assert timeout_s > 0
+            assert timeout > 0
             return SimpleNamespace(topics={topic: SimpleNamespace(error=KafkaError(code), partitions={})})
 
         def close(self) -> None:
