@@ -7,7 +7,7 @@ asks the brokers, and makes what is missing. A topic that is there is never touc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
     AdminClient,
     ConfigResource,
@@ -215,11 +215,10 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     admin = _admin(settings)
     try:
         metadata = admin.list_topics(timeout=ASK_S)
-        there = [topic for topic in topics if topic.name in metadata.topics]
-        missing = [topic for topic in topics if topic.name not in metadata.topics]
-        found = found_topics(admin, metadata, [topic.name for topic in there])
+        found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
     except KafkaException as error:
         raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
+    missing = [topic for topic in topics if topic.name not in found]
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
     return [
         Report(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
@@ -251,16 +250,25 @@ def found_topics(
     names: Sequence[str],
     ask_s: float = ASK_S,
 ) -> dict[str, FoundTopic]:
-    """These topics as the brokers have them, by name; ``metadata`` names them all. Raises ``KafkaException``."""
+    """These topics as the brokers have them, by name; ``metadata`` names them all. Raises ``KafkaException``.
+
+    One that was just deleted may still be named there, and is left out.
+    """
     found: dict[str, FoundTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     asked = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
     for resource, answer in asked.items():
+        try:
+            entries = answer.result()
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            raise
         partitions = metadata.topics[resource.name].partitions
         found[resource.name] = FoundTopic(
             partitions=len(partitions),
             replication=min((len(one.replicas) for one in partitions.values()), default=0),
-            settings={name: entry.value for name, entry in answer.result().items() if entry.value is not None},
+            settings={name: entry.value for name, entry in entries.items() if entry.value is not None},
         )
     return found
 

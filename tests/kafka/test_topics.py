@@ -116,6 +116,7 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     again = dupwatch(*sink, "--partitions", "2")
     assert again.code == 0, json.dumps([again.out.decode(), again.err])
     assert again.out.decode().count("is as it has to be") == 3
+    wait_for(lambda: missing(settings, names) == [])
     assert dupwatch(*sink).code == 0
 
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stubs leave it out
 
 from consumer.doctor import brokers
 from consumer.doctor.brokers import Brokers
 
 
 class Electing:
-    """An admin client of a cluster with one topic, which refuses to say where that ends, so many times."""
+    """An admin client of a cluster with one topic, of which it refuses to say where it ends, so many times.
+
+    How the topic is set it refuses to say too, and answers of brokers only.
+    """
 
     def __init__(self, code: int, times: float) -> None:
         self._code = code
@@ -29,7 +33,8 @@ class Electing:
 
     def describe_configs(self, resources: list[Any], request_timeout: float) -> dict[Any, Any]:
         """Nothing is set."""
-        return {resources[0]: _answered({})}
+        of_broker = resources[0].restype == ResourceType.BROKER
+        return {resources[0]: _answered({}) if of_broker else _refused(self._code)}
 
     def list_offsets(self, places: Mapping[TopicPartition, Any], request_timeout: float) -> dict[Any, Any]:
         """Refused, and later answered."""
@@ -84,3 +89,10 @@ def test_what_no_leader_ever_answers_is_an_error(asked: Callable[[Electing], Bro
     with pytest.raises(KafkaException):
         asked(refusing).newest(["articles"])
     assert refusing.asked == 1
+
+
+def test_a_topic_that_was_just_deleted_is_not_there(asked: Callable[[Electing], Brokers]) -> None:
+    """It is still named among all topics, and nobody knows how it is set; that one may not see it is an error."""
+    assert asked(Electing(KafkaError.UNKNOWN_TOPIC_OR_PART, 0)).topics(["articles"]) == {}
+    with pytest.raises(KafkaException):
+        asked(Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED, 0)).topics(["articles"])
