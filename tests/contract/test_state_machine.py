@@ -185,7 +185,6 @@ def test_random_calls_give_what_the_model_gives(kind: Kind, code_bytes: int) -> 
         settings=settings(
             max_examples=kind.rounds,
             stateful_step_count=25,
-            deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),

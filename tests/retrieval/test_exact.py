@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.detector import Detector
@@ -80,7 +80,7 @@ codes_around_one = some.builds(
 
 @pytest.mark.parametrize("plan", DISTANCES)
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(codes=codes_around_one | some.lists(some.integers(0, 2**64 - 1), min_size=2, max_size=12))
 def test_no_choice_of_fingerprints_hides_one(name: str, plan: str, codes: Sequence[int]) -> None:
     """Whatever bits an adversary flips, the look-up and brute force agree at each distance."""

@@ -102,7 +102,7 @@ def test_no_field_takes_the_place_of_the_logs_own(written: Written) -> None:
     assert "forged" not in line.values()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet=st.characters(), max_size=40))
 def test_any_text_makes_one_line(written: Written, text: str) -> None:
     """JSON is one line that can be encoded; text for people has a bar before each line that is not a record's first."""

@@ -209,7 +209,7 @@ def test_pairs_are_those_of_the_definition(seed: int, jaccard_min: float) -> Non
     assert len(expected) > 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     bodies=st.lists(st.text(alphabet="ab 一二。\u200b\0", max_size=24), max_size=12),
     langs=st.lists(st.sampled_from(["zh", "en", ""]), min_size=12, max_size=12),

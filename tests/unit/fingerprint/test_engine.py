@@ -53,7 +53,7 @@ def _reference_code(text: str, keywords_max: int | None = None) -> int:
     return simhash([(fnv1a_64(word.encode()), round(weight * 2**20) / 2**20) for word, weight in keywords])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ANY_TEXT, max_size=4))
 def test_equals_the_reference(texts: list[str]) -> None:
     """A fingerprint is the reference's over words, weights rounded to 2**-20 and hashes, bit for bit."""
@@ -86,7 +86,7 @@ def test_keywords_kept_are_the_heaviest(lexicon: Lexicon) -> None:
         assert np.array_equal(getattr(few, name), getattr(full, name))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ANY_TEXT, max_size=6), st.integers(0, 6))
 def test_independent_of_the_batch(texts: list[str], cut: int) -> None:
     """Any cut of a batch gives the same arrays, bit for bit."""

@@ -42,7 +42,7 @@ def test_texts_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tok
         assert rust_tokenizer.count(form) == jieba_tokenizer.count(form)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(text=ASCII_RUNS | MIXED_RUNS | RARE_HAN | ANY)
 def test_random_runs_are_cut_alike(text: str, rust_tokenizer: RustTokenizer, jieba_tokenizer: JiebaTokenizer) -> None:
     """Random strings from nasty alphabets have the same words, and put together they are the string again."""

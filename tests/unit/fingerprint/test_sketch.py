@@ -74,7 +74,7 @@ def _reference(text: str, layout: SketchLayout) -> tuple[list[int], int, list[in
     return [minimum & 255 for minimum in minima], one_bits, bands
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(TEXTS)
 def test_equals_the_reference(texts: list[str]) -> None:
     """Sketch, one-bit minima and bands are those of a plain implementation of the definition, bit for bit."""
@@ -114,7 +114,7 @@ def test_long_batches_are_worked_on_in_chunks() -> None:
         assert np.array_equal(together.bands[number], alone.bands[0])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text("ab1 _中文あ，. ", max_size=120), min_size=1, max_size=3), st.integers(1, 40))
 def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> None:
     """A text cut into pieces, however short and wherever spaces fall, has the sketch that it has in one."""

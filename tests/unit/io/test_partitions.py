@@ -527,5 +527,5 @@ class Consumer(RuleBasedStateMachine):
             assert answered == set(filter(self.exists, range(max(answered, default=-1) + 1)))
 
 
-Consumer.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+Consumer.TestCase.settings = settings(max_examples=150, stateful_step_count=60)
 TestConsumer = Consumer.TestCase

@@ -32,7 +32,7 @@ def compared(one: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: 
     return compare(Stored(one, None, ends_at), [Stored(other, None, None)], by)[0]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(a=stored_versions, b=stored_versions, by=judge_settings)
 def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSettings) -> None:
     """Whichever of two is asked, every condition, distance, similarity and limit is the same, and so is near."""
@@ -42,14 +42,14 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
     assert forth.near == back.near
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(one=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
 def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
     """What else is compared at the same time changes nothing."""
     assert compare(one, others, by) == [compare(one, [other], by)[0] for other in others]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(a=stored_versions, b=stored_versions, released=some.sampled_from(["a", "b", "both"]), by=judge_settings)
 def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
     a: Stored, b: Stored, released: str, by: JudgeSettings

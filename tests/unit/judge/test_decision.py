@@ -52,7 +52,7 @@ def worlds(draw: some.DrawFn) -> World:
     return World(records, near, states, batch, never)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> None:
     """Pending ones become a duplicate or are kept, not both; those with a verdict are left alone."""
@@ -62,7 +62,7 @@ def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> N
     assert sorted(decided) == sorted(pending)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) -> None:
     """So that following what duplicates name can never run in a circle."""
@@ -83,7 +83,7 @@ def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) 
             assert steps <= len(named)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_no_two_near_ones_are_kept(world: World) -> None:
     """What is kept has no near one that is kept, in the store or here, unless it is never flagged."""
@@ -97,7 +97,7 @@ def test_no_two_near_ones_are_kept(world: World) -> None:
             assert others == later_never
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
     """Each of them once, and none that is never flagged, has a verdict, or becomes a duplicate of something anyway."""
@@ -116,7 +116,7 @@ def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
     assert {one.of.record.reference for one in decisions.claims} <= {one.reference for one in decisions.kept}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
     """Whatever is near it."""
@@ -124,7 +124,7 @@ def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
     assert not world.never & {one.record.reference for one in (*decisions.duplicates, *decisions.claims)}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> None:
     """Kept ones where there are any, else pending ones; the most similar first, then the nearest, then the earliest."""
@@ -133,7 +133,7 @@ def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> Non
         assert ranks == sorted(ranks)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(world=worlds(), order=some.randoms(use_true_random=False))
 def test_the_order_of_the_batch_decides_nothing(world: World, order: random.Random) -> None:
     """Versions are decided in order of arrival, however they were handed over."""

@@ -71,7 +71,7 @@ def test_what_is_held_back(one: set[str], other: set[str], *, near: bool) -> Non
     assert compared(one, other, SETTINGS).near
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(facts, facts)
 def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
     """Of the fewer facts at least three are others, and less than the asked share are common."""
