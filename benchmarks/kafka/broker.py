@@ -1,5 +1,8 @@
 """A broker of a measurement's own, its topics, and the clients that fill and read them."""
 
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +24,7 @@ from deploy.local.ports import free_ports
 PARTITIONS: Final = 2
 PREFIX: Final = "judged"
 _WAIT_S: Final = 30.0
+_END_S: Final = 60.0
 
 
 class Record(NamedTuple):
@@ -32,7 +36,8 @@ class Record(NamedTuple):
 
 @contextmanager
 def broker() -> Iterator[KafkaBroker]:
-    """Run a broker while this is entered; its data go with it."""
+    """Run a broker while this is entered; its data go with it, also where the measurement is ended from outside."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as folder:
         port, controller_port = free_ports(2)
         one = KafkaBroker(
@@ -48,6 +53,25 @@ def broker() -> Iterator[KafkaBroker]:
             yield one
         finally:
             one.kill9()
+
+
+@contextmanager
+def consumer(source: str, sink: str, store: str, more: Sequence[str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run a consumer as a process, which sends all verdicts and serves no pages."""
+    command = [
+        str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store", store,
+        "--emit", "all", "--set", "http.listen=", *more,
+    ]  # fmt: skip
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
 def make_topics(address: str, name: str) -> tuple[str, str]:

@@ -6,8 +6,6 @@ at which the reader has the verdict, by the clock of one machine. The first seco
 the store is an HBase of its own, else LMDB.
 """
 
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,7 +22,7 @@ import typer
 from confluent_kafka import Consumer
 
 from benchmarks.hbase.servers import empty_store, servers
-from benchmarks.kafka.broker import articles, broker, make_topics, send
+from benchmarks.kafka.broker import articles, broker, consumer, make_topics, send
 from benchmarks.speed.report import OUT, publish
 from consumer.verdict import decode_verdict
 
@@ -78,21 +76,6 @@ def store_of(folder: Path, *, hbase: bool) -> Iterator[str]:
         return
     with servers(folder / "hbase", heap_mb=_HBASE_HEAP_MB) as running:
         yield empty_store(running)
-
-
-@contextmanager
-def consumer(source: str, sink: str, store: str, more: list[str]) -> Iterator[None]:
-    """Run a consumer as a process."""
-    command = [
-        str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store", store,
-        "--emit", "all", "--set", "http.listen=", *more,
-    ]  # fmt: skip
-    with subprocess.Popen(command) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(_END_S)
 
 
 def main(  # noqa: PLR0913  # options of a command

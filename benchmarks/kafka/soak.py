@@ -9,7 +9,6 @@ readings.
 """
 
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,7 +20,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from benchmarks.kafka.broker import articles, broker, make_topics, send
+from benchmarks.kafka.broker import articles, broker, consumer, make_topics, send
 from benchmarks.speed.report import OUT, Row, publish, tell
 
 PART: Final = "kafka_soak"
@@ -82,25 +81,19 @@ def main(
         seeds = count(1)
         for start in range(0, backlog, _PORTION):
             send(running.address, "feed", articles(min(_PORTION, backlog - start), chars, next(seeds)))
-        command = [
-            str(Path(sys.executable).with_name("dupwatch")), "run", "--source", source, "--sink", sink, "--store",
-            f"lmdb:{name}/store", "--emit", "all", "--set", f"kafka.delivery={delivery}",
-        ]  # fmt: skip
         stop = threading.Event()
         sending = threading.Thread(target=produce, args=(running.address, chars, rate, seeds, stop), daemon=True)
-        with subprocess.Popen([*command, "--set", "http.listen="]) as process:
+        with consumer(source, sink, f"lmdb:{name}/store", ["--set", f"kafka.delivery={delivery}"]) as process:
+            sending.start()
             try:
-                sending.start()
                 found = []
                 for one in readings(process, minutes):
                     found.append(one)
                     if len(found) % 60 == 0:
                         tell(f"{one.at_s / 60:.0f} minutes: {one.own:.1f} MB of its own, {one.all:.1f} MB in all")
             finally:
+                # It sends what it had begun to, while its broker is there.
                 stop.set()
-                process.terminate()
-                process.wait(_END_S)
-                # Its broker is there until it has sent what it had begun to.
                 sending.join(_END_S)
     marks = sorted({max(2, minutes // 3), 2 * minutes // 3, minutes})
     first = of_minute(found, marks[0])
