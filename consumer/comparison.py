@@ -6,8 +6,8 @@ happened to return.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from consumer.fingerprint import (
@@ -18,13 +18,12 @@ from consumer.fingerprint import (
     hamming_distance,
     sketch_similarity,
 )
-from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings, Thresholds
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """Every condition of *near* for one pair, each with what it was decided from.
 
     ``distance`` is in bits of the fingerprint; ``similarity`` the sketch's estimate of the Jaccard similarity, 1.0 for
@@ -77,7 +76,11 @@ def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> l
     if not others:
         return []
     similarities = _similarities(one.record, [other.record for other in others])
-    return [_compare(one, other, similarity, settings) for other, similarity in zip(others, similarities, strict=True)]
+    bands = _bands(one.record)
+    return [
+        _compare(one, other, bands, similarity, settings)
+        for other, similarity in zip(others, similarities, strict=True)
+    ]
 
 
 def not_released(a: Stored, b: Stored) -> bool:
@@ -94,14 +97,14 @@ def _similarities(one: Record, others: Sequence[Record]) -> Sequence[float | Non
     return estimates
 
 
-def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettings) -> Comparison:
+def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, settings: JudgeSettings) -> Comparison:
     x, y = a.record, b.record
     distance = hamming_distance(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint))
     one_bits_distance = hamming_distance(int.from_bytes(x.one_bits), int.from_bytes(y.one_bits))
-    shared_bands = len(_bands(x) & _bands(y))
+    shared_bands = len(bands.intersection(y.keys))
     similarity = _similarity(x, y, estimate)
-    facts_shared_min = settings.facts_shared_min_for(x.source, y.source)
-    overlap = fact_overlap(x.facts, y.facts) if facts_shared_min else None
+    thresholds = settings.thresholds_for(x.source, y.source)
+    overlap = fact_overlap(x.facts, y.facts) if thresholds.facts_shared_min else None
     return Comparison(
         other_ids=x.id_hash != y.id_hash,
         same_scheme=x.scheme == y.scheme,
@@ -113,16 +116,16 @@ def _compare(a: Stored, b: Stored, estimate: float | None, settings: JudgeSettin
         and distance <= settings.suspect_distance_max
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
-        verified=_verified(x, y, similarity, settings, distance),
-        facts_agree=x.text_digest == y.text_digest or _facts_agree(overlap, facts_shared_min),
+        verified=_verified(x, y, similarity, distance, thresholds, by_sketch=settings.verify),
+        facts_agree=x.text_digest == y.text_digest or _facts_agree(overlap, thresholds.facts_shared_min),
         distance=distance,
         one_bits_distance=one_bits_distance,
         shared_bands=shared_bands,
         similarity=similarity,
-        similarity_min=settings.similarity_min_for(x.source, y.source),
-        distance_max=settings.max_distance_for(x.source, y.source),
+        similarity_min=thresholds.similarity_min,
+        distance_max=thresholds.max_distance,
         facts_shared=None if overlap is None else overlap.share,
-        facts_shared_min=facts_shared_min,
+        facts_shared_min=thresholds.facts_shared_min,
     )
 
 
@@ -138,14 +141,16 @@ def _similarity(x: Record, y: Record, estimate: float | None) -> float | None:
     return estimate
 
 
-def _verified(x: Record, y: Record, similarity: float | None, settings: JudgeSettings, distance: int) -> bool:
+def _verified(
+    x: Record, y: Record, similarity: float | None, distance: int, thresholds: Thresholds, *, by_sketch: bool
+) -> bool:
     if TextKind.EMPTY in (x.kind, y.kind):
         return False
     if TextKind.SHORT in (x.kind, y.kind):
         return x.kind == y.kind and x.text_digest == y.text_digest
-    if settings.verify:
-        return similarity is not None and similarity >= settings.similarity_min_for(x.source, y.source)
-    return distance <= settings.max_distance_for(x.source, y.source)
+    if by_sketch:
+        return similarity is not None and similarity >= thresholds.similarity_min
+    return distance <= thresholds.max_distance
 
 
 def _facts_agree(overlap: FactOverlap | None, facts_shared_min: float) -> bool:
@@ -155,5 +160,5 @@ def _facts_agree(overlap: FactOverlap | None, facts_shared_min: float) -> bool:
 
 def _in_force_together(a: Stored, b: Stored) -> bool:
     """The later one arrived while the earlier one was in force."""
-    earlier, later = sorted((a, b), key=lambda stored: stored.record.arrival)
+    earlier, later = (a, b) if a.record.arrival < b.record.arrival else (b, a)
     return earlier.ends_at is None or earlier.ends_at > later.record.arrival

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -36,6 +36,14 @@ class SourceRule:
 
 
 _DEFAULT_RULE = SourceRule()
+
+
+class Thresholds(NamedTuple):
+    """What two articles have to keep to be near: by sketches at least, by fingerprints at most, by facts at least."""
+
+    similarity_min: float
+    max_distance: int
+    facts_shared_min: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class JudgeSettings:
         self.plan.radius_for(self.max_distance)
         if self.reach > self.plan.bits:
             raise ValueError(f"reach is {self.reach}, and fingerprints have {self.plan.bits} bits only")
-        if self.facts_shared_min_for(*self.sources) and not self.scheme.facts:
+        if self.thresholds_for(*self.sources).facts_shared_min and not self.scheme.facts:
             raise ValueError("facts_shared_min is asked for, and the scheme has no facts made")
 
     @property
@@ -90,22 +98,17 @@ class JudgeSettings:
         """The rule for articles of this source."""
         return self.sources.get(source, _DEFAULT_RULE)
 
-    def similarity_min_for(self, *sources: str) -> float:
-        """The stricter of the thresholds of these sources."""
-        asked = (self.rule(source).similarity_min for source in sources)
-        return max([self.similarity_min, *(value for value in asked if value is not None)])
-
-    def max_distance_for(self, *sources: str) -> int:
-        """The stricter of the distances of these sources."""
-        asked = (self.rule(source).max_distance for source in sources)
-        return min([self.max_distance, *(value for value in asked if value is not None)])
-
-    def facts_shared_min_for(self, *sources: str) -> float:
-        """The stricter of the fact guards of these sources; 0 where there is none, as always with plain SimHash."""
-        if not self.verify:
-            return 0.0
-        asked = (self.rule(source).facts_shared_min for source in sources)
-        return max([self.facts_shared_min, *(value for value in asked if value is not None)])
+    def thresholds_for(self, *sources: str) -> Thresholds:
+        """The strictest of these sources, and of all. There is no fact guard, 0, with plain SimHash."""
+        similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
+        for rule in [self.sources[source] for source in sources if source in self.sources]:
+            if rule.similarity_min is not None:
+                similarity_min = max(similarity_min, rule.similarity_min)
+            if rule.max_distance is not None:
+                max_distance = min(max_distance, rule.max_distance)
+            if rule.facts_shared_min is not None:
+                facts_shared_min = max(facts_shared_min, rule.facts_shared_min)
+        return Thresholds(similarity_min, max_distance, facts_shared_min if self.verify else 0.0)
 
     def describe(self) -> dict[str, Any]:
         """Everything that changes verdicts, by name, in plain JSON types.

@@ -59,7 +59,7 @@ def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
     x = a if released == "b" else a._replace(released_from=b.record.reference)
     y = b if released == "a" else b._replace(released_from=a.record.reference)
     forth, back = compare(x, [y], by)[0], compare(y, [x], by)[0]
-    assert forth == back == replace(compare(a, [b], by)[0], not_released=False)
+    assert forth == back == msgspec.structs.replace(compare(a, [b], by)[0], not_released=False)
     assert not forth.near
 
 
@@ -145,7 +145,7 @@ def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
 def test_a_source_cannot_be_laxer_than_all_others() -> None:
     """A rule below the common threshold leaves the common one in place."""
     by = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(similarity_min=0.1, max_distance=60)}))
-    assert (by.similarity_min_for("wire"), by.max_distance_for("wire")) == (SETTINGS.similarity_min, 3)
+    assert by.thresholds_for("wire") == (SETTINGS.similarity_min, 3, SETTINGS.facts_shared_min)
 
 
 def test_short_texts_match_by_equal_text_alone() -> None:

@@ -104,7 +104,7 @@ def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
 def test_a_source_cannot_ask_for_less_than_all_others() -> None:
     """A rule below the common guard leaves the common one in place."""
     by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.1)}))
-    assert by.facts_shared_min_for("wire") == 0.8
+    assert by.thresholds_for("wire").facts_shared_min == 0.8
 
 
 def test_plain_simhash_has_no_guard() -> None:
