@@ -272,6 +272,13 @@ BUILD: Final = Measure(
     tuple(Label(name, others="one value") for name in ("version", "scheme", "plan", "settings")),
 )
 WORKERS: Final = Measure("dupwatch_workers", "gauge", "Processes that make fingerprints beside the judge.", "processes")
+OWN_MEMORY: Final = Measure(
+    "dupwatch_own_memory_bytes",
+    "gauge",
+    "Memory of the main process that nobody else can have: without the pages of files, such as an LMDB store's, which "
+    "the system takes back when it needs them; 0 where the system does not tell (only Linux does).",
+    "bytes",
+)
 BUSY: Final = Measure(
     "dupwatch_busy", "gauge", "1 while a batch is worked on, 0 while records are waited for.", "0 or 1"
 )
@@ -303,7 +310,7 @@ GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "The topics": (LAG, ASSIGNED, REBALANCES, PAUSED, LOST_TO_RETENTION),
     "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS),
     "What is out of reach": (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS),
-    "The run": (BUILD, WORKERS, BUSY, LAST_PROCESSED, HEARTBEAT),
+    "The run": (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT),
 }  # fmt: skip
 """All of them, as the documentation has them."""
 

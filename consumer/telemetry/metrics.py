@@ -24,6 +24,7 @@ from consumer.sources.file import ReadLimits
 from consumer.telemetry import measures
 from consumer.telemetry.health import Part
 from consumer.telemetry.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
+from consumer.telemetry.own_memory import own_memory_bytes
 from consumer.telemetry.source_names import OTHER, SourceNames
 from consumer.verdict import Outcome, Verdict
 from storage.watched import Connecting, Ending, Operation
@@ -95,6 +96,7 @@ class Metrics:
             build._asdict()
         )
         self._gauge(measures.WORKERS).set(bounds.workers)
+        self._gauge(measures.OWN_MEMORY).set_function(own_memory_bytes)
         self._count_batches()
         self._count_parts()
         self._watch_source()

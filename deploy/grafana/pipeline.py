@@ -263,8 +263,8 @@ _PROCESS: Final = Row(
     (
         Panel(
             title="Memory",
-            about="Of the main process; the line is the alert's.",
-            queries=(Query("process_resident_memory_bytes{$of}", "{{instance}}"),),
+            about="The main process's own, without the pages of an LMDB store; the line is the alert's.",
+            queries=(Query("dupwatch_own_memory_bytes{$of}", "{{instance}}"),),
             unit="bytes",
             steps=(Step(800 * 1024 * 1024, "orange"),),
             runbooks=("memory-high",),
