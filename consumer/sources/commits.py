@@ -26,6 +26,7 @@ class Commits:
         self._transactional = transactional
         self._sent = False
         self._again_s = 0.0
+        self._refused: int | None = None
 
     def send(self, consumer: Consumer) -> None:
         """Commit what was answered since the last time, one commit at a time; ``answered`` hears what came of it."""
@@ -73,6 +74,8 @@ class Commits:
         refused = error or next((one.error for one in offsets if one.error is not None), None)
         if refused is not None:
             self._failed(refused)
+        else:
+            self._refused = None
         known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
         with self._handover.changed:
             for partition, offset in known.items():
@@ -86,7 +89,9 @@ class Commits:
         self._again_s = time.monotonic() + again_s
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
-        else:
+        elif error.code() != self._refused:
+            # Once until one is taken: a member that hangs can hold up a rebalance for a whole session.
+            self._refused = error.code()
             log.info("Offsets were not committed, and will be again: %s", describe(error))
 
 

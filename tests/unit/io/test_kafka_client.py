@@ -384,3 +384,30 @@ def test_who_is_no_member_commits_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     given.turn()
     assert given.client.said("commit") == []
     assert given.partitions.owned() == {}
+
+
+def test_what_a_rebalance_refuses_is_sent_again_soon_and_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever else is refused waits longer; a member that hangs may hold up the others for a whole session."""
+    caplog.set_level("INFO", "dupwatch")
+    given = Given(monkeypatch, transactional=False)
+    monkeypatch.setattr(commits, "AGAIN_S", 60.0)
+    monkeypatch.setattr(commits, "_REBALANCING_S", 0.0)
+    given.client.group = {P0: 5}
+    given.assign(P0)
+    given.client.refusal = KafkaError.REBALANCE_IN_PROGRESS
+    given.partitions.acknowledge(given.begin(P0, 5))
+    given.turn(3)
+    assert len(given.client.said("commit")) == 3
+    given.client.refusal = None
+    given.turn(2)
+    assert given.client.group == {P0: 6}
+    given.client.refusal = KafkaError.REBALANCE_IN_PROGRESS
+    given.partitions.acknowledge(given.begin(P0, 6))
+    given.turn(2)
+    told = [one.message for one in caplog.records if "Offsets were not committed" in one.message]
+    assert len(told) == 2
+    given.client.refusal = KafkaError.COORDINATOR_NOT_AVAILABLE
+    given.turn(3)
+    assert len(given.client.said("commit")) == 7
