@@ -15,19 +15,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from consumer.client_log import silent_log
 from consumer.errors import ConfigError, SourceError
 from consumer.topics import FoundTopic, found_topics
+from consumer.watermarks import once_led
 
 ASK_S: Final = 5.0
 """How long one answer is waited for."""
 _SLICE_S: Final = 1.0
-_AGAIN_S: Final = 0.1
 OFFSETS: Final = "__consumer_offsets"
 _MS_PER_S: Final = 1000
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
 _NEWEST: Final[Any] = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # as above
 _SAYS_WHY: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})  # noqa: SLF001
-_NO_LEADER_YET: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION})
-"""Of a topic that was just made, or whose leader changes: its brokers will answer in a moment."""
 _GIVEN_UP: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
 
 
@@ -190,15 +188,12 @@ class Brokers:
     def _offsets(self, asked: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, Any]:
         if not asked:
             return {}
-        until_s = time.monotonic() + ASK_S
-        while True:
-            answers = self._admin.list_offsets(dict(asked), request_timeout=ASK_S)
-            try:
-                return {place: answer.result() for place, answer in answers.items()}
-            except KafkaException as error:
-                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > until_s:
-                    raise
-                time.sleep(_AGAIN_S)
+
+        def ask(left_s: float) -> dict[TopicPartition, Any]:
+            answers = self._admin.list_offsets(dict(asked), request_timeout=left_s)
+            return {place: answer.result() for place, answer in answers.items()}
+
+        return once_led(ask, ASK_S)
 
     def _why(self, error: KafkaError) -> str:
         """The error that says most: what the call ends with is only that it did not come to an answer."""

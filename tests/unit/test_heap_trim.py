@@ -3,11 +3,11 @@
 import ctypes
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from consumer.heap_trim import trimming
+from consumer.telemetry.own_memory import own_memory_bytes
 
 WAIT_S = 10.0
 BLOCK = 64 << 10
@@ -18,8 +18,7 @@ _C.malloc.restype, _C.malloc.argtypes, _C.free.argtypes = ctypes.c_void_p, [ctyp
 
 def own_mb() -> float:
     """What this process has for itself."""
-    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")]
-    return int(line.split()[1]) / 1024
+    return own_memory_bytes() / (1 << 20)
 
 
 @pytest.mark.skipif(not hasattr(_C, "malloc_trim"), reason="the C library is not glibc")
