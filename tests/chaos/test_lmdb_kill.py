@@ -19,13 +19,18 @@ from tests.chaos.lmdb_writer import VERDICT, Durability, kept, options, passing,
 ROOT = Path(__file__).parents[2]
 KILLS = 8
 WRITERS = 2
-SURVIVES_MAX_S = 0.15
+CALLS_MAX = 48
+INTO_A_CALL_MAX_S = 0.005
 Acknowledged = dict[str, int]
 """How many steps of each call of one writer were acknowledged."""
 
 
-def kill_after(path: Path, numbers: range, durability: Durability, pause_s: float) -> list[Acknowledged]:
-    """Let writers work on one store at once, and kill them a moment later; what each has been told."""
+def kill_after(path: Path, numbers: range, durability: Durability, calls: int, pause_s: float) -> list[Acknowledged]:
+    """Run writers on one store until the first has made ``calls`` calls; kill all ``pause_s`` later, within a call.
+
+    Counting calls and not seconds makes the work before a kill the same on a slow machine. Returns what each writer was
+    told.
+    """
     command = [sys.executable, "-m", "tests.chaos.lmdb_writer", str(path)]
     writers = [
         subprocess.Popen(
@@ -33,18 +38,25 @@ def kill_after(path: Path, numbers: range, durability: Durability, pause_s: floa
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
+            # Nothing may be read ahead: ``communicate`` reads what is left from the descriptor.
+            bufsize=0,
         )
         for number in numbers
     ]
+    told = dict.fromkeys(writers, b"")
     try:
         for writer in writers:
             assert writer.stdout is not None
             assert writer.stdout.readline() == b"open 0\n"
+        first = writers[0]
+        assert first.stdout is not None
+        for _ in range(calls):
+            told[first] += first.stdout.readline()
         time.sleep(pause_s)
     finally:
         for writer in writers:
             writer.kill()
-        outputs = [writer.communicate()[0] for writer in writers]
+        outputs = [told[writer] + writer.communicate()[0] for writer in writers]
     assert [writer.returncode for writer in writers] == [-9] * len(writers)
     return [_count(output.decode()) for output in outputs]
 
@@ -116,14 +128,15 @@ def test_a_kill_loses_nothing_acknowledged_and_leaves_nothing_half_written(
     done: dict[int, Acknowledged] = {}
     for first in range(0, KILLS, WRITERS):
         numbers = range(first, first + WRITERS)
-        done |= zip(numbers, kill_after(path, numbers, durability, chance.uniform(0, SURVIVES_MAX_S)), strict=True)
+        calls, pause_s = chance.randint(0, CALLS_MAX), chance.uniform(0, INTO_A_CALL_MAX_S)
+        done |= zip(numbers, kill_after(path, numbers, durability, calls, pause_s), strict=True)
         store = LmdbStore.open(path, options(durability))
         for number in numbers:
             check_acknowledged(store, number, done[number])
         check_whole(store)
         store.close()
     store = LmdbStore.open(path, options(durability))
-    for number, calls in done.items():
-        check_acknowledged(store, number, calls)
+    for number, acknowledged in done.items():
+        check_acknowledged(store, number, acknowledged)
     assert sum(calls["sweep"] for calls in done.values()) > KILLS
     store.close()
