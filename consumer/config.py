@@ -69,6 +69,15 @@ def _file_or_topic(url: str) -> str:
     return url
 
 
+def _file_mode(mode: str) -> str:
+    if not re.fullmatch("06[046][046]", mode):
+        raise ValueError(
+            'write it in octal: "0600", or "0640" to let the group read; the owner reads and writes, others read, or '
+            "read and write, or neither"
+        )
+    return mode
+
+
 class FieldsSection(_Section):
     """Where in a record each field of an article stands: dotted paths."""
 
@@ -271,7 +280,7 @@ class StoreSection(_Section):
 class FilesSection(_Section):
     """Who may read what is written to disk: stores, verdicts, dead letters, checkpoints, tables of words."""
 
-    mode: Annotated[str, Field(pattern=r"^0?6[046][046]$")] = f"{FILE_MODE:04o}"
+    mode: Annotated[str, AfterValidator(_file_mode)] = f"{FILE_MODE:04o}"
     """The mode of files that are made, in octal; folders have it with leave to enter. What exists keeps its mode."""
 
     @property

@@ -265,7 +265,7 @@ def test_damaged_pages_end_in_a_sentence(tmp_path: Path) -> None:
     In a process of its own, which LMDB would end. A bit that changed within a text or a digest shows nowhere.
     """
     script = (
-        f"import json, pathlib; from {__name__} import *; print(json.dumps(harm(pathlib.Path({str(tmp_path)!r}), 150)))"
+        f"import json, pathlib; from {__name__} import *; print(json.dumps(harm(pathlib.Path({str(tmp_path)!r}), 100)))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script],
