@@ -37,6 +37,7 @@ from consumer.values.written import schema_parser
 from consumer.versions import VersionBuilder
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
+from storage.files import FileWriting
 from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
@@ -150,6 +151,7 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
             map_bytes=min(LmdbOptions().map_bytes, section.map_bytes_max),
             map_bytes_max=section.map_bytes_max,
             readonly=readonly,
+            file_mode=config.files.bits,
         )
         store = LmdbStore.open(Path(section.url.removeprefix(_LMDB)), options)
     elif section.url.startswith(_HBASE):
@@ -206,11 +208,16 @@ def _hbase_options(config: Config, *, readonly: bool) -> HbaseOptions:
 def bind(store: Store, settings: JudgeSettings) -> None:
     """Bind the store to these settings, or find that it is bound to others: StoreMismatch says which."""
     stored = store.agree(settings.encode())
-    if stored != settings.encode():
+    if stored == settings.encode():
+        return
+    try:
+        differing = "; ".join(differences(stored, settings))
+    except (ValueError, AttributeError) as error:
         raise StoreMismatch(
-            f"the store was made with other settings: {'; '.join(differences(stored, settings))}. "
-            "Use those, or name another store."
-        )
+            f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "
+            "copy, or name another store."
+        ) from error
+    raise StoreMismatch(f"the store was made with other settings: {differing}. Use those, or name another store.")
 
 
 def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
@@ -307,7 +314,12 @@ def _sink(config: Config, before: checkpoints.Checkpoint | None, streams: Stream
     if path is None:
         return StreamSink(streams.out, streams.err, emit=config.sink.emit)
     marks = None if before is None else before.marks
-    return FileSink(path, marks, durable=config.store.durability == "power", emit=config.sink.emit)
+    return FileSink(path, marks, file_writing(config), emit=config.sink.emit)
+
+
+def file_writing(config: Config) -> FileWriting:
+    """How files are written, as configured."""
+    return FileWriting(durable=config.store.durability == "power", mode=config.files.bits)
 
 
 def _feed_and_journal(
@@ -329,8 +341,7 @@ def _feed_and_journal(
         now = checkpoints.Checkpoint(source=config.source.url, began_ms=began_ms, settings=_digest(settings))
     else:
         now = msgspec.structs.replace(before, source=config.source.url, began_ms=began_ms, finished=False)
-    durable = config.store.durability == "power"
-    return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, durable=durable)
+    return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, file_writing(config))
 
 
 def _archive(feed: Feed, undated: Callable[[], None]) -> Feed:

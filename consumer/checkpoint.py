@@ -5,16 +5,15 @@ sink may have more than the checkpoint knows of, never less; ``FileSink`` cuts o
 """
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from consumer.durable import sync_folder
 from consumer.errors import ConfigError, SinkError
 from consumer.ports import Marks, Position
+from storage.files import FileWriting, replace_file
 
 SCHEMA: Final = "dupwatch.checkpoint/1"
 SUFFIX: Final = ".checkpoint.json"
@@ -64,21 +63,11 @@ def checkpoint_path(sink: Path) -> Path:
     return sink.with_name(sink.name + SUFFIX)
 
 
-def save(path: Path, checkpoint: Checkpoint, *, durable: bool) -> None:
-    """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``.
-
-    ``durable`` waits until it would survive a loss of power.
-    """
+def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
+    """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``."""
     passing = path.with_name(path.name + ".tmp")
     try:
-        with passing.open("wb") as file:
-            file.write(msgspec.json.encode(checkpoint) + b"\n")
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        passing.replace(path)
-        if durable:
-            sync_folder(path.parent)
+        replace_file(path, passing, msgspec.json.encode(checkpoint) + b"\n", writing)
     except OSError as error:
         raise SinkError(f"the checkpoint {path} cannot be written: {error.strerror}") from error
 

@@ -29,6 +29,7 @@ from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
 from consumer.values.registry import URL_PATTERN as REGISTRY_URL_PATTERN
 from consumer.values.registry import is_registry_secret
+from storage.files import FILE_MODE
 from storage.hbase import HbaseOptions
 from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
@@ -66,6 +67,15 @@ def _file_or_topic(url: str) -> str:
     if "://" in url and not is_kafka(url):
         raise ValueError("write it as a file, - or kafka://HOST:PORT/TOPIC")
     return url
+
+
+def _file_mode(mode: str) -> str:
+    if not re.fullmatch("06[046][046]", mode):
+        raise ValueError(
+            'write it in octal: "0600", or "0640" to let the group read; the owner reads and writes, others read, or '
+            "read and write, or neither"
+        )
+    return mode
 
 
 class FieldsSection(_Section):
@@ -267,6 +277,18 @@ class StoreSection(_Section):
     hbase: HbaseSection = HbaseSection()
 
 
+class FilesSection(_Section):
+    """Who may read what is written to disk: stores, verdicts, dead letters, checkpoints, tables of words."""
+
+    mode: Annotated[str, AfterValidator(_file_mode)] = f"{FILE_MODE:04o}"
+    """The mode of files that are made, in octal; folders have it with leave to enter. What exists keeps its mode."""
+
+    @property
+    def bits(self) -> int:
+        """The mode as the system takes it."""
+        return int(self.mode, 8)
+
+
 class FingerprintSection(_Section):
     """The scheme."""
 
@@ -339,6 +361,7 @@ class Config(BaseSettings):
     source: SourceSection = SourceSection()
     sink: SinkSection = SinkSection()
     store: StoreSection = StoreSection()
+    files: FilesSection = FilesSection()
     fingerprint: FingerprintSection = FingerprintSection()
     judge: JudgeSection = JudgeSection()
     rules: dict[str, RuleSection] = {}

@@ -11,6 +11,7 @@ from consumer.checkpoint import Beginning, Checkpoint, Counts, head_of, save
 from consumer.dead_letter import DeadLetter
 from consumer.ports import End, Position, Sink
 from consumer.verdict import Verdict
+from storage.files import FileWriting
 
 
 class Journal(Protocol):
@@ -57,12 +58,14 @@ class NoJournal(_NothingTaken):
 class FileJournal(_NothingTaken):
     """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time."""
 
-    def __init__(self, path: Path, checkpoint: Checkpoint, beginning: Beginning, sink: Sink, *, durable: bool) -> None:
+    def __init__(
+        self, path: Path, checkpoint: Checkpoint, beginning: Beginning, sink: Sink, writing: FileWriting
+    ) -> None:
         self._path = path
         self._checkpoint = checkpoint
         self._beginning = beginning
         self._sink = sink
-        self._durable = durable
+        self._writing = writing
         self._save(checkpoint)
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
@@ -93,5 +96,5 @@ class FileJournal(_NothingTaken):
         self._save(msgspec.structs.replace(self._checkpoint, finished=True))
 
     def _save(self, checkpoint: Checkpoint) -> None:
-        save(self._path, checkpoint, durable=self._durable)
+        save(self._path, checkpoint, self._writing)
         self._checkpoint = checkpoint

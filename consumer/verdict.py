@@ -4,6 +4,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from consumer.errors import StoreMismatch
+
 SCHEMA: Final = "dupwatch.verdict/1"
 MATCHES_MAX = 5
 SHARED_KEYWORDS_MAX = 10
@@ -71,6 +73,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 _DECODER = msgspec.json.Decoder(Verdict)
 _OUTCOME_DECODER = msgspec.json.Decoder(_Outcome)
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode(verdict: Verdict) -> bytes:
@@ -78,14 +81,27 @@ def encode(verdict: Verdict) -> bytes:
     return msgspec.json.encode(verdict)
 
 
+class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the event, as its siblings are
+    """What a store holds as a verdict event is none."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"the store is damaged: these bytes are no verdict event: {error}. Restore it from a copy, or name another "
+            "store."
+        )
+
+
 def decode_verdict(data: bytes) -> Verdict:
-    """Read an event that ``encode`` wrote. Raises ``ValueError`` for anything else."""
+    """Read an event that ``encode`` wrote. Raises ``UnreadableEvent`` for anything else."""
     try:
         return _DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"these bytes are no verdict event: {error}") from error
+    except _MALFORMED as error:
+        raise UnreadableEvent(error) from error
 
 
 def outcome_of(event: bytes) -> Outcome:
     """What an event that ``encode`` wrote says, without decoding the rest: a judge asks this of every candidate."""
-    return _OUTCOME_DECODER.decode(event).outcome
+    try:
+        return _OUTCOME_DECODER.decode(event).outcome
+    except _MALFORMED as error:
+        raise UnreadableEvent(error) from error

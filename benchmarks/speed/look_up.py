@@ -33,7 +33,7 @@ from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.lexicon import load_lexicon
 from storage.interface import Postings
-from storage.lmdb.failures import DATA_FILE
+from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.layout import DATABASES
 from storage.postings import POSTING, POSTING_LAYOUTS
 

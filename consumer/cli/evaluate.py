@@ -108,7 +108,7 @@ def evaluate(
             for part in tables(evaluation, recommended, judged_by, precision):
                 shown.print(part)
     if plot_file is not None:
-        plot(plot_file, evaluation, recommended)
+        plot(plot_file, evaluation, recommended, chosen.files.bits)
         console.print(f"Plot: {render.plain(str(plot_file))}")
 
 

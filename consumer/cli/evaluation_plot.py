@@ -1,5 +1,6 @@
 """An evaluation as a picture: one panel a setting, precision and recall with their intervals, and F1."""
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from typing import Any, Final
 from consumer.cli.evaluation_tables import NOTE
 from consumer.errors import ConfigError, SinkError
 from consumer.evaluation import Curve, Evaluation, Recommendation, Setting
+from storage.files import open_made
 
 _SUFFIXES: Final = (".png", ".svg")
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the line styles tell them apart in print.
@@ -38,8 +40,8 @@ def check_plot(path: Path) -> None:
         raise ConfigError("--plot needs matplotlib, which is not installed: pip install 'dupwatch[plot]'")
 
 
-def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation]) -> None:
-    """Draw the curves into a file whose name says what kind. Raises ``SinkError`` where it cannot be written."""
+def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
+    """Draw the curves into a file whose name says what kind; a new one has this mode. Raises ``SinkError``."""
     # An optional dependency, and it takes long to load: only who asks for a plot pays for it.
     figure_class: Any = import_module("matplotlib.figure").Figure
     width, height = _PANEL_INCHES
@@ -55,7 +57,8 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
     pairs = f"{evaluation.duplicates:,} labelled duplicates, {evaluation.unique:,} labelled unique pairs."
     figure.supxlabel(f"{pairs} Bands are Wilson 95 % intervals.\n{NOTE}", fontsize=8)
     try:
-        figure.savefig(path)
+        with open(open_made(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
+            figure.savefig(file, format=path.suffix.lower().removeprefix("."))
     except OSError as error:
         raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error
 

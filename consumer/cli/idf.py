@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from consumer.app import STREAM, lexicon_of, record_decoder, scheme_of
+from consumer.app import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, SetOption, configured
@@ -21,6 +21,7 @@ from consumer.errors import BadRecord, SinkError, SourceError
 from consumer.fingerprint import Fingerprinter
 from consumer.ports import Position
 from consumer.sources.file import FileSource, ReadLimits
+from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Tables of inverse document frequencies.")
 
@@ -70,7 +71,7 @@ def build(
         with results():
             sys.stdout.buffer.write(counts.table().encode())
     else:
-        _write(Path(output), counts.table().encode())
+        _write(Path(output), counts.table().encode(), file_writing(chosen))
     console.print(f"{len(counts.words):,} words of {counts.articles:,} articles")
     if counts.bad_records:
         console.print(f"{counts.bad_records:,} records are no articles and were passed over; dupwatch run says why")
@@ -103,12 +104,11 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
     return counts
 
 
-def _write(path: Path, table: bytes) -> None:
+def _write(path: Path, table: bytes, writing: FileWriting) -> None:
     """Write beside the file and put it in place, so that no run ever reads half a table."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(table)
-        beside.replace(path)
+        replace_file(path, beside, table, writing)
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from consumer.cli import render, store_export, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results
 from consumer.config import Config
-from consumer.errors import StoreBroken
+from consumer.errors import StoreBroken, StoreMismatch
 from consumer.inspection import Findings
 from storage.clock import now_ms
 from storage.interface import Stats
@@ -43,10 +43,20 @@ def stats(
         bound = opened.settings()
     with results():
         if json:
-            found = held._asdict() | {"settings": None if bound is None else msgspec.json.decode(bound)}
+            found = held._asdict() | {"settings": None if bound is None else _decoded(bound)}
             sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
         else:
             _print_stats(chosen.store.url, held)
+
+
+def _decoded(bound: bytes) -> object:
+    try:
+        return msgspec.json.decode(bound)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreMismatch(
+            f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "
+            "copy, or name another store."
+        ) from error
 
 
 def _print_stats(url: str, held: Stats) -> None:

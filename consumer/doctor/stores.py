@@ -18,7 +18,7 @@ from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.hbase.options import Place
 from storage.hbase.schema import APPLY
 from storage.hbase.store import HbaseStore
-from storage.lmdb.failures import DATA_FILE
+from storage.lmdb.data_file import DATA_FILE
 
 GATEWAY_S: Final = 5.0
 """How long a gateway may take to say what tables there are."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 from consumer import dead_letter
-from consumer.durable import sync_folder
 from consumer.errors import SinkError
 from consumer.ports import Answer, Marks, Rejection
+from storage.files import FileWriting, open_made, sync_folder
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 
@@ -28,22 +28,22 @@ class FileSink:
     """Appends to the files of the sink at ``path``, which one process at a time may do.
 
     ``start`` is what an earlier run's checkpoint has: what lies beyond it belongs to a batch that was not committed and
-    is cut off, since that batch is judged again. Without one (None) there must be nothing yet. ``durable`` makes
-    ``flush`` wait for the disk. ``emit`` says which verdicts are written. Raises ``SinkError``.
+    is cut off, since that batch is judged again. Without one (None) there must be nothing yet. ``flush`` waits for the
+    disk where ``writing`` says so. ``emit`` says which verdicts are written. Raises ``SinkError``.
     """
 
-    def __init__(self, path: Path, start: Marks | None, *, durable: bool, emit: Emit = "all") -> None:
-        self._durable = durable
+    def __init__(self, path: Path, start: Marks | None, writing: FileWriting, *, emit: Emit = "all") -> None:
+        self._writing = writing
         self._wanted = emit
         self._letters: _LineFile | None = None
         self._letters_path = dead_letters_path(path)
         verdicts_bytes, letters_bytes = (
             (None, None) if start is None else (start.verdicts_bytes, start.dead_letters_bytes)
         )
-        self._verdicts = _LineFile(path, verdicts_bytes, durable=durable)
+        self._verdicts = _LineFile(path, verdicts_bytes, writing)
         if letters_bytes or self._letters_path.exists():
             try:
-                self._letters = _LineFile(self._letters_path, letters_bytes, durable=durable)
+                self._letters = _LineFile(self._letters_path, letters_bytes, writing)
             except SinkError:
                 self._verdicts.close()
                 raise
@@ -56,12 +56,12 @@ class FileSink:
         """As the port says. The file is made when the first letter comes."""
         if rejections:
             if self._letters is None:
-                self._letters = _LineFile(self._letters_path, None, durable=self._durable)
+                self._letters = _LineFile(self._letters_path, None, self._writing)
             self._letters.write(dead_letter.encode(one.letter) for one in rejections)
 
     def flush(self) -> None:
         """As the port says."""
-        if self._durable:
+        if self._writing.durable:
             for file in self._files():
                 file.sync()
 
@@ -138,15 +138,15 @@ def _silence(stream: BinaryIO) -> None:
 class _LineFile:
     """A file of lines that is written at its end; ``size_bytes`` counts the lines that are whole."""
 
-    def __init__(self, path: Path, keep_bytes: int | None, *, durable: bool) -> None:
+    def __init__(self, path: Path, keep_bytes: int | None, writing: FileWriting) -> None:
         self._path = path
         self._descriptor = -1
         try:
             # Opening a named pipe would wait for its reader, and it is refused anyhow.
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+            self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             self._lock()
             self.size_bytes = self._cut(keep_bytes)
-            if durable:
+            if writing.durable:
                 sync_folder(path.parent)
         except OSError as error:
             self.close()

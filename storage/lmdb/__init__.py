@@ -1,6 +1,6 @@
 """The embedded store: one directory, several processes, no server."""
 
-from storage.lmdb.environment import LmdbOptions
+from storage.lmdb.options import LmdbOptions
 from storage.lmdb.store import LmdbStore
 
 __all__ = ["LmdbOptions", "LmdbStore"]

@@ -5,61 +5,36 @@ run again after the map has been doubled; one that finds that another process ha
 first. Both replace the map, which no transaction of this process may be using: the gate sees to that.
 """
 
-import errno
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Condition
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import lmdb
 
-from storage.clock import Clock, now_ms
-from storage.errors import StoreFull, StoreRefused, StoreUnavailable
-from storage.lmdb.failures import DATA_FILE, code_of, store_error
-from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName
+from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable
+from storage.lmdb.data_file import DATA_FILE, check_data_file
+from storage.lmdb.failures import DAMAGED, code_of, store_error
+from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName, UnreadableError
+from storage.lmdb.opening import await_unlocked_readers, open_files, prepare, refuse_other_things
+from storage.lmdb.options import LmdbOptions
+from storage.lmdb.unlocked import UnlockedReading, may_lock
 
 _Answer = TypeVar("_Answer")
 _Databases = dict[DatabaseName, Any]
 Transaction = Any
 """``lmdb.Transaction``, whose type is generic in the stubs only."""
 
-_LOCK_FILE: Final = "lock.mdb"
-_UNFINISHED_LOCK_FILE: Final = "lock.mdb.new"
-_OWN_FILES: Final = frozenset({DATA_FILE, _LOCK_FILE, _UNFINISHED_LOCK_FILE})
-_DISPENSABLE: Final = frozenset({errno.EEXIST, errno.ENOENT, errno.EPERM, errno.EINVAL, errno.EOPNOTSUPP})
-_NOT_OURS: Final = "{path} holds a database that this program did not make."
+_NOT_OURS: Final = "{path} holds a database that this program did not make. Name another store."
+_FIRST_TRANSACTION: Final = 1
+"""The number of the transaction that finds a file to which none was ever committed."""
 _TOO_FAST: Final = "The store {path} grew faster than this process could follow."
-_READER_SLOT_BYTES: Final = 64
-_LOCK_HEADER_BYTES: Final = 128
 _ATTEMPTS_MAX: Final = 64
 """More than a map can be doubled from a page to 64 bits; whoever is still behind then is told to come again."""
 _READER_CHECK_CALLS: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class LmdbOptions:
-    """How a store is opened.
-
-    ``durability``: with ``"power"`` every commit is on the disk before the call returns. With ``"process"`` (LMDB's
-    ``MDB_NOSYNC``) it is in the system's page cache: a killed process loses nothing, while a crash of the machine may
-    lose the last calls, and may damage the file unless the file system keeps writes in order.
-    ``map_bytes`` is the size of the map at first and ``map_bytes_max`` the most it doubles to; ``readers_max`` the
-    number of read transactions at one time in all processes, set by the process that comes first.
-    """
-
-    durability: Literal["power", "process"] = "power"
-    keep_bodies: bool = True
-    row_postings_max: int = 100_000
-    map_bytes: int = 1 << 30
-    map_bytes_max: int = 1 << 38
-    readers_max: int = 126
-    readonly: bool = False
-    clock: Clock = now_ms
 
 
 class Environment:
@@ -69,6 +44,8 @@ class Environment:
         self.path = path
         self._options = options
         self._env = env
+        self._unlocked: UnlockedReading | None = None
+        self._guard: AbstractContextManager[None] = nullcontext()
         self._gate = _Gate()
         self._calls = count(1)
         self.databases: _Databases = {}
@@ -77,10 +54,12 @@ class Environment:
     def open(cls, path: Path, options: LmdbOptions) -> Self:
         """Open what lies at ``path``, or make a new store there where there is nothing.
 
-        Raises ``StoreRefused`` where something else lies there, or it is open in this process already.
+        Raises ``StoreRefused`` where something else lies there, or it is open in this process already, and
+        ``StoreDamaged`` where bytes are missing. A store that is only read is opened without its lock file where this
+        user may not write that.
         """
         try:
-            _refuse_other_things(path, readonly=options.readonly)
+            refuse_other_things(path, readonly=options.readonly)
             for _ in range(_ATTEMPTS_MAX):
                 # Another process may make the file grow between LMDB's looking at its size and its first transaction.
                 with suppress(lmdb.MapResizedError):
@@ -94,13 +73,38 @@ class Environment:
 
     @classmethod
     def _open_once(cls, path: Path, options: LmdbOptions) -> Self:
-        environment = cls(path, options, _open_files(path, options))
-        try:
+        if not options.readonly:
+            prepare(path, options, lambda env: cls(path, options, env).fill())
+        check_data_file(path)
+        lock = not options.readonly or may_lock(path)
+        environment = cls(path, options, open_files(path, options, lock=lock))
+        with environment._closed_on_failure():
+            if not lock:
+                environment._guard = environment._unlocked = UnlockedReading(path)
             environment._take_databases()
-        except BaseException:
-            environment._env.close()
-            raise
         return environment
+
+    def fill(self) -> None:
+        """Make the databases where none are."""
+        self._run(self._make_databases, write=True)
+
+    def _take_databases(self) -> None:
+        if self._options.readonly:
+            with self._guard, self.reading():
+                self._forget_dead_readers()
+                self.databases = self._find_databases()
+        else:
+            await_unlocked_readers(self.path)
+            self._forget_dead_readers()
+            self.databases = self._run(self._make_databases, write=True)
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._let_go()
+            raise
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
         """Run ``work`` in a read transaction. It may be run more than once, and must not keep what it is given."""
@@ -123,13 +127,27 @@ class Environment:
                 # A flush that fails takes nothing away from what this durability promises.
                 with suppress(lmdb.Error):
                     self._env.sync(force=True)
-            self._env.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._env.close()
+        if self._unlocked is not None:
+            self._unlocked.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Bytes of the store are made sense of within; those that make none are damage."""
+        try:
+            yield
+        except UnreadableError as error:
+            raise StoreDamaged(DAMAGED.format(path=self.path, why=error)) from error
 
     def _run(self, work: Callable[[Transaction], _Answer], *, write: bool) -> _Answer:
         try:
             if next(self._calls) % _READER_CHECK_CALLS == 0:
                 self._forget_dead_readers()
-            return self._retry(work, write=write)
+            with self.reading():
+                return self._retry(work, write=write)
         except (lmdb.Error, OSError) as error:
             raise store_error(error, self.path) from error
 
@@ -137,7 +155,7 @@ class Environment:
         for _ in range(_ATTEMPTS_MAX):
             map_bytes = self._map_bytes() if write else 0
             try:
-                with self._gate, self._env.begin(write=write) as transaction:
+                with self._gate, self._guard, self._env.begin(write=write) as transaction:
                     return work(transaction)
             except lmdb.MapFullError:
                 self._grow(map_bytes)
@@ -167,16 +185,11 @@ class Environment:
         with self._gate:
             self._env.reader_check()
 
-    def _take_databases(self) -> None:
-        self._forget_dead_readers()
-        if self._options.readonly:
-            self.databases = self._find_databases()
-        else:
-            self.databases = self._run(self._make_databases, write=True)
-
     def _make_databases(self, transaction: Transaction) -> _Databases:
-        if transaction.stat()["entries"] == 0:
-            databases = self._open_databases(transaction)
+        if transaction.id() == _FIRST_TRANSACTION:
+            databases: _Databases = {
+                name: self._env.open_db(name.encode(), transaction, **flags) for name, flags in DATABASES.items()
+            }
             transaction.put(LAYOUT_KEY, LAYOUT, db=databases["meta"])
             return databases
         self._refuse_other_layout(self._env.open_db(b"meta", transaction, create=False), transaction)
@@ -199,12 +212,15 @@ class Environment:
             )
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:
-        create = not self._options.readonly
         databases: _Databases = {}
         for name, flags in DATABASES.items():
-            # Who only reads cannot make what an older store lacks, and finds nothing in it.
-            with suppress(*((lmdb.NotFoundError,) if name in ADDED else ())):
+            create = name in ADDED and not self._options.readonly
+            try:
                 databases[name] = self._env.open_db(name.encode(), transaction, create=create, **flags)
+            except lmdb.NotFoundError as error:
+                # Who only reads cannot make what an older store lacks, and finds nothing in it.
+                if name not in ADDED:
+                    raise UnreadableError(f"its database {name} is gone") from error
         return databases
 
 
@@ -241,54 +257,3 @@ class _Gate:
             with self._changed:
                 self._is_shut = False
                 self._changed.notify_all()
-
-
-def _refuse_other_things(path: Path, *, readonly: bool) -> None:
-    if path.exists() and not path.is_dir():
-        raise StoreRefused(f"{path} is a file, and a store is a directory.")
-    names = {entry.name for entry in path.iterdir()} if path.exists() else set()
-    if DATA_FILE in names:
-        return
-    if readonly:
-        raise StoreRefused(f"There is no store at {path}.")
-    if names - _OWN_FILES:
-        raise StoreRefused(f"The directory {path} holds other things and no store; name an empty one or a new one.")
-
-
-def _open_files(path: Path, options: LmdbOptions) -> lmdb.Environment:
-    if not options.readonly:
-        path.mkdir(parents=True, exist_ok=True)
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise StoreRefused(f"The directory {path} is not writable for this user.")
-        _reserve_lock_file(path / _LOCK_FILE, options.readers_max)
-    return lmdb.open(
-        str(path),
-        map_size=options.map_bytes,
-        readonly=options.readonly,
-        sync=options.durability == "power",
-        max_readers=options.readers_max,
-        max_dbs=len(DATABASES),
-        create=False,
-    )
-
-
-def _reserve_lock_file(lock_file: Path, readers_max: int) -> None:
-    """Give a new lock file its blocks. LMDB maps it with a hole in it: on a full disk SIGBUS would end the process.
-
-    It appears under its name only when it has them, and never goes away again: two processes with different lock files
-    would both write.
-    """
-    if lock_file.exists():
-        return
-    unfinished = lock_file.with_name(_UNFINISHED_LOCK_FILE)
-    descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY, mode=0o644)
-    try:
-        os.posix_fallocate(descriptor, 0, _LOCK_HEADER_BYTES + readers_max * _READER_SLOT_BYTES)
-        lock_file.hardlink_to(unfinished)
-    except OSError as error:
-        # Another process was faster, or the file system cannot do it: LMDB takes what is there, or makes its own.
-        if error.errno not in _DISPENSABLE:
-            raise
-    finally:
-        os.close(descriptor)
-        unfinished.unlink(missing_ok=True)

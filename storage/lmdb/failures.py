@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 import lmdb
 
-from storage.errors import StoreError, StoreFull, StoreRefused, StoreUnavailable
+from storage.errors import StoreDamaged, StoreError, StoreFull, StoreRefused, StoreUnavailable
+from storage.lmdb.data_file import DATA_FILE
 
-DATA_FILE: Final = "data.mdb"
+DAMAGED: Final = "The store {path} is damaged: {why}. Restore the directory from a copy, or name another store."
 _LITTLE_BYTES: Final = 1 << 16
 
 
@@ -38,19 +39,21 @@ _MEANINGS: Final = (
         (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.IncompatibleError, lmdb.NotFoundError),
         frozenset(),
         StoreRefused,
-        "{path} holds a database that this program did not make: {why}.",
+        "{path} holds a database that this program did not make, or one whose first pages are damaged: {why}. Name "
+        "another store, or restore the directory from a copy.",
     ),
     _Meaning(
         (lmdb.CorruptedError, lmdb.PageNotFoundError),
         frozenset(),
-        StoreRefused,
-        "The store {path} is damaged and has to be restored from a copy: {why}.",
+        StoreDamaged,
+        DAMAGED,
     ),
     _Meaning(
         (lmdb.ReadonlyError,),
         frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}),
         StoreRefused,
-        "The store {path} cannot be opened or written by this user: {why}.",
+        "The store {path} cannot be opened or written by this user: {why}. Give this user the right, or name another "
+        "store.",
     ),
     _Meaning(
         (lmdb.PanicError,),

@@ -4,10 +4,13 @@ All numbers are unsigned and big-endian, so that LMDB's order of bytes is their 
 """
 
 import struct
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+import snappy
 
+from storage.bodies import unpack_body
+from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
 
 DatabaseName = Literal[
@@ -44,8 +47,51 @@ _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
 encode: Final = msgspec.msgpack.Encoder().encode
 """Records and tombstones as MessagePack arrays, the fields in the order of their definition."""
-decode_record: Final = msgspec.msgpack.Decoder(Record).decode
-decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
+_decode_record: Final = msgspec.msgpack.Decoder(Record).decode
+_decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
+_MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+class UnreadableError(Exception):
+    """Bytes of the store that this layout never wrote there; the message says what they should have been."""
+
+
+def decode_record(reference: bytes, value: bytes) -> Record:
+    """The record that was stored under this reference. Raises ``UnreadableError``."""
+    try:
+        record = _decode_record(value)
+    except _MALFORMED as error:
+        raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
+    if record.reference != reference or len(record.fingerprint) not in POSTING_LAYOUTS:
+        raise UnreadableError(f"under {reference.hex()} is another record")
+    return record
+
+
+def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
+    """The tombstone that was stored under this reference. Raises ``UnreadableError``, also if there is none."""
+    try:
+        tombstone = _decode_tombstone(value or b"")
+    except _MALFORMED as error:
+        raise UnreadableError(f"the tombstone {reference.hex()} cannot be read ({error})") from error
+    if tombstone.reference != reference:
+        raise UnreadableError(f"under {reference.hex()} is another tombstone")
+    return tombstone
+
+
+def decode_body(reference: bytes, packed: bytes) -> str:
+    """The text of a version. Raises ``UnreadableError``."""
+    try:
+        return unpack_body(packed)
+    except (snappy.UncompressError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"the text of {reference.hex()} cannot be read") from error
+
+
+def decode_code_bytes(value: bytes) -> PostingLayout:
+    """The layout of the postings, from the width of their codes. Raises ``UnreadableError``."""
+    try:
+        return POSTING_LAYOUTS[int(value)]
+    except (ValueError, KeyError) as error:
+        raise UnreadableError(f"the width of postings is {value!r}") from error
 
 
 def timeline_key(arrival: Arrival) -> bytes:
@@ -56,7 +102,7 @@ def timeline_key(arrival: Arrival) -> bytes:
 
 def arrival_at(key: bytes) -> Arrival:
     """The arrival that a timeline key was made of."""
-    id_hash, time_ms, sequence, digest = _TIMELINE.unpack(key)
+    id_hash, time_ms, sequence, digest = _unpack(_TIMELINE, key)
     return Arrival(time_ms, sequence, id_hash + digest)
 
 
@@ -67,6 +113,8 @@ def encode_release(release: Release) -> bytes:
 
 def release_at(reference: bytes, value: bytes) -> Release:
     """The release of a version that ``encode_release`` wrote."""
+    if len(value) < REFERENCE_BYTES:
+        raise UnreadableError(f"the release of {reference.hex()} has {len(value)} bytes")
     return Release(reference, value[REFERENCE_BYTES:], value[:REFERENCE_BYTES])
 
 
@@ -77,5 +125,12 @@ def expiry_key(at_ms: int, reference: bytes) -> bytes:
 
 def expiry_at(key: bytes) -> tuple[int, bytes]:
     """The time in milliseconds and the reference that an expiry key was made of."""
-    at_ms, reference = _EXPIRY.unpack(key)
+    at_ms, reference = _unpack(_EXPIRY, key)
     return at_ms, reference
+
+
+def _unpack(form: struct.Struct, key: bytes) -> tuple[Any, ...]:
+    try:
+        return form.unpack(key)
+    except struct.error as error:
+        raise UnreadableError(f"a key has {len(key)} bytes instead of {form.size}") from error

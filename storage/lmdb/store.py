@@ -8,12 +8,12 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from storage.bodies import pack_body, unpack_body
-from storage.errors import StoreRefused
+from storage.bodies import pack_body
 from storage.interface import Stats
 from storage.lmdb import layout
-from storage.lmdb.environment import Environment, LmdbOptions, Transaction
-from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND
+from storage.lmdb.environment import Environment, Transaction
+from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND, UnreadableError
+from storage.lmdb.options import LmdbOptions
 from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
 from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone, Version
 
@@ -79,9 +79,8 @@ class LmdbStore:
             for tombstone in tombstones:
                 if transaction.put(tombstone.reference, layout.encode(tombstone), overwrite=False, db=database):
                     self._place(transaction, tombstone, TOMBSTONE_KIND, now_ms)
-            return [
-                layout.decode_tombstone(transaction.get(tombstone.reference, db=database)) for tombstone in tombstones
-            ]
+            references = [tombstone.reference for tombstone in tombstones]
+            return [layout.decode_tombstone(one, transaction.get(one, db=database)) for one in references]
 
         return self._environment.write(work)
 
@@ -116,7 +115,10 @@ class LmdbStore:
         def work(transaction: Transaction) -> list[bytes | None]:
             return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
-        return [None if packed is None else unpack_body(packed) for packed in self._environment.read(work)]
+        # Outside of the transaction, which is not to be held while texts are unpacked.
+        packed = zip(references, self._environment.read(work), strict=True)
+        with self._environment.reading():
+            return [None if body is None else layout.decode_body(reference, body) for reference, body in packed]
 
     def add(self, records: Sequence[Record]) -> None:
         """See ``Postings.add``."""
@@ -263,7 +265,7 @@ class LmdbStore:
         value = transaction.get(reference, db=self._databases["records"])
         if value is None:
             return None
-        record = layout.decode_record(value)
+        record = layout.decode_record(reference, value)
         verdict, released_from = self._standing(transaction, reference)
         return Stored(record, verdict, self._ends_at(timeline, record), released_from)
 
@@ -286,17 +288,17 @@ class LmdbStore:
     def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
         stored = self._find(transaction, timeline, reference)
         if stored is None:
-            raise StoreRefused(f"The store {self._environment.path} is damaged: {reference.hex()} has no record.")
+            raise UnreadableError(f"{reference.hex()} has no record")
         return stored
 
     def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> Stored | Tombstone:
         if kind == TOMBSTONE_KIND:
-            return layout.decode_tombstone(transaction.get(reference, db=self._databases["tombstones"]))
+            return layout.decode_tombstone(reference, transaction.get(reference, db=self._databases["tombstones"]))
         return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
 
     def _stored_layout(self, transaction: Transaction) -> PostingLayout | None:
         code_bytes = transaction.get(CODE_BYTES_KEY, db=self._databases["meta"])
-        return None if code_bytes is None else POSTING_LAYOUTS[int(code_bytes)]
+        return None if code_bytes is None else layout.decode_code_bytes(code_bytes)
 
     def _read_rows(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> Iterator[Row]:
         """Rows of a few keys of one width: what is not over the cap is fetched at once, and cut up here."""
@@ -328,9 +330,9 @@ class LmdbStore:
     def _forget(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
         what: Record | Tombstone
         if kind == TOMBSTONE_KIND:
-            what = layout.decode_tombstone(transaction.pop(reference, db=self._databases["tombstones"]))
+            what = layout.decode_tombstone(reference, transaction.pop(reference, db=self._databases["tombstones"]))
         else:
-            what = layout.decode_record(transaction.pop(reference, db=self._databases["records"]))
+            what = layout.decode_record(reference, transaction.pop(reference, db=self._databases["records"]) or b"")
             transaction.delete(reference, db=self._databases["verdicts"])
             transaction.delete(reference, db=self._databases["releases"])
             transaction.delete(reference, db=self._databases["bodies"])

@@ -22,6 +22,7 @@ from consumer.checkpoint import (
 )
 from consumer.errors import ConfigError, SinkError
 from consumer.ports import Marks, Position
+from storage.files import FileWriting
 
 CHECKPOINT = Checkpoint(
     source="feed.jsonl",
@@ -39,7 +40,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, durable: bool) -> None:  # noqa
     path = checkpoint_path(tmp_path / "out.jsonl")
     assert load(path) is None
     for checkpoint in (CHECKPOINT, msgspec.structs.replace(CHECKPOINT, finished=True)):
-        save(path, checkpoint, durable=durable)
+        save(path, checkpoint, FileWriting(durable=durable))
         assert load(path) == checkpoint
     assert os.listdir(tmp_path) == ["out.jsonl.checkpoint.json"]  # noqa: PTH208
 
@@ -47,10 +48,10 @@ def test_what_is_saved_is_loaded(tmp_path: Path, durable: bool) -> None:  # noqa
 def test_a_save_that_fails_leaves_the_old_checkpoint(tmp_path: Path) -> None:
     """The new one is written beside the old one, so that a full disk costs nothing."""
     path = tmp_path / "c"
-    save(path, CHECKPOINT, durable=False)
+    save(path, CHECKPOINT, FileWriting(durable=False))
     (tmp_path / "c.tmp").mkdir()
     with pytest.raises(SinkError, match="cannot be written"):
-        save(path, msgspec.structs.replace(CHECKPOINT, finished=True), durable=False)
+        save(path, msgspec.structs.replace(CHECKPOINT, finished=True), FileWriting(durable=False))
     assert load(path) == CHECKPOINT
 
 

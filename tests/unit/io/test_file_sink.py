@@ -18,6 +18,7 @@ from consumer.errors import BadRecord, SinkError
 from consumer.ports import Marks, Position, Rejection, Sink, Source
 from consumer.sinks.file import FileSink, StreamSink, dead_letters_path
 from consumer.sources.file import FileSource, ReadLimits
+from storage.files import FileWriting
 from tests.builders import answers, raw_line
 
 
@@ -34,7 +35,7 @@ def rejections(*letters: DeadLetter) -> list[Rejection]:
 def test_verdicts_and_dead_letters_are_lines_of_their_files(tmp_path: Path) -> None:
     """Each goes to its file, the second of which is made when it is needed."""
     path = tmp_path / "out.jsonl"
-    sink = FileSink(path, None, durable=True)
+    sink = FileSink(path, None, FileWriting(durable=True))
     sink.emit(answers(b"1", b"2"))
     sink.emit([])
     sink.reject([])
@@ -54,7 +55,7 @@ def test_a_sink_goes_on_at_its_marks(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n2\n3")
     dead_letters_path(path).write_bytes(b"a\nb\n")
-    sink = FileSink(path, Marks(2, 2), durable=False)
+    sink = FileSink(path, Marks(2, 2), FileWriting(durable=False))
     sink.emit(answers(b"4"))
     sink.reject(rejections(letter()))
     sink.close()
@@ -66,7 +67,7 @@ def test_letters_of_a_batch_that_was_not_committed_go(tmp_path: Path) -> None:
     """The first letters, too, are cut off when the checkpoint knows of none."""
     path = tmp_path / "out.jsonl"
     dead_letters_path(path).write_bytes(b"a\n")
-    sink = FileSink(path, Marks(0, 0), durable=False)
+    sink = FileSink(path, Marks(0, 0), FileWriting(durable=False))
     assert sink.marks() == Marks(0, 0)
     sink.close()
     assert dead_letters_path(path).read_bytes() == b""
@@ -79,7 +80,7 @@ def test_without_a_checkpoint_nothing_is_overwritten(tmp_path: Path, which: str)
     taken = path if which == "verdicts" else dead_letters_path(path)
     taken.write_bytes(b"precious\n")
     with pytest.raises(SinkError, match="not empty, and no checkpoint"):
-        FileSink(path, None, durable=False)
+        FileSink(path, None, FileWriting(durable=False))
     assert taken.read_bytes() == b"precious\n"
 
 
@@ -89,18 +90,18 @@ def test_files_shorter_than_their_marks_are_refused(tmp_path: Path, marks: Marks
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n")
     with pytest.raises(SinkError, match="its checkpoint says"):
-        FileSink(path, marks, durable=False)
+        FileSink(path, marks, FileWriting(durable=False))
     assert path.read_bytes() == b"1\n"
 
 
 def test_two_runs_cannot_write_one_sink(tmp_path: Path) -> None:
     """The second is refused, and may have the sink once the first one has closed it."""
     path = tmp_path / "out.jsonl"
-    first = FileSink(path, None, durable=False)
+    first = FileSink(path, None, FileWriting(durable=False))
     with pytest.raises(SinkError, match="another process"):
-        FileSink(path, None, durable=False)
+        FileSink(path, None, FileWriting(durable=False))
     first.close()
-    FileSink(path, None, durable=False).close()
+    FileSink(path, None, FileWriting(durable=False)).close()
 
 
 def test_places_that_cannot_be_written_are_told_in_a_sentence(tmp_path: Path) -> None:
@@ -109,9 +110,9 @@ def test_places_that_cannot_be_written_are_told_in_a_sentence(tmp_path: Path) ->
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "a" / "b", tmp_path / "folder", tmp_path / "pipe"):
         with pytest.raises(SinkError, match="cannot be written"):
-            FileSink(path, None, durable=False)
+            FileSink(path, None, FileWriting(durable=False))
     with pytest.raises(SinkError, match="no regular file"):
-        FileSink(Path(os.devnull), None, durable=False)
+        FileSink(Path(os.devnull), None, FileWriting(durable=False))
 
 
 def test_a_full_disk_is_told_and_a_later_run_goes_on(tmp_path: Path) -> None:
@@ -122,10 +123,11 @@ import resource, signal, sys
 from pathlib import Path
 from consumer.errors import SinkError
 from consumer.sinks.file import FileSink
+from storage.files import FileWriting
 from tests.builders import answers
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-sink = FileSink(Path(sys.argv[1]), None, durable=True)
+sink = FileSink(Path(sys.argv[1]), None, FileWriting(durable=True))
 sink.emit(answers(b"x" * 59))
 try:
     sink.emit(answers(b"y" * 59))
@@ -137,7 +139,7 @@ sink.close()
     assert child.stdout.endswith(b"cannot be written: File too large 60\n")
     assert path.stat().st_size == 100
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100
-    FileSink(path, Marks(60, 0), durable=False).close()
+    FileSink(path, Marks(60, 0), FileWriting(durable=False)).close()
     assert path.read_bytes() == b"x" * 59 + b"\n"
 
 
@@ -192,8 +194,8 @@ except SinkError as error:
 def run(feed: Path, out: Path, crash_at: int | None) -> None:
     """A run of the whole: each record's bytes are its verdict; it dies between emit and commit of one batch."""
     checkpoint = load(checkpoint_path(out)) or Checkpoint(source=str(feed), began_ms=1, settings="")
-    save(checkpoint_path(out), checkpoint, durable=False)
-    sink = FileSink(out, checkpoint.marks, durable=False)
+    save(checkpoint_path(out), checkpoint, FileWriting(durable=False))
+    sink = FileSink(out, checkpoint.marks, FileWriting(durable=False))
     source: Source = FileSource(feed, ReadLimits(record_bytes_max=9, batch_records_max=3), checkpoint.position)
     position = Position()
     for index, batch in enumerate(source.batches()):
@@ -205,7 +207,7 @@ def run(feed: Path, out: Path, crash_at: int | None) -> None:
         assert isinstance(batch.end, Position)
         position = batch.end
         done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=sink.marks())
-        save(checkpoint_path(out), done, durable=False)
+        save(checkpoint_path(out), done, FileWriting(durable=False))
     source.close()
     sink.close()
 
@@ -229,7 +231,7 @@ def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     judged = answers(b"1", b"2", b"3")
     flag = msgspec.structs.replace(judged[1].verdict, outcome="duplicate")
     judged[1] = replace(judged[1], verdict=flag)
-    sink = FileSink(tmp_path / "out.jsonl", None, durable=False, emit="duplicates")
+    sink = FileSink(tmp_path / "out.jsonl", None, FileWriting(durable=False), emit="duplicates")
     sink.emit(judged)
     sink.close()
     assert (tmp_path / "out.jsonl").read_bytes() == b"2\n"

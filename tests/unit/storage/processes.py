@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -120,10 +121,17 @@ def read_for_ever(path: Path, ready: Connection) -> None:
     store._environment.read(wait)
 
 
-def open_as_nobody(path: Path) -> str:
-    """Open a store without root's rights, which nothing is forbidden to; the error."""
+def without_rights() -> None:
+    """Give up root's rights, to whom nothing is forbidden."""
     if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65_534)
         os.setuid(65_534)
+
+
+def open_as_nobody(path: Path) -> str:
+    """Open a store without root's rights; the error."""
+    without_rights()
     try:
         LmdbStore.open(path, SMALL)
     except StoreError as error:
@@ -190,3 +198,34 @@ def open_without_room(path: Path) -> str:
     except StoreError as error:
         return json.dumps([type(error).__name__, sorted(entry.name for entry in path.iterdir())])
     return "opened"
+
+
+def look_at_read_only_medium(disk: Path) -> list[object]:
+    """Read a store on a disk that was made read-only, also while another process has it open by another path."""
+    path, mirror = disk / "store", disk.parent / "mirror"
+    store = LmdbStore.open(path, SMALL)
+    store.create([make_version()])
+    store.close()
+    mirror.mkdir()
+    for options in (["--bind", str(disk)], ["-o", "remount,bind,ro"]):
+        subprocess.run(["mount", *options, str(mirror)], check=True)
+    readonly = replace(SMALL, readonly=True)
+    looking = LmdbStore.open(mirror / "store", readonly)
+    found = looking.stats().versions
+    # Another process writes by the path that can be written to.
+    with forkserver().Pool(1) as pool:
+        pool.apply(hold_open, (path,))
+        try:
+            told = f"read {looking.stats().versions}"
+        except StoreError as error:
+            told = str(error)
+    looking.close()
+    return [found, told]
+
+
+def hold_open(path: Path) -> None:
+    """Open a store and keep it open until this process ends."""
+    _HELD.append(LmdbStore.open(path, SMALL))
+
+
+_HELD: list[LmdbStore] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from storage.errors import StoreError, StoreFull, StoreRefused, StoreUnavailable
+from storage.errors import StoreDamaged, StoreError, StoreFull, StoreRefused, StoreUnavailable
 from storage.lmdb import LmdbStore
 from storage.lmdb.failures import store_error
 from tests.builders import make_record, make_tombstone, make_version
@@ -21,8 +21,8 @@ EXPECTED: dict[str, type[StoreError]] = {
     "VersionMismatchError": StoreRefused,
     "IncompatibleError": StoreRefused,
     "NotFoundError": StoreRefused,
-    "CorruptedError": StoreRefused,
-    "PageNotFoundError": StoreRefused,
+    "CorruptedError": StoreDamaged,
+    "PageNotFoundError": StoreDamaged,
     "ReadonlyError": StoreRefused,
     "PanicError": StoreUnavailable,
     "ReadersFullError": StoreUnavailable,

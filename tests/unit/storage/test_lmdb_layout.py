@@ -92,7 +92,7 @@ def test_a_record_written_before_a_field_was_added_is_read_with_its_default() ->
     """The last fields have defaults: a shorter array is a whole record."""
     record = make_record()
     older = msgspec.msgpack.encode(msgspec.msgpack.decode(layout.encode(record))[:-2])
-    assert layout.decode_record(older) == record
+    assert layout.decode_record(record.reference, older) == record
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 64])

@@ -96,16 +96,30 @@ def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path)
     store.close()
 
 
-@pytest.mark.parametrize("present", [[], ["lock.mdb"], ["data.mdb"]])
-def test_a_store_is_made_where_a_kill_left_only_empty_files(present: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("present", [[], ["lock.mdb"], ["data.mdb.new", "lock.mdb.new"]])
+def test_a_store_is_made_where_a_kill_left_only_unfinished_files(present: list[str], tmp_path: Path) -> None:
     """Whatever moment of the first opening a process was killed at, the next one goes on; parents are made."""
     path = tmp_path / "new" / "store"
     path.mkdir(parents=True)
     for name in present:
-        (path / name).touch()
+        (path / name).write_bytes(bytes(100))
     store = LmdbStore.open(path, SMALL)
     assert store.agree(b"settings") == b"settings"
     store.close()
+    assert sorted(entry.name for entry in path.iterdir()) == ["data.mdb", "lock.mdb"]
+
+
+def test_a_store_is_made_of_a_database_to_which_nothing_was_committed(tmp_path: Path) -> None:
+    """As an earlier version left it when it was killed at the right moment; one that was emptied is refused."""
+    make_lmdb(tmp_path, {})
+    store = LmdbStore.open(tmp_path, SMALL)
+    assert store.stats().versions == 0
+    store.close()
+    with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as transaction:
+        for name in list(transaction.cursor().iternext(values=False)):
+            transaction.drop(env.open_db(name, transaction), delete=True)
+    with pytest.raises(StoreRefused, match="that this program did not make, or one whose first pages are damaged"):
+        LmdbStore.open(tmp_path, SMALL)
 
 
 def test_a_directory_that_cannot_be_written_is_refused() -> None:

@@ -1,0 +1,144 @@
+"""A store that cannot be used: every command ends with 4 and one sentence, and makes nothing in its place."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from tests.cli.command import FAST, SAMPLE, Command, run_process
+
+KNOWN = "zh-food-noodle"
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "run": ("run", "--source", str(SAMPLE), "--sink", "verdicts.jsonl", *FAST),
+    "backfill": ("backfill", str(SAMPLE), *FAST),
+    "show": ("show", KNOWN),
+    "explain": ("explain", KNOWN, "zh-metro-line"),
+    "query": ("query", str(SAMPLE)),
+    "stats": ("store", "stats"),
+    "verify": ("store", "verify"),
+    "export": ("store", "export"),
+}
+
+
+def truncate(store: Path) -> None:
+    """Cut the data file in the middle, which is a SIGBUS to whoever maps it."""
+    os.truncate(store / "data.mdb", (store / "data.mdb").stat().st_size // 2)
+
+
+def empty(store: Path) -> None:
+    """Leave nothing of the data file."""
+    os.truncate(store / "data.mdb", 0)
+
+
+def noise(store: Path) -> None:
+    """Overwrite all pages but the first two."""
+    data = store / "data.mdb"
+    with data.open("r+b") as file:
+        file.seek(8192)
+        file.write(b"\xa5" * (data.stat().st_size - 8192))
+
+
+def gone(store: Path) -> None:
+    """Remove the data file, and leave the lock file."""
+    (store / "data.mdb").unlink()
+
+
+def foreign(store: Path) -> None:
+    """Another program's LMDB."""
+    shutil.rmtree(store)
+    with lmdb.open(str(store)) as env, env.begin(write=True) as transaction:
+        transaction.put(b"key", b"value")
+
+
+def a_file(store: Path) -> None:
+    """A file in the directory's place."""
+    shutil.rmtree(store)
+    store.write_text("text")
+
+
+def other_layout(store: Path) -> None:
+    """A store of a version to come."""
+    with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
+        transaction.put(b"layout", b"999", db=env.open_db(b"meta", transaction))
+
+
+HARM: dict[str, tuple[Callable[[Path], None], str]] = {
+    "truncated": (truncate, "is damaged: data.mdb was cut short to"),
+    "empty": (empty, "is damaged: data.mdb is empty. Restore the directory from a copy, or name another store."),
+    "noise": (noise, "is damaged: "),
+    "gone": (gone, "is damaged: data.mdb is gone"),
+    "foreign": (foreign, "holds a database that this program did not make"),
+    "a file": (a_file, "is a file, and a store is a directory: name another path."),
+    "other layout": (other_layout, "has layout 999, and this program reads and writes layout 1 only."),
+}
+
+
+@pytest.fixture
+def store(judged_sample: Path, tmp_path: Path) -> Path:
+    """A store of one's own to be harmed."""
+    return Path(shutil.copytree(judged_sample / "store", tmp_path / "store"))
+
+
+def content(store: Path) -> dict[str, bytes]:
+    """The bytes of what is there, but for the lock file, which each process writes to."""
+    files = [store] if store.is_file() else store.iterdir()
+    return {file.name: file.read_bytes() for file in files if file.name != "lock.mdb"}
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
+    dupwatch: Command, store: Path, command: str, harm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 4, what is wrong, where, and what to do; every byte of it is left as it was."""
+    monkeypatch.chdir(store.parent)
+    change, sentence = HARM[harm]
+    change(store)
+    before = content(store)
+    ended = dupwatch(*COMMANDS[command], "--store", f"lmdb:{store}")
+    assert ended.code == 4, ended.err
+    assert [line for line in ended.err.splitlines() if "dupwatch: " in line] == ended.err.splitlines()
+    assert str(store) in ended.err
+    assert sentence in ended.err
+    assert ended.out == b""
+    assert content(store) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_truncated_store_ends_no_process_by_a_signal(store: Path, command: str) -> None:
+    """In a process of its own, as LMDB would end it."""
+    truncate(store)
+    ended = run_process(*COMMANDS[command], "--store", f"lmdb:{store}", cwd=store.parent)
+    assert (ended.code, ended.err.count("\n")) == (4, 1), ended.err
+
+
+@pytest.mark.parametrize("command", ["show", "stats", "verify", "export"])
+def test_verdicts_that_are_none_are_damage(dupwatch: Command, store: Path, command: str) -> None:
+    """What the store has as events and as settings is read by the commands, which say the same of it."""
+    with lmdb.open(str(store), max_dbs=9) as env:
+        verdicts, meta = env.open_db(b"verdicts"), env.open_db(b"meta")
+        with env.begin(write=True) as transaction:
+            for key in list(transaction.cursor(verdicts).iternext(values=False)):
+                transaction.put(key, b"{\xff", db=verdicts)
+            if command != "verify":
+                transaction.put(b"settings", b"{\xff", db=meta)
+    more = ("--json",) if command == "stats" else ()
+    ended = dupwatch(*COMMANDS[command], *more, "--store", f"lmdb:{store}")
+    if command == "export":
+        # What cannot be read is exported as it is.
+        assert ended.code == 0
+    else:
+        assert ended.code == 4, ended.err
+        assert "the store is damaged: " in ended.err
+
+
+def test_other_settings_that_are_none_are_damage(dupwatch: Command, store: Path, tmp_path: Path) -> None:
+    """A run does not bind the store anew."""
+    with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
+        transaction.put(b"settings", b"{", db=env.open_db(b"meta", transaction))
+    ended = dupwatch(*COMMANDS["run"][:3], "--sink", tmp_path / "out", "--store", f"lmdb:{store}")
+    assert ended.code == 4, ended.err
+    assert "the settings that it was made with cannot be read" in ended.err
