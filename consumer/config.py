@@ -130,6 +130,8 @@ class KafkaSection(_Section):
     """How long a batch may go on being finished when its partitions are taken away."""
     drain_s: Seconds = 20.0
     """How long a batch may go on being finished when the run is to stop."""
+    grace_s: Seconds = 60.0
+    """How long whoever stops a consumer waits before killing it; drain_s and 20 s for closing have to fit into it."""
     ahead_s_max: Seconds = 300.0
     """How far ahead of the clock a message's timestamp may be; beyond it the time of reading stands for it."""
     poison_share_max: Share = 0.5

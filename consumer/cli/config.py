@@ -49,7 +49,9 @@ def check(
 
 def _without_files(config: Config) -> Config:
     words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
-    kafka = config.kafka.model_copy(update={"secret_files": {}})
+    # Their names are still checked.
+    unread = dict.fromkeys(config.kafka.secret_files, "in a file")
+    kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
     return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http})
 

@@ -24,9 +24,9 @@ from consumer.mock_cluster import mock_cluster
 from consumer.pipeline import Onlooker
 from consumer.ports import Position
 from consumer.sources.file import FileSource
-from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
+from consumer.time_limits import ENDING_S
 from consumer.topics import SinkTopics
 from consumer.verdict import Verdict
 from storage.interface import Store
@@ -114,7 +114,7 @@ def demo(
             watcher = _Watcher(console, sending.answered)
             streams = app.Streams(sys.stdout.buffer, sys.stderr.buffer)
             with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
-                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + 2 * CLOSE_S)
+                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
                 _tell_where(console, address, ready)
                 sending.start(lambda: not ready.health.reasons())
                 ready.pipeline.run()

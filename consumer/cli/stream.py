@@ -16,10 +16,10 @@ from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
 from consumer.detector import Tally
 from consumer.pipeline import Observer, Onlooker
-from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
 from consumer.telemetry import logs
+from consumer.time_limits import ENDING_S
 from consumer.verdict import Verdict
 from storage.interface import Store
 
@@ -64,7 +64,7 @@ def run_stream(config: Config, *, show: bool) -> None:
 
     streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
     with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
-        enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
+        enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
         _tell_begin(console, config, ready)
         ready.pipeline.run()
     _tell_end(console, ready.tally, letters.count, time.monotonic() - began_s)
