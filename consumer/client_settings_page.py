@@ -13,8 +13,8 @@ _HEAD: Final = """# Settings of the Kafka client
 dupwatch reads and writes topics through librdkafka. Its settings go to `[kafka.client]` (consumer and producer),
 `[kafka.consumer]` or `[kafka.producer]`; those with a secret value to `[kafka.secret_files]`. Not all may be set: some
 would break what dupwatch [promises](streaming.md#what-is-promised). `dupwatch config check`, `dupwatch doctor` and
-every command that makes a client refuse them with exit code 2 and a sentence. A setting that is not on this page, because
-it is misspelt or newer than the page, is refused as well.
+every command that makes a client refuse them with exit code 2 and a sentence. A setting that is not on this page is
+refused as well, because it is misspelt or newer than the page.
 
 A setting in `[kafka.client]` goes to the clients that have it. Give each setting under one of its names.
 

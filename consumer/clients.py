@@ -14,17 +14,14 @@ import msgspec
 
 from consumer.client_rules import allowed, of_side
 from consumer.errors import ConfigError
+from consumer.redaction import remember
 
-URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
+URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 _CLASSIC: Final[Mapping[str, Any]] = {
     "partition.assignment.strategy": "cooperative-sticky",
     "session.timeout.ms": 45_000,
 }
-_SECRET: Final = re.compile(
-    r"password|secret|\.key$|\.key\.pem$|token|sasl\.oauthbearer\.config|ssl\.key", re.IGNORECASE
-)
-
 Settings = Mapping[str, str | int | float | bool]
 NO_SETTINGS: Final[Settings] = {}
 
@@ -57,11 +54,6 @@ def parse_kafka(url: str) -> KafkaPlace:
     if found is None:
         raise ConfigError(f"{url!r} names no topic: write it as kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
     return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
-
-
-def is_secret(name: str) -> bool:
-    """Whether the value of a setting of this name must not be shown."""
-    return _SECRET.search(name) is not None
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
@@ -130,9 +122,11 @@ def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[
     settings: dict[str, Any] = {**given}
     for name, path in files.items():
         try:
-            settings[name] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+            value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{where}: the value of {name} cannot be read from {path}: {error}") from error
+        remember(value)
+        settings[name] = value
     return settings
 
 

@@ -9,7 +9,8 @@ from consumer.app import judge_settings, lexicon_of, value_decoder
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.client_trial import try_clients
-from consumer.config import HIDDEN, Config, flatten, is_kafka
+from consumer.config import Config, flatten, is_kafka
+from consumer.redaction import HIDDEN
 from consumer.stream import check_places, front_of
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")

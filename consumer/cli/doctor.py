@@ -16,6 +16,7 @@ from consumer.cli.results import results
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import Result, Status, examine, exit_code, sentence, unchecked, wrong
 from consumer.errors import ConfigError
+from consumer.redaction import redacted
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "ok": ("✓", "green"),
@@ -38,7 +39,7 @@ def doctor(
     Give it the options of the run that it is about. Each check says what it found, and where that is not right what to
     do. Ends with 0 where nothing is wrong, warnings or not; else with the code that a run would end with.
     """
-    examined = _examined(config, settings, source__url=source, sink__url=sink, store__url=store)
+    examined = map(_shareable, _examined(config, settings, source__url=source, sink__url=sink, store__url=store))
     if json:
         found = list(examined)
         with results():
@@ -61,6 +62,14 @@ def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str 
         yield Result("everything else", (unchecked("There is no configuration to check it with.", "Mend that first."),))
     else:
         yield from examine(checks_of(chosen))
+
+
+def _shareable(result: Result) -> Result:
+    """Without the secrets that a server or a library may have quoted."""
+    findings = (
+        one._replace(found=redacted(one.found), remedy=one.remedy and redacted(one.remedy)) for one in result.findings
+    )
+    return result._replace(findings=tuple(findings))
 
 
 def _shown(examined: Iterator[Result]) -> list[Result]:
