@@ -1,13 +1,12 @@
 """``dupwatch config``: what is configured, and whether it holds."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from consumer.app import judge_settings, lexicon_of, value_decoder
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.client_trial import try_clients
 from consumer.config import Config, flatten, is_kafka
 from consumer.redaction import HIDDEN
@@ -22,7 +21,7 @@ def show(config: ConfigOption = None, settings: SetOption = None) -> None:
     chosen = configured(config, settings)
     with results():
         for name, value in flatten(chosen):
-            sys.stdout.write(_line(name, value))
+            write(_line(name, value).encode())
 
 
 @app.command()
@@ -45,7 +44,7 @@ def check(
             value_decoder(chosen)
     try_clients(chosen, made=not elsewhere)
     with results():
-        sys.stdout.write("The configuration is right.\n")
+        write(b"The configuration is right.\n")
 
 
 def _without_files(config: Config) -> Config:

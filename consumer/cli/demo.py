@@ -1,7 +1,6 @@
 """``dupwatch demo``: the whole way through Kafka, in one process and without any server."""
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from consumer import app
 from consumer.cli import render
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
@@ -112,7 +112,7 @@ def demo(
         through = (lambda: None) if forever else stopping.through
         with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
             watcher = _Watcher(console, sending.answered)
-            streams = app.Streams(sys.stdout.buffer, sys.stderr.buffer)
+            streams = app.Streams(standard_output(), standard_error())
             with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
                 enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
                 _tell_where(console, address, ready)

@@ -1,18 +1,16 @@
 """``dupwatch doctor``: what is wrong around a run, and what to do about it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import Result, Status, examine, exit_code, sentence, unchecked, wrong
 from consumer.errors import ConfigError
@@ -43,7 +41,7 @@ def doctor(
     if json:
         found = list(examined)
         with results():
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(found)) + b"\n")
+            write_json(_plain(found))
     else:
         found = _shown(examined)
     code = exit_code(found)

@@ -1,7 +1,6 @@
 """``dupwatch run`` over topics: no end, no bar, and flags as they come where somebody looks."""
 
 import logging
-import sys
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -11,6 +10,7 @@ from rich.console import Console
 from consumer.app import Streams
 from consumer.cli import render
 from consumer.cli.flags import show_flags
+from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
@@ -62,7 +62,7 @@ def run_stream(config: Config, *, show: bool) -> None:
     def flags(store: Store) -> Observer:
         return _Flags(console, store) if show else Onlooker()
 
-    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    streams = Streams(standard_output(), standard_error())
     with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
         enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
         _tell_begin(console, config, ready)
