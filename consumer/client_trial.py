@@ -9,6 +9,7 @@ from consumer.client_log import silent_log
 from consumer.clients import consumer_settings, parse_kafka, producer_settings
 from consumer.config import Config, is_kafka
 from consumer.errors import ConfigError
+from consumer.time_limits import check_limits
 
 _NOWHERE: Final = "127.0.0.1:1"
 """In place of the brokers: a client connects as soon as it is made, and nobody is to hear of this."""
@@ -21,15 +22,19 @@ def try_clients(config: Config, *, made: bool = True) -> None:
     found: a client reads the files that its settings name.
     """
     options, exactly_once = app.kafka_options(config), config.kafka.delivery == "exactly-once"
+    reads, writes = is_kafka(config.source.url), is_kafka(config.sink.url)
+    if not reads and not writes:
+        return
+    reading = consumer_settings(_NOWHERE, options)
+    writing = producer_settings(_NOWHERE, options, transactional=exactly_once)
+    check_limits(config.kafka, reading, writing)
     try:
-        if is_kafka(config.source.url):
+        if reads:
             parse_kafka(config.source.url)
-            reading = consumer_settings(_NOWHERE, options)
             if made:
                 Consumer(reading, logger=silent_log).close()
-        if is_kafka(config.sink.url):
+        if writes:
             parse_kafka(config.sink.url)
-            writing = producer_settings(_NOWHERE, options, transactional=exactly_once)
             if made:
                 Producer(writing, logger=silent_log)
     except (KafkaException, ValueError, TypeError) as error:

@@ -1,7 +1,7 @@
 """What the Kafka clients are told: from a URL and the options of a run to librdkafka's settings.
 
-The names are librdkafka's (its CONFIGURATION.md). What a user sets goes before what stands here, but for the few
-settings that the consumer's promises rest on: those are refused.
+The names are librdkafka's (its CONFIGURATION.md). What a user sets goes before what stands here, as far as
+``client_properties`` allows it: settings that the promises rest on are refused or bounded.
 """
 
 import re
@@ -12,35 +12,18 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from consumer.client_rules import allowed, of_side
 from consumer.errors import ConfigError
+from consumer.redaction import remember
 
-URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
+URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
-_OURS: Final = frozenset(
-    {
-        "bootstrap.servers",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "enable.auto.commit",
-        "enable.auto.offset.store",
-        "auto.offset.reset",
-        "enable.idempotence",
-        "acks",
-        "transactional.id",
-        "isolation.level",
-        "partition.assignment.strategy",
-    }
-)
 _CLASSIC: Final[Mapping[str, Any]] = {
     "partition.assignment.strategy": "cooperative-sticky",
     "session.timeout.ms": 45_000,
 }
-_SECRET: Final = re.compile(
-    r"password|secret|\.key$|\.key\.pem$|token|sasl\.oauthbearer\.config|ssl\.key", re.IGNORECASE
-)
-
 Settings = Mapping[str, str | int | float | bool]
+NO_SETTINGS: Final[Settings] = {}
 
 
 class KafkaPlace(NamedTuple):
@@ -73,11 +56,6 @@ def parse_kafka(url: str) -> KafkaPlace:
     return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
 
 
-def is_secret(name: str) -> bool:
-    """Whether the value of a setting of this name must not be shown."""
-    return _SECRET.search(name) is not None
-
-
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     """Of a consumer whose offsets are committed by hand, and which is told where an offset is out of range."""
     settings: dict[str, Any] = {
@@ -87,7 +65,7 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     }
     if options.group_protocol == "classic":
         settings |= _CLASSIC
-    settings |= _given(options, options.consumer)
+    settings |= _given(options, "consumer")
     settings |= {
         "bootstrap.servers": brokers,
         "group.id": options.group,
@@ -103,8 +81,13 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     return settings
 
 
-def producer_settings(brokers: str, options: KafkaOptions, *, transactional: bool) -> dict[str, Any]:
-    """Of a producer that writes each event once, in order, and waits for every replica in sync."""
+def producer_settings(
+    brokers: str, options: KafkaOptions, *, transactional: bool, defaults: Settings = NO_SETTINGS
+) -> dict[str, Any]:
+    """Of a producer that writes each event once, in order, and waits for every replica in sync.
+
+    ``defaults`` go before those of a consumer's producer; what the user sets goes before both.
+    """
     settings: dict[str, Any] = {
         "linger.ms": 2,
         "compression.type": "lz4",
@@ -121,7 +104,7 @@ def producer_settings(brokers: str, options: KafkaOptions, *, transactional: boo
     else:
         # A batch waits for its verdicts to be written however long the brokers are away.
         settings["message.timeout.ms"] = 0
-    settings |= _given(options, options.producer)
+    settings |= {**defaults, **_given(options, "producer")}
     settings |= {"bootstrap.servers": brokers, "enable.idempotence": True, "acks": "all"}
     if transactional:
         member = options.instance_id or uuid.uuid4().hex
@@ -131,7 +114,7 @@ def producer_settings(brokers: str, options: KafkaOptions, *, transactional: boo
 
 def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     """Of a client that only asks, and makes topics."""
-    return _given(options, {}) | {"bootstrap.servers": brokers}
+    return _given(options, "admin") | {"bootstrap.servers": brokers}
 
 
 def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -139,15 +122,18 @@ def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[
     settings: dict[str, Any] = {**given}
     for name, path in files.items():
         try:
-            settings[name] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+            value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{where}: the value of {name} cannot be read from {path}: {error}") from error
+        remember(value)
+        settings[name] = value
     return settings
 
 
-def _given(options: KafkaOptions, own: Settings) -> dict[str, Any]:
-    given = with_secrets({**options.client, **own}, options.secret_files, "kafka.secret_files")
-    for name in given:
-        if name in _OURS:
-            raise ConfigError(f"kafka: {name} is set by dupwatch itself, since its promises rest on it; leave it out")
-    return given
+def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
+    """What the user sets for a client of this kind; ConfigError where it may not be set."""
+    # Both sections are checked whichever client is made, so that a mistake shows at once.
+    own = {"consumer": allowed(options.consumer, "consumer"), "producer": allowed(options.producer, "producer")}
+    everywhere = allowed(options.client, "client")
+    secret = allowed(with_secrets({}, options.secret_files, "kafka.secret_files"), "client")
+    return of_side({**everywhere, **own.get(side, {}), **secret}, side)

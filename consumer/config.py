@@ -21,24 +21,29 @@ from pydantic_settings import (
 )
 
 from consumer.article import DecodeLimits
-from consumer.clients import is_secret
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
+from consumer.redaction import (
+    HIDDEN,
+    is_secret,
+    redacted,
+    remember,
+    remember_credentials,
+    remember_settings,
+    without_credentials,
+)
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
 from consumer.values.registry import URL_PATTERN as REGISTRY_URL_PATTERN
-from consumer.values.registry import is_registry_secret
 from storage.files import FILE_MODE
 from storage.hbase import HbaseOptions
 from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
-HIDDEN = "*****"
 _SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
 _SECRETS = frozenset({"http.password"})
-_REGISTRY_URL = "registry.url"
 _ENV_NESTING = "__"
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
@@ -140,6 +145,8 @@ class KafkaSection(_Section):
     """How long a batch may go on being finished when its partitions are taken away."""
     drain_s: Seconds = 20.0
     """How long a batch may go on being finished when the run is to stop."""
+    grace_s: Seconds = 60.0
+    """How long whoever stops a consumer waits before killing it; drain_s and 20 s for closing have to fit into it."""
     ahead_s_max: Seconds = 300.0
     """How far ahead of the clock a message's timestamp may be; beyond it the time of reading stands for it."""
     poison_share_max: Share = 0.5
@@ -449,7 +456,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
             return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
 
     try:
-        return Layered(**overrides)
+        read = Layered(**overrides)
     except ValidationError as error:
         raise ConfigError("; ".join(_sentences(error))) from error
     except SettingsError as error:
@@ -457,13 +464,15 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
             f"{error}: a whole section in the environment has to be JSON; one setting of it is "
             f"{ENV_PREFIX}SECTION{_ENV_NESTING}NAME"
         ) from error
+    _remember_secrets(read)
+    return read
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
     """Every setting as (dotted name, TOML value), in the order of the sections; None for what is not set.
 
-    Of the clients' settings those that are secret have ``HIDDEN`` as their value. Where no source has a rule, what one
-    can say is there under the name ``SOURCE``.
+    What is secret, by its name or by credentials in it, has ``HIDDEN`` as its value. Where no source has a rule, what
+    one can say is there under the name ``SOURCE``.
     """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
@@ -471,7 +480,11 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
             for name, inner in value.items():
                 key = name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
                 full = f"{prefix}.{key}" if prefix else key
-                if inner is not None and ((prefix in _SECRETS_IN and _hides(name)) or full in _SECRETS):
+                if inner is not None and (
+                    (prefix in _SECRETS_IN and is_secret(name))
+                    or full in _SECRETS
+                    or (isinstance(inner, str) and without_credentials(inner) != inner)
+                ):
                     yield full, HIDDEN
                 else:
                     yield from walk(full, inner)
@@ -482,8 +495,25 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
     yield from walk("", config.model_dump() | unruled)
 
 
-def _hides(name: str) -> bool:
-    return is_secret(name) or is_registry_secret(name)
+def _remember_secrets(config: Config) -> None:
+    settings = config.model_dump()
+    for place in _SECRETS_IN:
+        section, name = place.split(".")
+        remember_settings(settings[section][name])
+    for place in _SECRETS:
+        section, name = place.split(".")
+        if settings[section][name] is not None:
+            remember(settings[section][name])
+    for text in _texts(settings):
+        remember_credentials(text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
 
 
 def _toml(value: object) -> str:
@@ -520,10 +550,13 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if one["type"] == "extra_forbidden":
             yield f"there is no setting {name}"
         elif name:
-            hidden = isinstance(one["input"], Mapping) or any(_hides(str(part)) for part in one["loc"])
-            # A URL may have a password in it, which is one of the things that are wrong with it.
-            hidden = hidden or name == _REGISTRY_URL
-            given = "" if hidden else f" (it is {one['input']!r})"
+            hidden = isinstance(one["input"], Mapping) or is_secret(name) or _holds_secrets(name)
+            given = "" if hidden else f" (it is {redacted(repr(one['input']))})"
             yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
         else:
             yield one["msg"].removeprefix("Value error, ")
+
+
+def _holds_secrets(name: str) -> bool:
+    """Whether secrets stand below a setting, which may be given as a text by mistake."""
+    return any(place == name or place.startswith(f"{name}.") for place in (*_SECRETS_IN, *_SECRETS))

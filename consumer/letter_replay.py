@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
-from consumer.clients import KafkaOptions, admin_settings, producer_settings
+from consumer.clients import KafkaOptions, Settings, admin_settings, producer_settings
 from consumer.dead_letters import Letter
 from consumer.errors import ConfigError, SinkError
 from consumer.letter_headers import replayed_headers
@@ -147,14 +146,13 @@ def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
 
 def _producer(brokers: str, options: KafkaOptions) -> Producer:
     """As the consumer's own producer, but for somebody who waits for the end."""
-    defaults = {
+    defaults: Settings = {
         "message.timeout.ms": _TIMEOUT_MS,
         "queue.buffering.max.kbytes": _QUEUE_KBYTES,
         # As Java's producers choose, which most feeds come from.
         "partitioner": "murmur2_random",
     }
-    given = {**defaults, **options.client, **options.producer}
-    settings = producer_settings(brokers, msgspec.structs.replace(options, producer=given), transactional=False)
+    settings = producer_settings(brokers, options, transactional=False, defaults=defaults)
     try:
         return Producer(settings, logger=log)
     except KafkaException as error:

@@ -48,6 +48,7 @@ from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.telemetry.monitoring import Monitoring
 from consumer.telemetry.store_probe import StoreProbe
 from consumer.telemetry.tracing import traced
+from consumer.time_limits import check_limits
 from consumer.topics import SinkTopics, missing
 from consumer.values.outages import waiting_for_registry
 from consumer.verdict import Verdict, decode_verdict
@@ -131,6 +132,7 @@ def prepared_stream(
     The health pages are there first: they say what is waited for. ``onlookers`` make more observers, given the store.
     """
     check_places(config)
+    _check_limits(config)
     with ExitStack() as held:
         held.enter_context(trimming())
         lexicon = app.lexicon_of(config)
@@ -241,6 +243,14 @@ def check_places(config: Config) -> None:
         raise ConfigError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
     elif config.kafka.delivery == "exactly-once":
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
+
+
+def _check_limits(config: Config) -> None:
+    """Refuse limits that break a promise before anything waits for a store or a broker."""
+    options = app.kafka_options(config)
+    transactional = config.kafka.delivery == "exactly-once"
+    writing = producer_settings("", options, transactional=transactional)
+    check_limits(config.kafka, consumer_settings("", options), writing)
 
 
 def _check_filled(config: Config) -> None:

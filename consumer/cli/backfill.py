@@ -1,6 +1,5 @@
 """``dupwatch backfill``: fill a store from an archive, without sending anything."""
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,6 +9,7 @@ import typer
 from consumer.app import STREAM, Streams, outlives_run, prepared_run
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher
 from consumer.errors import ConfigError
 from consumer.sinks.file import dead_letters_path
@@ -58,7 +58,7 @@ def backfill(
     stopping = Stopping()
     watcher = Watcher(console, progress, show=False)
     undated = _Undated()
-    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, watcher, stopping, undated) as ready:
         if ready.resumed_at.line:

@@ -1,10 +1,8 @@
 """``dupwatch compare``: how far apart two texts are, by every measure there is."""
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple
 
-import msgspec
 import typer
 from rich.text import Text
 
@@ -12,7 +10,7 @@ from consumer.app import STREAM, lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.cli.texts import NamedText, read_text
 from consumer.errors import ConfigError
 from consumer.fingerprint import (
@@ -60,7 +58,7 @@ def compare(
     one, other, measures = _measured(read_text(a, chosen), read_text(b, chosen), by, lexicon_of(chosen))
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(one, other, measures, by)) + b"\n")
+            write_json(_plain(one, other, measures, by))
         else:
             _print(one, other, measures, by)
 

@@ -1,15 +1,15 @@
 """``dupwatch config``: what is configured, and whether it holds."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from consumer.app import judge_settings, lexicon_of, value_decoder
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.client_trial import try_clients
-from consumer.config import HIDDEN, Config, flatten, is_kafka
+from consumer.config import Config, flatten, is_kafka
+from consumer.redaction import HIDDEN
 from consumer.stream import check_places, front_of
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
@@ -21,7 +21,7 @@ def show(config: ConfigOption = None, settings: SetOption = None) -> None:
     chosen = configured(config, settings)
     with results():
         for name, value in flatten(chosen):
-            sys.stdout.write(_line(name, value))
+            write(_line(name, value).encode())
 
 
 @app.command()
@@ -44,12 +44,14 @@ def check(
             value_decoder(chosen)
     try_clients(chosen, made=not elsewhere)
     with results():
-        sys.stdout.write("The configuration is right.\n")
+        write(b"The configuration is right.\n")
 
 
 def _without_files(config: Config) -> Config:
     words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
-    kafka = config.kafka.model_copy(update={"secret_files": {}})
+    # Their names are still checked.
+    unread = dict.fromkeys(config.kafka.secret_files, "in a file")
+    kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
     return config.model_copy(update={"fingerprint": words, "kafka": kafka, "http": http})
 

@@ -2,14 +2,12 @@
 
 import base64
 import itertools
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +17,7 @@ from consumer.app import STREAM, kafka_options
 from consumer.article import Reason
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, time_ms
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.clients import KafkaPlace, parse_kafka
 from consumer.config import Config
 from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
@@ -84,7 +82,7 @@ def list_(
         with results():
             if json:
                 for letter in itertools.islice(selected, rows_max):
-                    sys.stdout.buffer.write(msgspec.json.encode(_plain(letter)) + b"\n")
+                    write_json(_plain(letter))
             else:
                 render.console().print(_table(itertools.islice(selected, rows_max)))
         if limit is None and next(selected, None) is not None:
@@ -110,7 +108,7 @@ def show(
     with results():
         if json:
             value = _text_or_base64("value", letter.value)
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(letter) | _headers(letter) | value) + b"\n")
+            write_json(_plain(letter) | _headers(letter) | value)
         else:
             _print(render.console(), letter)
 
@@ -305,7 +303,7 @@ def _tell(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
     with results():
         if json:
             told = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
-            sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+            write_json(told)
         else:
             table = render.pairs("Replayed")
             table.add_row("would be sent" if dry_run else "sent", f"{sent}")

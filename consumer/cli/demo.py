@@ -1,7 +1,6 @@
 """``dupwatch demo``: the whole way through Kafka, in one process and without any server."""
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from consumer import app
 from consumer.cli import render
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
@@ -24,9 +24,9 @@ from consumer.mock_cluster import mock_cluster
 from consumer.pipeline import Onlooker
 from consumer.ports import Position
 from consumer.sources.file import FileSource
-from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
+from consumer.time_limits import ENDING_S
 from consumer.topics import SinkTopics
 from consumer.verdict import Verdict
 from storage.interface import Store
@@ -112,9 +112,9 @@ def demo(
         through = (lambda: None) if forever else stopping.through
         with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
             watcher = _Watcher(console, sending.answered)
-            streams = app.Streams(sys.stdout.buffer, sys.stderr.buffer)
+            streams = app.Streams(standard_output(), standard_error())
             with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
-                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + 2 * CLOSE_S)
+                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
                 _tell_where(console, address, ready)
                 sending.start(lambda: not ready.health.reasons())
                 ready.pipeline.run()

@@ -1,21 +1,20 @@
 """``dupwatch doctor``: what is wrong around a run, and what to do about it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import Result, Status, examine, exit_code, sentence, unchecked, wrong
 from consumer.errors import ConfigError
+from consumer.redaction import redacted
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "ok": ("✓", "green"),
@@ -38,11 +37,11 @@ def doctor(
     Give it the options of the run that it is about. Each check says what it found, and where that is not right what to
     do. Ends with 0 where nothing is wrong, warnings or not; else with the code that a run would end with.
     """
-    examined = _examined(config, settings, source__url=source, sink__url=sink, store__url=store)
+    examined = map(_shareable, _examined(config, settings, source__url=source, sink__url=sink, store__url=store))
     if json:
         found = list(examined)
         with results():
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(found)) + b"\n")
+            write_json(_plain(found))
     else:
         found = _shown(examined)
     code = exit_code(found)
@@ -61,6 +60,14 @@ def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str 
         yield Result("everything else", (unchecked("There is no configuration to check it with.", "Mend that first."),))
     else:
         yield from examine(checks_of(chosen))
+
+
+def _shareable(result: Result) -> Result:
+    """Without the secrets that a server or a library may have quoted."""
+    findings = (
+        one._replace(found=redacted(one.found), remedy=one.remedy and redacted(one.remedy)) for one in result.findings
+    )
+    return result._replace(findings=tuple(findings))
 
 
 def _shown(examined: Iterator[Result]) -> list[Result]:

@@ -1,6 +1,5 @@
 """``dupwatch evaluate``: which thresholds suit a feed, by pairs that somebody has labelled."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from consumer.cli import render
 from consumer.cli.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation_tables import NOTE, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SourceError
 from consumer.evaluation import Evaluation, Recommendation, evaluation_of, measure, recommend
@@ -102,7 +101,7 @@ def evaluate(
                 evaluation,
                 recommended,
             )
-            sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+            write_json(report)
         else:
             shown = render.console()
             for part in tables(evaluation, recommended, judged_by, precision):

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -24,7 +23,7 @@ from consumer.app import (
 from consumer.article import Article, Reason
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.comparison import Comparison, compare
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SourceError
@@ -84,7 +83,7 @@ def explain(
                 f"facts_{name}": facts_count(side.stored.record.facts) for name, side in (("a", one), ("b", other))
             }
             found |= counts | {"facts": None if facts is None else facts._asdict()}
-            sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+            write_json(found)
         else:
             _print(one, other, comparison, judged_by, facts)
 

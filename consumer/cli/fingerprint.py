@@ -1,10 +1,8 @@
 """``dupwatch fingerprint``: a text's fingerprint, step by step."""
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +10,7 @@ from rich.text import Text
 from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, split_blocks
 
@@ -43,7 +41,7 @@ def fingerprint(
     digest = by.digest(lexicon)
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(made, by, digest)) + b"\n")
+            write_json(_plain(made, by, digest))
         else:
             _print(made, by, digest)
 

@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from consumer.app import STREAM, file_writing, lexicon_of, record_decoder, schem
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.config import Config
 from consumer.errors import BadRecord, SinkError, SourceError
 from consumer.fingerprint import Fingerprinter
@@ -69,7 +68,7 @@ def build(
         raise SourceError(f"{feed} has no article with a word that counts; an IDF table needs some")
     if output == STREAM:
         with results():
-            sys.stdout.buffer.write(counts.table().encode())
+            write(counts.table().encode())
     else:
         _write(Path(output), counts.table().encode(), file_writing(chosen))
     console.print(f"{len(counts.words):,} words of {counts.articles:,} articles")

@@ -15,6 +15,7 @@ from consumer.cli.results import results
 from consumer.config import ENV_PREFIX
 from consumer.errors import DupwatchError, Fatal, NotBegun, SinkError
 from consumer.pages.visible import escaped
+from consumer.redaction import redacted
 from consumer.telemetry import logs
 from storage.errors import StoreError
 
@@ -71,8 +72,7 @@ def main() -> None:
     except DupwatchError as error:
         _exit(error)
     except Exception:
-        if logs.tells_people():
-            raise
+        # Not by the interpreter: it would show whatever secrets and control characters the error quotes.
         log.critical("A defect has ended the run", exc_info=True)
         sys.exit(1)
 
@@ -80,7 +80,7 @@ def main() -> None:
 def _exit(error: DupwatchError) -> None:
     code = error.exit_code if isinstance(error, Fatal) else 1
     if logs.tells_people():
-        sys.stderr.write(f"dupwatch: {escaped(str(error), logs.MESSAGE_CHARS_MAX, chr(10))}\n")
+        sys.stderr.write(f"dupwatch: {escaped(redacted(str(error)), logs.MESSAGE_CHARS_MAX, chr(10))}\n")
     else:
         log.critical("%s", error, extra={"error": type(error).__name__, "exit_code": code})
     sys.exit(code)

@@ -1,11 +1,9 @@
 """``dupwatch migrate``: to another scheme, plan, settings or store without a gap."""
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -13,7 +11,7 @@ from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError
 from consumer.migration.migration import Migration, Moves, Watcher, prepared_migration
@@ -132,7 +130,7 @@ def migrate(
 def _report(console: Console, run: Migration, watcher: Told, seconds: float, *, json: bool, switched: bool) -> None:
     if json:
         with results():
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(run, watcher, switched=switched)) + b"\n")
+            write_json(_plain(run, watcher, switched=switched))
     else:
         console.print(table(run, watcher, seconds))
 

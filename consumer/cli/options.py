@@ -74,13 +74,13 @@ def id_hash_of(article_id: str) -> bytes:
 def _parsed(setting: str) -> dict[str, Any]:
     name, equals, value = setting.partition("=")
     if not equals:
-        raise ConfigError(f"--set {setting}: write it as NAME=VALUE, for example judge.max_distance=2")
+        raise ConfigError(f"--set {name}: write it as NAME=VALUE, for example judge.max_distance=2")
     for text in (f"{name} = {value}", f"{name} = {_quoted(value)}"):
         try:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             continue
-    raise ConfigError(f"--set {setting}: {name!r} is no name of a setting")
+    raise ConfigError(f"--set {name}=…: {name!r} is no name of a setting")
 
 
 def _quoted(value: str) -> str:

@@ -21,7 +21,7 @@ from consumer.stopping import SIGNALLED, Stopping
 
 _SLICE_S: Final = 0.1
 _TIMEOUT: Final = "message.timeout.ms"
-_TIMEOUT_MS: Final = 30_000
+_MS_PER_S: Final = 1_000
 
 
 def produce(
@@ -40,6 +40,9 @@ def produce(
     in_order: Annotated[
         bool, typer.Option("--in-order", help="All to the first partition: they are judged in the order of the feed.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option(help="Seconds that a record may take to reach the brokers.", min=0.1, max=86_400)
+    ] = 30.0,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
@@ -56,7 +59,7 @@ def produce(
     source = FileSource(path, app.read_limits(chosen), Position())
     try:
         sender = FeedSender(
-            _settings(chosen, place),
+            _settings(chosen, place, wait),
             place.names[0],
             app.record_decoder(chosen),
             0 if in_order else BY_KEY,
@@ -79,10 +82,10 @@ def _topic(config: Config) -> KafkaPlace:
     return place
 
 
-def _settings(config: Config, place: KafkaPlace) -> dict[str, Any]:
-    settings = producer_settings(place.brokers, app.kafka_options(config), transactional=False)
+def _settings(config: Config, place: KafkaPlace, wait_s: float) -> dict[str, Any]:
     # A consumer waits for its brokers for ever; here somebody waits for the command.
-    return settings | {_TIMEOUT: settings[_TIMEOUT] or _TIMEOUT_MS}
+    defaults = {_TIMEOUT: int(wait_s * _MS_PER_S)}
+    return producer_settings(place.brokers, app.kafka_options(config), transactional=False, defaults=defaults)
 
 
 class _Waiter:

@@ -1,10 +1,8 @@
 """``dupwatch query``: what an article would repeat, without storing it."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from consumer.app import (
@@ -17,7 +15,7 @@ from consumer.app import (
     version_builder,
 )
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.detector import Detector
 from consumer.errors import BadRecord
 from consumer.events import rounded, version_name
@@ -77,4 +75,4 @@ def query(
 
 def _write(line: dict[str, object]) -> None:
     with results():
-        sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+        write_json(line)

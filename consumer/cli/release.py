@@ -11,7 +11,7 @@ from rich.text import Text
 from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.cli.show import print_link, print_links
 from consumer.config import is_kafka
 from consumer.errors import ConfigError
@@ -100,7 +100,7 @@ def _agreed() -> bool:
 def _tell(one: Stored, event: bytes, *, json: bool, dry_run: bool) -> None:
     with results():
         if json:
-            sys.stdout.buffer.write(event + b"\n")
+            write(event + b"\n")
             return
         console = render.console()
         if one.released_from is not None:

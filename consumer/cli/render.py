@@ -1,6 +1,5 @@
 """What a person sees on a terminal. Nothing of an article is markup here, and none of its control characters pass."""
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -10,20 +9,17 @@ from rich.text import Text
 
 from consumer.comparison import Comparison
 from consumer.detector import Tally
+from consumer.pages.visible import one_line
 from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
 from consumer.verdict import Released, Verdict
 from storage.records import Record
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _TITLE_CHARS_MAX = 60
 
 
 def plain(text: str, chars_max: int | None = None) -> str:
-    """Text that cannot steer a terminal: control, format and unassigned characters become a replacement mark."""
-    shown = "".join("\ufffd" if unicodedata.category(char) in _HIDDEN else char for char in text)
-    if chars_max is not None and len(shown) > chars_max:
-        return shown[: chars_max - 1] + "…"
-    return shown
+    """Text that cannot steer a terminal: what is not seen becomes a replacement mark."""
+    return one_line(text, len(text) if chars_max is None else chars_max)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -1,11 +1,9 @@
 """``dupwatch replay``: judge a stretch of a topic again, and say what would change."""
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -16,7 +14,7 @@ from consumer.bounds import Stretch, parse_bound
 from consumer.changes import CHANGES, Changed, Report, compare_stores
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
@@ -132,7 +130,7 @@ def _report(
             report = compare_stores(ready.store, before, examples)
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode(_plain(ready.tally, dead_letters, report)) + b"\n")
+            write_json(_plain(ready.tally, dead_letters, report))
         elif report is not None:
             _show(render.console(), report)
 

@@ -15,6 +15,7 @@ from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
 from consumer.cli import render, stream
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Onlooker
@@ -97,7 +98,7 @@ def run(
     progress = render.progress(console)
     stopping = Stopping()
     watcher = Watcher(console, progress, show=show)
-    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, watcher, stopping) as ready:
         if ready.resumed_at.line:

@@ -1,17 +1,15 @@
 """``dupwatch show``: one article, its verdict, and what it goes back to."""
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.text import Text
 
 from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.errors import ConfigError
 from consumer.events import rfc3339, shared_keywords
 from consumer.inspection import Link, chain, latest
@@ -36,7 +34,7 @@ def show(
         links = chain(opened, one)
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode([_plain(link) for link in links]) + b"\n")
+            write_json([_plain(link) for link in links])
         else:
             print_links(links)
 

@@ -1,18 +1,16 @@
 """``dupwatch store``: how much a store holds, and whether it holds together."""
 
-import sys
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.progress import Progress
 
 from consumer import inspection
 from consumer.app import lexicon_of, opened_store, stored_settings
 from consumer.cli import render, store_export, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write, write_json
 from consumer.config import Config
 from consumer.errors import StoreBroken, StoreMismatch
 from consumer.inspection import Findings
@@ -43,8 +41,7 @@ def stats(
         bound = opened.settings()
     with results():
         if json:
-            found = held._asdict() | {"settings": None if bound is None else _decoded(bound)}
-            sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+            write_json(held._asdict() | {"settings": None if bound is None else _decoded(bound)})
         else:
             _print_stats(chosen.store.url, held)
 
@@ -98,14 +95,14 @@ def verify(
         _write_dangling(chosen, pending_s)
         return
     findings = Findings()
-    errors = Console(stderr=True)
+    errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
         task = bar.add_task("checking", total=opened.stats().versions)
         for findings in inspection.verify(opened, stored_settings(opened, lexicon_of(chosen))):
             bar.update(task, completed=findings.versions)
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
+            write_json(findings)
         else:
             _print_findings(findings)
     if findings.wrong:
@@ -116,7 +113,7 @@ def _write_dangling(config: Config, pending_s: int) -> None:
     written = 0
     with opened_store(config, readonly=True) as opened, results():
         for flag in inspection.dangling(opened, now_ms() - _MS_PER_S * pending_s):
-            sys.stdout.buffer.write((flag.verdict or b"") + b"\n")
+            write((flag.verdict or b"") + b"\n")
             written += 1
     if written:
         raise typer.Exit(StoreBroken.exit_code)

@@ -1,15 +1,13 @@
 """``dupwatch store export``: everything a store holds, as JSON lines."""
 
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.export import exported
 
 
@@ -26,8 +24,8 @@ def export(
     May be run while consumers judge; what they write meanwhile may be there or not.
     """
     chosen = configured(config, settings, store__url=store)
-    with opened_store(chosen, readonly=True) as opened, render.progress(Console(stderr=True)) as bar, results():
+    with opened_store(chosen, readonly=True) as opened, render.progress(render.console(stderr=True)) as bar, results():
         task = bar.add_task("exporting", total=None)
         for line in exported(opened, bodies=bodies):
-            sys.stdout.buffer.write(line + b"\n")
+            write(line + b"\n")
             bar.advance(task)

@@ -3,14 +3,13 @@
 import shlex
 import shutil
 import subprocess
-import sys
 from typing import Annotated, Final
 
 import typer
 
 from consumer.app import scheme_of
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, standard_error, write
 from consumer.config import Config
 from consumer.errors import ConfigError, StoreBroken
 from consumer.fingerprint import BlockPlan
@@ -58,10 +57,11 @@ def init(
     script = render_script(_schema(chosen, store or chosen.store.url, regions))
     if apply:
         said = _applied(_shell_command(shell), script)
-        sys.stderr.write("".join(line + "\n" for line in said.splitlines() if line.startswith(_TOLD)))
+        told = "".join(line + "\n" for line in said.splitlines() if line.startswith(_TOLD))
+        standard_error().write(told.encode())
     else:
         with results():
-            sys.stdout.write(script)
+            write(script.encode())
 
 
 def posting_shares(plan: BlockPlan, bands: int) -> list[Share]:

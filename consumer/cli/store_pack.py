@@ -1,17 +1,15 @@
 """``dupwatch store pack`` and ``unpack``: older postings of an HBase store as posting sets, and back."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
-import msgspec
 import typer
 
 from consumer.app import opened_store, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, time_ms
-from consumer.cli.results import results
+from consumer.cli.results import results, write_json
 from consumer.cli.store_init import posting_shares
 from consumer.config import Config
 from consumer.errors import ConfigError
@@ -63,7 +61,7 @@ def pack(
             bar.update(task, completed=share_before(done.row, shares))
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode(tally._asdict()) + b"\n")
+            write_json(tally._asdict())
         else:
             _print_packed(tally)
 
@@ -81,7 +79,7 @@ def unpack(
             bar.update(task, completed=share_before(done.row, shares))
     with results():
         if json:
-            sys.stdout.buffer.write(msgspec.json.encode({"sets": done.sets, "postings": done.postings}) + b"\n")
+            write_json({"sets": done.sets, "postings": done.postings})
         else:
             table = render.pairs("Unpacked")
             table.add_row("sets", f"{done.sets:,}")

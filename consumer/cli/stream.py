@@ -1,7 +1,6 @@
 """``dupwatch run`` over topics: no end, no bar, and flags as they come where somebody looks."""
 
 import logging
-import sys
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -11,15 +10,16 @@ from rich.console import Console
 from consumer.app import Streams
 from consumer.cli import render
 from consumer.cli.flags import show_flags
+from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.deadline import enforce
 from consumer.detector import Tally
 from consumer.pipeline import Observer, Onlooker
-from consumer.sources.kafka import CLOSE_S
 from consumer.stopping import Stopping
 from consumer.stream import StreamRun, prepared_stream
 from consumer.telemetry import logs
+from consumer.time_limits import ENDING_S
 from consumer.verdict import Verdict
 from storage.interface import Store
 
@@ -62,9 +62,9 @@ def run_stream(config: Config, *, show: bool) -> None:
     def flags(store: Store) -> Observer:
         return _Flags(console, store) if show else Onlooker()
 
-    streams = Streams(sys.stdout.buffer, sys.stderr.buffer)
+    streams = Streams(standard_output(), standard_error())
     with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
-        enforce(stopping, ready.health.ending, config.kafka.drain_s + 2 * CLOSE_S)
+        enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
         _tell_begin(console, config, ready)
         ready.pipeline.run()
     _tell_end(console, ready.tally, letters.count, time.monotonic() - began_s)

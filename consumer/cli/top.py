@@ -18,6 +18,7 @@ from consumer.cli.top_view import frame
 from consumer.config import Config
 from consumer.errors import ConfigError, SourceError
 from consumer.pages.access import parse_address
+from consumer.redaction import remember
 from consumer.top.client import Access, PagesClient
 from consumer.top.watching import Seen, Watched, look_at_all
 
@@ -138,6 +139,7 @@ def _access(config: Config, user: str | None, password_file: Path | None, ca: Pa
             password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"the password cannot be read from {password_file}: {error}") from error
+        remember(password)
     return Access(user, password, None if ca is None else str(ca))
 
 

@@ -1,6 +1,5 @@
 """``dupwatch topics``: the topics that a run writes to."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from consumer import topics
 from consumer.app import kafka_options
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write
 from consumer.clients import KafkaPlace, admin_settings, parse_kafka
 from consumer.config import is_kafka
 from consumer.errors import ConfigError, SinkError
@@ -70,11 +69,11 @@ def init(
     shape = Shape(partitions, replication)
     if print_:
         with results():
-            sys.stdout.write("".join(_plan_lines(topic, shape) for topic in wanted))
+            write("".join(_plan_lines(topic, shape) for topic in wanted).encode())
         return
     reports = topics.init(admin_settings(place.brokers, kafka_options(chosen)), wanted, shape)
     with results():
-        sys.stdout.write("".join(_report_lines(report) for report in reports))
+        write("".join(_report_lines(report) for report in reports).encode())
     if any(report.differences for report in reports):
         raise typer.Exit(SinkError.exit_code)
 

@@ -8,14 +8,13 @@ from typing import Final
 
 from consumer import app, stream
 from consumer.client_trial import try_clients
-from consumer.clients import consumer_settings, parse_kafka
+from consumer.clients import parse_kafka
 from consumer.config import Config, is_kafka
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.errors import ConfigError, SinkError, SourceError
 from consumer.settings import JudgeSettings
 
 _DIGEST_CHARS: Final = 12
-_MS_PER_S: Final = 1000
 _IDLE_S: Final = 60
 """After how long a gateway drops a connection that nobody uses, unless it is told otherwise."""
 
@@ -81,14 +80,6 @@ def _stream(config: Config) -> Iterator[Finding]:
                 ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
             )
     try_clients(config)
-    given = consumer_settings(parse_kafka(config.source.url).brokers, app.kafka_options(config))
-    poll_s = int(given["max.poll.interval.ms"]) / _MS_PER_S
-    if config.kafka.revoke_s >= poll_s:
-        yield wrong(
-            ConfigError,
-            f"kafka.revoke_s is {config.kafka.revoke_s:g}, and who is silent for {poll_s:g} s is put out of the group.",
-            "Lower kafka.revoke_s, or raise max.poll.interval.ms under [kafka.consumer].",
-        )
     if not app.outlives_run(config):
         yield warning(
             "The store is in memory: every start forgets what was judged, and consumers share nothing.",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.errors import ConfigError
+from consumer.redaction import remember
 
 HOST: Final = "127.0.0.1"
 _PORT_MAX: Final = 65_535
@@ -91,6 +92,7 @@ def read_password(path: str) -> str:
         raise ConfigError(f"http.password_file: the password cannot be read from {path}: {error}") from error
     if not password:
         raise ConfigError(f"http.password_file: {path} is empty")
+    remember(password)
     return password
 
 

@@ -41,3 +41,19 @@ def _is_seen(char: str) -> bool:
 
 def _written(char: str) -> str:
     return char.encode("unicode_escape").decode()
+
+
+def for_terminal(data: bytes) -> bytes:
+    r"""Lines of JSON or text with everything but newlines and tabs that is not seen as ``\uXXXX``.
+
+    In JSON such characters stand in strings only, so that the lines mean the same as before. Bytes that are no UTF-8
+    become ``\xXX``.
+    """
+    text = data.decode(errors="backslashreplace")
+    return "".join(char if char in "\n\t" or _is_seen(char) else _in_json(char) for char in text).encode()
+
+
+def _in_json(char: str) -> str:
+    """The escape of a character, of two halves where it is beyond the first 65,536."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

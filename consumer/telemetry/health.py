@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
+from consumer.redaction import redacted
+
 HEARTBEAT_MAX_S: Final = 60.0
 _MAIN: Final = "main"
 _CLIENT: Final = "client"
@@ -113,7 +115,7 @@ class Health:
             if why is None:
                 self._troubles.pop(part, None)
             else:
-                self._troubles[part] = why
+                self._troubles[part] = redacted(why)
 
 
 def main_stack() -> str:

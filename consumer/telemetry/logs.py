@@ -18,6 +18,7 @@ import msgspec
 
 from consumer.events import rfc3339
 from consumer.pages.visible import escaped
+from consumer.redaction import redacted
 
 Format = Literal["auto", "json", "text"]
 Level = Literal["debug", "info", "warning", "error"]
@@ -51,9 +52,8 @@ def set_up(form: Format = "auto", level: Level | None = None, *, is_service: boo
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger(PROGRAM).setLevel((level or ("info" if is_service else "warning")).upper())
-    if is_service and is_json:
-        # What nobody catches would be lines of another kind among these.
-        threading.excepthook = _thread_failed
+    # What nobody catches would be lines of another kind among these, with whatever secrets it quotes.
+    threading.excepthook = _thread_failed
 
 
 def tells_people() -> bool:
@@ -80,7 +80,7 @@ class JsonLines(logging.Formatter):
             error = record.exc_info[1]
             line["exception"] = {
                 "type": type(error).__name__,
-                "text": escaped(str(error), ERROR_CHARS_MAX, "\n"),
+                "text": escaped(redacted(str(error)), ERROR_CHARS_MAX, "\n"),
                 "stack": _stack(error),
             }
         return msgspec.json.encode(line).decode()
@@ -129,7 +129,7 @@ def _message(record: logging.LogRecord) -> str:
         told = record.getMessage()
     except (TypeError, ValueError):
         told = str(record.msg)
-    return escaped(told, MESSAGE_CHARS_MAX, "\n")
+    return escaped(redacted(told), MESSAGE_CHARS_MAX, "\n")
 
 
 def _plain(value: object) -> Plain:
@@ -137,12 +137,13 @@ def _plain(value: object) -> Plain:
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(one) for one in list(value)[:ITEMS_MAX]]
-    return escaped(str(value), FIELD_CHARS_MAX)
+    return escaped(redacted(str(value)), FIELD_CHARS_MAX)
 
 
 def _stack(error: BaseException) -> str:
     told = traceback.TracebackException.from_exception(error, limit=-_FRAMES_MAX, compact=True)
-    lines = [escaped(line, _LINE_CHARS_MAX) for part in told.format() for line in part.splitlines()]
+    # All of it at once: a secret may have several lines.
+    lines = [escaped(line, _LINE_CHARS_MAX) for line in redacted("".join(told.format())).splitlines()]
     text = "\n".join(lines)
     # The end names the error.
     return text if len(text) <= STACK_CHARS_MAX else f"…{text[-STACK_CHARS_MAX:]}"

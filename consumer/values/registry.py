@@ -4,7 +4,6 @@ The API is Confluent's, which Karapace, Redpanda and Apicurio (``/apis/ccompat/v
 confluent-kafka's, of which nothing is imported before it is needed.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,7 +20,6 @@ URL_PATTERN: Final = rf"{_ONE_URL}(?:,{_ONE_URL})*"
 FILES_MAX: Final = 100
 """Files that a schema may refer to, directly and through others."""
 _OURS: Final = frozenset({"url", "timeout", "max.retries"})
-_SECRET: Final = re.compile(r"user\.info|password|secret|token", re.IGNORECASE)
 _UNKNOWN: Final = frozenset({40401, 40402, 40403})
 """The API's codes: there is no such subject, version, schema."""
 _REFUSED: Final = frozenset({401, 403})
@@ -69,11 +67,6 @@ class Registry(Protocol):
         Raises ``UnusableSchema``, ``RegistryUnavailable``, and ``ConfigError`` where the registry refuses to be asked.
         """
         ...
-
-
-def is_registry_secret(name: str) -> bool:
-    """Whether the value of a setting of this name must not be shown."""
-    return _SECRET.search(name) is not None
 
 
 class ConfluentRegistry:

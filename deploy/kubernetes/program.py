@@ -15,8 +15,6 @@ from typing import Any, Final
 from deploy.kubernetes.manifests import Document, Workload, name_of, of_kind, workloads
 from deploy.kubernetes.references import container_ports, keys_of
 
-CLOSING_S: Final = 20.0
-"""How long after ``kafka.drain_s`` a consumer that hangs is ended by itself."""
 PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 CONFIG: Final = "dupwatch-config"
 CONFIG_KEY: Final = "dupwatch.toml"
@@ -134,10 +132,10 @@ def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[D
 
 
 def _consumer(workload: Workload, settings: Settings) -> Iterator[str]:
-    needed_s = settings.sections["kafka"]["drain_s"] + CLOSING_S
+    needed_s = settings.sections["kafka"]["grace_s"]
     grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
-    if grace_s <= needed_s:
-        yield f"{workload.where} is killed after {grace_s} s, and may need {needed_s:g} s to end"
+    if grace_s < needed_s:
+        yield f"{workload.where} is killed after {grace_s} s, and kafka.grace_s promises {needed_s:g} s to end"
     if container_ports(workload).get("http") != settings.port:
         yield f"{workload.where} has no port http at {settings.port}, where the program listens"
     if settings.sections["http"]["listen"].startswith(_LOOPBACK):

@@ -54,7 +54,7 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
         (("--source", str(SAMPLE), "--sink", "/proc/self"), 6, "/proc/self is no regular file"),
         (("--source", "kafka://127.0.0.1:1/a", "--sink", "out.jsonl"), 2, "kafka://HOST:PORT/PREFIX"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.delivery=exactly-once"), 2, "transactions"),
-        (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.revoke_s=300"), 2, "put out of the group"),
+        (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.revoke_s=300"), 2, "revoke_s is 300"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", 'kafka.client={"no.such"=1}'), 2, "no.such"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", 'kafka.client={"acks"=1}'), 2, "acks"),
         (

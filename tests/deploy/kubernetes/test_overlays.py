@@ -118,7 +118,7 @@ NOT_THERE: Final = [
     Break("PodDisruptionBudget", "dupwatch-consumer", "metadata.namespace", "elsewhere", "selects no pods"),
 ]
 NOT_AS_THE_PROGRAM: Final = [
-    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", 40, "killed after 40 s, and may need 40 s"),
+    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", 59, "killed after 59 s, and kafka.grace_s promises 60 s"),
     Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", GONE, "killed after 30 s"),
     Break(*CONSUMER, f"{FIRST}.readinessProbe.httpGet.path", "/ready", "asks for /ready, which is no page"),
     Break(*CONSUMER, f"{FIRST}.livenessProbe", GONE, "its livenessProbe asks for None"),
@@ -292,7 +292,7 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
     """The manifests are held against what the program makes of its configuration, defaults and all."""
     changes = {
         "0.0.0.0:9464": "127.0.0.1:9465",
-        "[kafka.client]": "drain_s = 45\n[kafka.client]",
+        "[kafka.client]": "drain_s = 45\ngrace_s = 65\n[kafka.client]",
         "/run/secrets/kafka/password": "/run/secrets/kafka/pass",
         "thrift-gateway-1.thrift-gateway.hbase.svc:9090": "gateway.other.svc.cluster.local:9095",
     }
@@ -300,7 +300,7 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
     for said in (
         "where no probe reaches it",
         "has no port http at 9465",
-        "killed after 60 s, and may need 65 s",
+        "killed after 60 s, and kafka.grace_s promises 65 s",
         "names /run/secrets/kafka/pass",
         "is not let out to other:9095",
         "is not let in by the gateway at other:9095",

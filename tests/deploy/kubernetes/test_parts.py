@@ -13,11 +13,10 @@ import jsonschema
 import pytest
 import yaml
 
-from consumer.sources.kafka import CLOSE_S
 from deploy.kubernetes import rules
 from deploy.kubernetes.check import SECRETS
 from deploy.kubernetes.manifests import selects
-from deploy.kubernetes.program import CLOSING_S, PAGES
+from deploy.kubernetes.program import PAGES
 from deploy.kubernetes.schemas import strict
 from deploy.local.ports import HOST, free_ports
 from deploy.local.process import wait_until
@@ -78,11 +77,6 @@ def test_labels_are_selected_as_kubernetes_does() -> None:
     for key, operator, values, meant in wanted:
         selector = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
         assert selects(selector, labels) == meant
-
-
-def test_a_consumer_that_hangs_ends_itself_in_time() -> None:
-    """The grace is held against what the program takes: its deadline for closing, twice, after the drain."""
-    assert CLOSING_S == 2 * CLOSE_S
 
 
 def test_the_pages_are_there_before_the_brokers_are() -> None:

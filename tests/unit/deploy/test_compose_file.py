@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from consumer.config import load_config
-from consumer.sources.kafka import CLOSE_S
 from deploy.local import hbase
 
 ROOT: Final = Path(__file__).parents[3]
@@ -83,7 +82,7 @@ def test_the_consumer_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPat
     port = config.http.listen.rpartition(":")[2]
     assert f"127.0.0.1:{port}/healthz" in (DOCKER / "consumer.Dockerfile").read_text()
     assert service["ports"][0].endswith(f":{port}")
-    assert int(service["stop_grace_period"].removesuffix("s")) > config.kafka.drain_s + 2 * CLOSE_S
+    assert int(service["stop_grace_period"].removesuffix("s")) >= config.kafka.grace_s
 
 
 def test_what_is_copied_into_images_is_let_through_and_nothing_else() -> None:

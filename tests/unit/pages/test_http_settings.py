@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from consumer.config import HIDDEN, flatten, load_config
+from consumer.config import flatten, load_config
 from consumer.errors import ConfigError
+from consumer.redaction import HIDDEN
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,143 @@
+"""A secret in any setting is in nothing that is printed, logged or served."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumer.client_properties import PROPERTIES, Free
+from consumer.config import Config, flatten
+from consumer.redaction import is_secret
+from tests.cli.command import Command, Outcome, wait_for
+from tests.cli.test_service import brokers, send, serving
+
+__all__ = ["brokers"]
+
+CANARY = "c4nary-Zq9x7"
+URL = f"http://user:{CANARY}@127.0.0.1:1/x?access_token={CANARY}"
+NOWHERE = "kafka://127.0.0.1:1/t"
+TOPICS = ("--source", NOWHERE, "--sink", NOWHERE)
+SETTINGS = [name for name, _ in flatten(Config()) if not name.startswith("rules.")]
+CLIENT_SECRETS = [
+    f'kafka.{section}={{"{name}"="{CANARY}"}}'
+    for name, one in PROPERTIES.items()
+    if isinstance(one.rule, Free) and is_secret(name)
+    for section in ("client", "consumer", "producer")
+]
+OTHERS = [
+    f'registry.client={{"proxy"="{URL}"}}',
+    f'registry.client={{"basic.auth.user.info"="u:{CANARY}"}}',
+    f'registry.client={{"bearer.auth.token"="{CANARY}"}}',
+    f'registry={{url="{URL}"}}',
+    f'http={{user="u",password="{CANARY}"}}',
+    f'http={{password="{CANARY}"}}',
+    # By mistake.
+    f"kafka.client=sasl.password={CANARY}",
+    f"kafka=sasl.password={CANARY}",
+    f"registry.client={CANARY}",
+    f'kafka.client={{"sasl.password"=["{CANARY}"]}}',
+    f'kafka.client={{"sasl.passwort"="{CANARY}"}}',
+    f'kafka.client={{"security.protocol"="{URL}"}}',
+    f'kafka.client={{"linger.ms"="{URL}"}}',
+    f"kafka.client.'sasl.password={CANARY}",
+    f"kafka sasl.password={CANARY}",
+]
+
+
+def unseen(ended: Outcome) -> bool:
+    """Whether nothing that was said has the secret."""
+    return CANARY not in ended.out.decode() + ended.err
+
+
+@pytest.mark.parametrize("setting", [*(f"{name}={URL}" for name in SETTINGS), *CLIENT_SECRETS, *OTHERS])
+def test_a_secret_in_a_setting_is_not_shown(dupwatch: Command, setting: str) -> None:
+    """Not by config show, nor where the setting is refused."""
+    for command in (("config", "show"), ("config", "check")):
+        ended = dupwatch(*command, "--set", f"source.url={NOWHERE}", "--set", f"sink.url={NOWHERE}", "--set", setting)
+        assert unseen(ended), ended
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *OTHERS[:4],
+        f"source.url=kafka://u:{CANARY}@127.0.0.1:1/t",
+        f"store.url=hbase://u:{CANARY}@127.0.0.1:1/n",
+        f"tracing.endpoint={URL}",
+        f'kafka.client={{"security.protocol"="SASL_PLAINTEXT","sasl.mechanism"="PLAIN","sasl.password"="{CANARY}"}}',
+        f'kafka.client={{"security.protocol"="SSL","ssl.key.pem"="{CANARY}"}}',
+        f'kafka.client={{"security.protocol"="SSL","ssl.keystore.location"="/nowhere","ssl.keystore.password"="{CANARY}"}}',
+    ],
+)
+def test_doctor_does_not_tell_a_secret(dupwatch: Command, setting: str) -> None:
+    """Neither in its sentences nor as JSON."""
+    assert unseen(dupwatch("doctor", *TOPICS, "--json", "--set", setting))
+
+
+def test_a_registry_that_cannot_be_reached_is_told_without_its_credentials(dupwatch: Command, tmp_path: Path) -> None:
+    """By a proxy that has some, from a file too: the client's own words quote the URL."""
+    (tmp_path / "user").write_text(f"reader:{CANARY}")
+    settings = (
+        "kafka.value_format=avro",
+        "registry.url=http://127.0.0.1:1",
+        f'registry.client={{"proxy"="{URL}"}}',
+        f'registry.secret_files={{"basic.auth.user.info"="{tmp_path / "user"}"}}',
+    )
+    ended = dupwatch("doctor", *TOPICS, *(part for one in settings for part in ("--set", one)))
+    assert "schema registry" in ended.out.decode()
+    assert unseen(ended), ended
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_what_a_check_quotes_is_told_without_secrets(
+    dupwatch: Command, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
+    """Whatever a server or a library says."""
+
+    def refuse(*_: object) -> Iterator[object]:
+        raise OSError(f"{URL} refuses {CANARY}")
+
+    monkeypatch.setattr("consumer.doctor.examination.check_descriptors", refuse)
+    variables = {"DUPWATCH_HTTP__USER": "u", "DUPWATCH_HTTP__PASSWORD": CANARY}
+    ended = dupwatch("doctor", "--source", "feed.jsonl", *form, **variables)
+    assert "refuses *****" in ended.out.decode()
+    assert unseen(ended), ended
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_defect_is_told_without_secrets(dupwatch: Command, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Whatever its traceback quotes."""
+
+    def fail(*_: object) -> Iterator[object]:
+        raise RuntimeError(f"cannot use {URL} with {CANARY}")
+
+    monkeypatch.setattr("consumer.cli.config.flatten", fail)
+    variables = {"DUPWATCH_HTTP__USER": "u", "DUPWATCH_HTTP__PASSWORD": CANARY, "DUPWATCH_LOG__FORMAT": form}
+    ended = dupwatch("config", "show", **variables)
+    assert ended.code == 1
+    assert "RuntimeError" in ended.err
+    assert unseen(ended), ended
+
+
+def test_a_secret_that_a_run_uses_is_in_none_of_its_outputs(brokers: str, tmp_path: Path) -> None:
+    """Log, health pages, flags and metrics of a consumer whose registry, collector and pages all have credentials."""
+    settings = (
+        "kafka.value_format=avro",
+        "registry.url=http://127.0.0.1:1",
+        f'registry.client={{"proxy"="{URL}","basic.auth.user.info"="reader:{CANARY}"}}',
+        "tracing.enabled=true",
+        f"tracing.endpoint={URL}",
+        "log.level=debug",
+        'kafka.client={"debug"="security,conf","sasl.password"="' + CANARY + '"}',
+    )
+    more = [part for one in settings for part in ("--set", one)]
+    with serving(brokers, "-", tmp_path, *more, stdout=subprocess.DEVNULL) as service:
+        send(brokers, tmp_path, ("a", b"\0\0\0\0\1x"))
+        wait_for(lambda: "registry" in service.page("/readyz")[1] or service.process.poll() is not None, 60)
+        pages = {path: service.page(path)[1] for path in ("/readyz", "/healthz", "/flags.json", "/metrics", "/")}
+        assert "does not answer as a schema registry" in json.loads(pages["/readyz"])["reasons"][0]
+        assert service.stop() == 0, service.log.read_text()
+    told = service.log.read_text() + "".join(pages.values())
+    assert CANARY not in told

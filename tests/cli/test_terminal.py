@@ -1,0 +1,162 @@
+"""No article, file name or option steers the terminal that somebody looks at; programs get every character."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.command import FAST, ROOT, environment, json_lines, run_process, start, text, write_lines
+
+EVIL = "e\x9b31mv\x1b]0;owned\x07i\u202el\u2066\u200e\U000e0041\x85\u2028\ue000\r\x7f"
+"""CSI and the next line of C1, a title of the terminal, bidi, a tag, a line's end of Unicode's own, private use."""
+BODY = text(1, 60)
+STYLES = re.compile(r"\x1b\[\??[0-9;]*[A-Za-z]")
+"""What rich writes: colours, and the cursor for a bar. No text of ours begins a sequence so."""
+STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+WAIT_S = 60
+
+
+class Made(NamedTuple):
+    """What the commands look at."""
+
+    folder: Path
+    feed: Path
+    store: str
+
+    def given(self, *command: str) -> list[str]:
+        """The command with its places filled in."""
+        return [part.format(folder=self.folder, feed=self.feed, store=self.store, evil=EVIL) for part in command]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A feed in which everything is hostile, judged into a store, with dead letters."""
+    folder = tmp_path_factory.mktemp("terminal")
+    fields = {"title": EVIL, "source": EVIL, "url": EVIL, "lang": EVIL}
+    edited = BODY.replace(BODY.split()[30], f"elsewhere {EVIL}")
+    records: list[object] = [
+        {"id": f"{EVIL}{number}", "body": f"{body} {EVIL} shared", **fields}
+        for number, body in ((1, BODY), (2, edited))
+    ]
+    feed = write_lines(folder / "feed.jsonl", [*records, {"id": EVIL, "body": 1, EVIL: EVIL}, EVIL.encode()])
+    (folder / f"text-{EVIL}.txt").write_text(f"{BODY} {EVIL}")
+    # JSON's strings are TOML's, but for one character.
+    written = json.dumps(EVIL).replace("\\udb40\\udc41", "\\U000e0041").replace("\x7f", "\\u007f")
+    (folder / "evil.toml").write_text(f'[kafka]\ngroup = {written}\n[rules.{written}]\nflag = "never"\n')
+    (folder / "wrong.toml").write_text(f"[judge]\nplan = {written}\n[sink]\nemit = {written}\n")
+    store = f"lmdb:{folder / 'store'}"
+    ended = run_process("run", "--source", feed, "--sink", folder / "out.jsonl", "--store", store, *FAST)
+    assert ended.code == 0, ended.err
+    assert len(json_lines((folder / "out.jsonl").read_bytes())) == 1
+    return Made(folder, feed, store)
+
+
+def seen(*arguments: str) -> str:
+    """All that a command writes to the terminal that is its output and its errors."""
+    master, slave = pty.openpty()
+    try:
+        process = start(*arguments, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environment(TERM="xterm"))
+        os.close(slave)
+        slave = -1
+        told, until_s = bytearray(), time.monotonic() + WAIT_S
+        while time.monotonic() < until_s:
+            if not select.select([master], [], [], 0.2)[0]:
+                if process.poll() is not None:
+                    break
+                continue
+            try:
+                part = os.read(master, 1 << 16)
+            except OSError:
+                # The other end is closed.
+                break
+            if not part:
+                break
+            told += part
+        process.wait(WAIT_S)
+    finally:
+        os.close(master)
+        if slave >= 0:
+            os.close(slave)
+    return told.decode()
+
+
+def steering(told: str) -> list[str]:
+    """What of it could steer a terminal; a pty writes a line's end as two characters."""
+    plain = STYLES.sub("", told).replace("\r\n", "\n").replace("\r", "")
+    return [char for char in plain if char not in "\n\t" and unicodedata.category(char) in STEERING]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "--source", "{feed}", "--show", "--emit", "all"),
+        ("run", "--source", "{feed}", "--show", "--sink", "{folder}/again.jsonl"),
+        ("show", "{evil}2", "--store", "{store}"),
+        ("show", "{evil}2", "--store", "{store}", "--json"),
+        ("explain", "{evil}1", "{evil}2", "--store", "{store}"),
+        ("explain", "{evil}1", "{evil}2", "--store", "{store}", "--json"),
+        ("query", "{feed}", "--store", "{store}"),
+        ("release", "{evil}2", "--store", "{store}", "--dry-run"),
+        ("release", "{evil}2", "--store", "{store}", "--dry-run", "--json"),
+        ("dead-letters", "list", "--sink", "{folder}/out.jsonl"),
+        ("dead-letters", "list", "--sink", "{folder}/out.jsonl", "--json"),
+        ("dead-letters", "show", "1", "--sink", "{folder}/out.jsonl"),
+        ("dead-letters", "show", "1", "--sink", "{folder}/out.jsonl", "--json"),
+        ("store", "stats", "--store", "{store}"),
+        ("store", "verify", "--store", "{store}", "--json"),
+        ("store", "verify", "--store", "{store}", "--dangling"),
+        ("store", "export", "--store", "{store}"),
+        ("compare", "{folder}/text-{evil}.txt", "{feed}"),
+        ("compare", "{folder}/text-{evil}.txt", "{feed}", "--json"),
+        ("fingerprint", "{folder}/text-{evil}.txt"),
+        ("fingerprint", "{folder}/text-{evil}.txt", "--json"),
+        ("idf", "build", "{feed}", "-o", "-"),
+        ("config", "show", "--config", "{folder}/evil.toml"),
+        ("doctor", "--source", "{folder}/{evil}"),
+        ("doctor", "--source", "{folder}/{evil}", "--json"),
+        ("show", "{evil}", "--store", "{store}"),
+        ("show", "{evil}", "--store", "lmdb:{folder}/{evil}"),
+        ("config", "check", "--config", "{folder}/wrong.toml"),
+        ("dead-letters", "show", "{evil}", "--sink", "{folder}/out.jsonl"),
+        ("top", "--once", "{evil}"),
+        ("produce", "{folder}/{evil}", "--to", "kafka://127.0.0.1:1/t"),
+        ("backfill", "{feed}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state"),
+        ("evaluate", "{feed}", "--pairs", "{folder}/{evil}"),
+    ],
+)
+def test_nothing_steers_the_terminal(made: Made, command: tuple[str, ...]) -> None:
+    """Of results and of errors; what a character was can be read where it is JSON."""
+    told = seen(*made.given(*command))
+    assert told
+    assert "Traceback" not in told
+    assert steering(told) == [], told
+
+
+def test_json_on_a_terminal_means_the_same(made: Made) -> None:
+    """And into a pipe it has the bytes that it always had."""
+    command = made.given("show", "{evil}2", "--store", "{store}", "--json")
+    piped = run_process(*command)
+    assert json.loads(seen(*command)) == json.loads(piped.out)
+    for char in ("\x9b", "\u202e", "\U000e0041"):
+        assert char in piped.out.decode()
+
+
+def test_every_command_writes_through_one_module() -> None:
+    """Whoever writes to the streams themselves goes past the guard."""
+    folder = ROOT / "consumer" / "cli"
+    past = re.compile(r"sys\.(stdout|stderr)|\bConsole\(|typer\.echo|\bprint\(")
+    found = {path.name for path in folder.glob("*.py") if past.search(_without_methods(path.read_text()))}
+    # The two that guard, and the one that tells errors, escaped.
+    assert found == {"results.py", "render.py", "main.py"}
+
+
+def _without_methods(source: str) -> str:
+    return re.sub(r"\.print\(|def _?print\(", "", source)
