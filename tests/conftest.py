@@ -1,6 +1,8 @@
 """What all tests can ask for, and what they have in common."""
 
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,3 +21,12 @@ def _no_secrets_of_others() -> Iterator[None]:
     """What one test has read as a secret is an ordinary word in the next."""
     yield
     forget_all()
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    """Processes that a failed test has begun end with it, so that they fail no other test."""
+    del item
+    # Imported by the tests that start commands; no other test has to pay for it.
+    prefork = sys.modules.get("tests.prefork")
+    if prefork is not None and call.when == "call" and call.excinfo is not None:
+        prefork.kill_those_begun(call.start)

@@ -16,12 +16,12 @@ import json
 import os
 import random
 import select
-import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -30,10 +30,12 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 from consumer.cli import main
 from consumer.cli.commands import NAMES
 from consumer.fingerprint.keywords import RustTokenizer
+from consumer.inherited_signals import accept_signals
 from consumer.lexicon import load_lexicon
 
 _NUMBER: Final = struct.Struct("!i")
@@ -49,6 +51,13 @@ class Request(NamedTuple):
     folder: str
 
 
+class _Child(NamedTuple):
+    """A process that was forked off, and the descriptor where its end is reported."""
+
+    process: int
+    report: int
+
+
 class Forked(subprocess.Popen[bytes]):
     """``Popen`` of a command of this project's, in a session of its own; it takes the streams, ``env`` and ``cwd``.
 
@@ -56,6 +65,7 @@ class Forked(subprocess.Popen[bytes]):
     """
 
     _status: int | None = None
+    begun_s: float
 
     def _execute_child(self, args: Any, *rest: Any) -> None:  # noqa: ANN401  # as Popen calls it
         """Have it made, with the ends of the pipes that are its own; they follow a dozen of other options."""
@@ -67,6 +77,8 @@ class Forked(subprocess.Popen[bytes]):
         try:
             self.pid = _preparer().start(request, [*streams, theirs])
             self._child_created = True
+            self.begun_s = time.time()
+            _FORKED.add(self)
         finally:
             os.close(theirs)
             self._close_pipe_fds(*pipes[:6])  # type: ignore[attr-defined]  # Popen's own
@@ -92,6 +104,24 @@ class Forked(subprocess.Popen[bytes]):
         return self.returncode
 
 
+_FORKED: Final[WeakSet[Forked]] = WeakSet()
+
+
+def kill_those_begun(since_s: float) -> None:
+    """Kill every process that was begun since then (``time.time()``) and is still there, and close what leads to it.
+
+    A failed test leaves its process behind. It would be found when memory is next collected, and count as a failure of
+    whichever test runs by then.
+    """
+    for process in [one for one in _FORKED if one.begun_s >= since_s]:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
 class _Preparer:
     """The process that others are forked off. Its threads of this process take turns."""
 
@@ -104,6 +134,11 @@ class _Preparer:
                 pass_fds=[theirs.fileno()], cwd=_ROOT, stdin=subprocess.DEVNULL, env=environment,
                 start_new_session=True,
             )  # fmt: skip
+
+    def close(self) -> None:
+        """End it; what was forked off goes on."""
+        self._control.close()
+        self._process.wait()
 
     def start(self, request: Request, descriptors: list[int]) -> int:
         """Its process id."""
@@ -132,18 +167,18 @@ def forkserver() -> ForkServerContext:
 
 
 def _serve(control: socket.socket) -> Request:
-    """Fork off what is asked for; returns in each of the children, and in the preparer never."""
-    # What ends is heard of as something to be read, beside what is asked for.
-    woken, wakes = os.pipe()
-    os.set_blocking(wakes, False)
-    signal.set_wakeup_fd(wakes)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    heard_at: dict[int, int] = {}
+    """Fork off what is asked for; returns in each of the children, and in the preparer never.
+
+    The end of a child is read from a descriptor of its own. SIGCHLD would do only where nobody has blocked it.
+    """
+    accept_signals()
+    children: dict[int, _Child] = {}
     while True:
-        readable, _, _ = select.select([control.fileno(), woken], [], [])
-        if woken in readable:
-            os.read(woken, 1 << 10)
-            _tell_who_ended(heard_at)
+        readable, _, _ = select.select([control.fileno(), *children], [], [])
+        for descriptor in set(readable) & children.keys():
+            os.close(descriptor)
+            _report_end(children.pop(descriptor))
+        if control.fileno() not in readable:
             continue
         length, descriptors, _, _ = socket.recv_fds(control, _NUMBER.size, _DESCRIPTORS)
         if not length:
@@ -152,30 +187,26 @@ def _serve(control: socket.socket) -> Request:
         request = Request(*json.loads(control.recv(size, socket.MSG_WAITALL)))
         process = os.fork()
         if not process:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            # Told by the process itself, once it has a session: whoever asked may signal its group at once.
+            control.sendall(_NUMBER.pack(os.getpid()))
             _take_place(request, descriptors[:3])
             return request
-        heard_at[process] = descriptors.pop()
+        children[os.pidfd_open(process)] = _Child(process, descriptors.pop())
         for own in descriptors:
             os.close(own)
-        control.sendall(_NUMBER.pack(process))
 
 
-def _tell_who_ended(heard_at: dict[int, int]) -> None:
-    while heard_at:
-        process, status = os.waitpid(-1, os.WNOHANG)
-        if not process:
-            return
-        with suppress(BrokenPipeError):
-            # Who asked may have stopped to listen.
-            os.write(heard_at[process], _NUMBER.pack(status))
-        os.close(heard_at.pop(process))
+def _report_end(child: _Child) -> None:
+    _, status = os.waitpid(child.process, 0)
+    with suppress(BrokenPipeError):
+        # Whoever asked may have stopped listening.
+        os.write(child.report, _NUMBER.pack(status))
+    os.close(child.report)
 
 
 def _take_place(request: Request, streams: list[int]) -> None:
     """Be the process that was asked for, in all that a new one gets from whoever starts it."""
-    os.setsid()
     for standard, own in enumerate(streams):
         os.dup2(own, standard)
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)  # noqa: PTH208  # numbers, not paths

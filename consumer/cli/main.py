@@ -14,6 +14,7 @@ from consumer.cli.commands import Commands
 from consumer.cli.results import results
 from consumer.config import ENV_PREFIX
 from consumer.errors import DupwatchError, Fatal, NotBegun, SinkError
+from consumer.inherited_signals import accept_signals
 from consumer.pages.visible import escaped
 from consumer.redaction import redacted
 from consumer.telemetry import logs
@@ -60,6 +61,7 @@ def main() -> None:
         with suppress(OSError):
             os.write(2, b"dupwatch: standard output and standard error have to be open; /dev/null will do\n")
         sys.exit(SinkError.exit_code)
+    accept_signals()
     # Until a command has read its configuration; only what that finds wrong is told so.
     logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
     try:

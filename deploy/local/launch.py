@@ -33,9 +33,17 @@ def _watch(owner: int, program: int) -> None:
         signal.pidfd_send_signal(program_end, signal.SIGKILL)
 
 
+def _accept_signals() -> None:
+    """Undo what was inherited: a program that was started with SIGTERM ignored or blocked could only be killed."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def _become(owner: int, log: str, command: list[str], report: int) -> None:
     """Turn this process into the program, with a watcher as its child where it has an owner."""
     os.setsid()
+    _accept_signals()
     nowhere = os.open(os.devnull, os.O_RDONLY)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for descriptor, standard in ((nowhere, 0), (output, 1), (output, 2)):

@@ -11,6 +11,7 @@ import pytest
 
 from deploy.local import launch as launch_script
 from deploy.local.process import Process, launch, wait_until
+from tests.hostile_signals import hostile_signals
 
 _SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 _DEAF = [
@@ -97,6 +98,16 @@ def test_a_program_that_does_not_listen_is_killed(log: Path) -> None:
     program = launched(_DEAF, log, os.getpid())
     program.terminate(0.2)
     assert not program.alive
+
+
+def test_a_program_is_asked_to_end_whatever_it_inherits(log: Path) -> None:
+    """SIGTERM ends it also where it was ignored and blocked when the program was launched."""
+    with hostile_signals():
+        program = launched(_SLEEP, log, os.getpid())
+    try:
+        assert program._ended_after(signal.SIGTERM, 20)
+    finally:
+        program.kill()
 
 
 def test_another_process_of_the_same_id_is_left_alone(owner: subprocess.Popen[bytes]) -> None:
