@@ -18,7 +18,7 @@ from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.errors import ConfigError
 from consumer.pages.access import Address, parse_address
-from consumer.pages.server import REQUESTS_MAX
+from consumer.pages.server import CONNECTIONS_MAX
 from consumer.top.client import Access, PagesClient, Unanswered
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
@@ -41,7 +41,9 @@ class TlsFiles(NamedTuple):
 
 def descriptors_needed(config: Config) -> int:
     """How many files and connections one consumer may have open at once."""
-    return _DESCRIPTORS_BASE + REQUESTS_MAX + config.store.hbase.connections_max + _DESCRIPTORS_WORKER * config.workers
+    return (
+        _DESCRIPTORS_BASE + CONNECTIONS_MAX + config.store.hbase.connections_max + _DESCRIPTORS_WORKER * config.workers
+    )
 
 
 def check_descriptors(config: Config) -> Iterator[Finding]:

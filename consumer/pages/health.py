@@ -14,9 +14,9 @@ from consumer.telemetry.metrics import Metrics
 def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:
     """The pages, by path. The two that orchestrators probe are open; who is not trusted is told no details."""
     return {
-        "/healthz": Page(lambda request: _alive(health, request), is_open=True),
-        "/readyz": Page(lambda request: _ready(health, request), is_open=True),
-        "/metrics": Page(lambda request: _measured(metrics, request)),
+        "/healthz": Page(lambda request: _alive(health, request), is_open=True, kind="probe"),
+        "/readyz": Page(lambda request: _ready(health, request), is_open=True, kind="probe"),
+        "/metrics": Page(lambda request: _measured(metrics, request), kind="metrics"),
     }
 
 

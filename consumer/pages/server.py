@@ -13,30 +13,38 @@ import socketserver
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from consumer.errors import ConfigError
 from consumer.pages.access import Access, Address
+from consumer.pages.connections import Connection, Head, Room
 
 log = logging.getLogger("dupwatch")
 
-REQUESTS_MAX: Final = 16
-"""Requests answered at once; more are refused, so that nobody takes the run's memory by asking."""
+Kind = Literal["probe", "metrics", "page"]
+ARRIVING_MAX: Final = 64
+"""Connections that have not sent all of their request; beyond this the client with the most loses its oldest."""
+REQUESTS_MAX: Final[Mapping[Kind, int]] = {"probe": 8, "metrics": 4, "page": 16}
+"""Requests of each kind answered at once. More pages are refused; more probes and scrapes cut the slowest reader."""
+CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
-"""How long a client may be silent while it sends its request, or takes the answer."""
-CONNECTION_S: Final = 15.0
-"""How long all of it may take: who sends a letter a second would else keep others out."""
+"""How long a client may take for its handshake and its request together."""
+ANSWER_S: Final = 10.0
+"""How long an answer may take, with the client that reads it."""
 PLAIN: Final = "text/plain; charset=utf-8"
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
+_BACKLOG: Final = 512
+"""Connections that the kernel holds while others are accepted: one that finds no place asks again a second later."""
+_LOG_CUT_S: Final = 10.0
 _QUERY_FIELDS_MAX: Final = 10
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _HEADERS: Final[Mapping[str, str]] = {
@@ -69,11 +77,15 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names."""
+    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names.
+
+    Pages of each ``kind`` have places of their own.
+    """
 
     answer: Callable[[Request], Response]
     is_open: bool = False
     has_articles: bool = False
+    kind: Kind = "page"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,6 @@ class _Served:
 
     pages: Mapping[str, Page]
     failed: Callable[[], None]
-    room: threading.BoundedSemaphore
     access: Access
     tls: ssl.SSLContext | None
 
@@ -119,7 +130,7 @@ class HealthServer:
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        served = _Served(pages, failed, threading.BoundedSemaphore(REQUESTS_MAX), access or Access(), tls)
+        served = _Served(pages, failed, access or Access(), tls)
         try:
             self._server = _Server(address, served)
         except OSError as error:
@@ -166,54 +177,67 @@ class _Server(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
-    request_queue_size = 2 * REQUESTS_MAX
+    request_queue_size = _BACKLOG
 
     def __init__(self, address: Address, served: _Served) -> None:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
         self.address_family = found[0][0]
         self.served = served
-        super().__init__(address, _Handler)
+        self.hall = Room(ARRIVING_MAX, REQUEST_S, self._count_cut)
+        self.rooms = {kind: Room(limit, ANSWER_S, self._count_cut) for kind, limit in REQUESTS_MAX.items()}
+        self._connections: dict[socket.socket, Connection] = {}
+        self._cut = 0
+        self._log_cut_s = 0.0
+        super().__init__(address, _Handler)  # type: ignore[arg-type]  # made in ``finish_request``
+
+    def service_actions(self) -> None:
+        """Called after each request, and several times a second."""
+        for room in (self.hall, *self.rooms.values()):
+            room.cut_late()
+        if self._cut and time.monotonic() >= self._log_cut_s:
+            log.warning("%d slow connections to the health pages were cut", self._cut)
+            self._cut, self._log_cut_s = 0, time.monotonic() + _LOG_CUT_S
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as the base class has it
-        if not self.served.room.acquire(blocking=False):
-            log.warning("A request to the health pages was refused: %d are being answered", REQUESTS_MAX)
-            self.served.failed()
-            request.settimeout(0)
-            try:
-                request.send(_BUSY)
-            finally:
-                self.shutdown_request(request)
-            return
+        connection = self._connections[request] = Connection(request, str(client_address[0]))
+        connection.move_to(self.hall, cuts=True)
         try:
             super().process_request(request, client_address)
         except RuntimeError:
             # No thread could be started, so there is none that would make room again.
-            self.served.room.release()
+            self._forget(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
-        end = threading.Timer(CONNECTION_S, _cut, (request,))
-        end.daemon = True
         try:
-            end.start()
             super().process_request_thread(request, client_address)
         finally:
-            end.cancel()
-            self.served.room.release()
+            self._forget(request)
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
+        connection = self._connections[request]
         if self.served.tls is None:
-            super().finish_request(request, client_address)
+            _Handler(request, client_address, self, connection)
             return
         # Here and not where connections are accepted: there one that says nothing would hold up all others.
-        request.settimeout(REQUEST_S)
+        request.settimeout(ANSWER_S)
         # A copy of the descriptor, since the one given is the server's to close.
         with self.served.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
-            super().finish_request(secured, client_address)
+            _Handler(secured, client_address, self, connection)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002  # as above
-        error = sys.exception()
-        log.warning("A request to the health pages from %s was not answered: %r", client_address[0], error)
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
+        connection = self._connections.get(request)
+        if connection is not None and connection.was_cut:
+            # It was counted then, and many of them share one line of the log.
+            return
+        log.warning("A request to the health pages from %s was not answered: %r", client_address[0], sys.exception())
+        self.served.failed()
+
+    def _forget(self, request: socket.socket) -> None:
+        self._connections.pop(request).leave()
+
+    def _count_cut(self) -> None:
+        self._cut += 1
         self.served.failed()
 
 
@@ -223,7 +247,16 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "dupwatch"
     sys_version = ""
-    timeout = REQUEST_S
+    # A request that does not come is the hall's affair, which cuts it earlier.
+    timeout = ANSWER_S
+
+    def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: Connection) -> None:  # noqa: ANN401
+        self._place = place
+        super().__init__(request, client_address, server)
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = Head(self.rfile)  # type: ignore[assignment]  # lines are all that is read of it
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -239,7 +272,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.served.failed()
 
     def _answer(self, *, with_body: bool) -> None:
-        response = self._response()
+        page = self._page()
+        kind: Kind = "page" if page is None else page.kind
+        if not self._place.move_to(self.server.rooms[kind], cuts=kind != "page"):
+            if not self._place.was_cut:
+                log.warning("A request to the health pages was refused: %d are being answered", REQUESTS_MAX[kind])
+                self.server.served.failed()
+                self.wfile.write(_BUSY)
+            return
+        response = self._response(page)
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))
@@ -249,7 +290,11 @@ class _Handler(BaseHTTPRequestHandler):
         if with_body:
             self.wfile.write(response.body)
 
-    def _response(self) -> Response:
+    def _page(self) -> Page | None:
+        pages, path = self.server.served.pages, self.path.partition("?")[0]
+        return pages.get(path) or pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
+
+    def _response(self, page: Page | None) -> Response:
         served = self.server.served
         path, _, query = self.path.partition("?")
         authorization = self.headers.get("Authorization")
@@ -258,7 +303,6 @@ class _Handler(BaseHTTPRequestHandler):
             # A browser asks without any first; only wrong ones are worth a word.
             log.warning("health pages: wrong credentials from %s", self.client_address[0])
             served.failed()
-        page = served.pages.get(path) or served.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
         if not trusted and (page is None or not page.is_open):
             return _UNAUTHORISED
         if page is None:
@@ -292,9 +336,3 @@ def _fields(query: str) -> dict[str, str]:
         return dict(parse_qsl(query, max_num_fields=_QUERY_FIELDS_MAX))
     except ValueError:
         return {}
-
-
-def _cut(connection: socket.socket) -> None:
-    """End a connection under whoever still waits on it."""
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)

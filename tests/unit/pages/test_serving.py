@@ -150,7 +150,7 @@ def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> Non
 
 def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """However alive a connection is, it ends after a while."""
-    monkeypatch.setattr(health_server, "CONNECTION_S", 0.3)
+    monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
     with (
         HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server,
         socket.create_connection(server.address, timeout=10) as slow,

@@ -1,0 +1,196 @@
+"""Clients that send and read as slowly as they can, and those who probe the run meanwhile."""
+
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from http import HTTPStatus
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from consumer.pages import server as health_server
+from consumer.pages.access import HOST, Address
+from consumer.pages.connections import HEAD_BYTES_MAX, Connection, Room
+from consumer.pages.health import health_pages
+from consumer.pages.server import HealthServer, Page, Response, tls_context
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Build, Metrics
+from tests.unit.pages.test_serving import certificate
+
+LOCAL = Address(HOST, 0)
+SLOW = 200
+PROBES = 40
+PROBE_S = 1.0
+_REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
+
+
+@contextmanager
+def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
+    """200 clients that are connected, and send a byte every now and then; who is cut comes again."""
+    with ExitStack() as held:
+        left = threading.Event()
+
+        def connect() -> socket.socket:
+            client = socket.create_connection(server.address, timeout=10)
+            client.sendall(given)
+            client.settimeout(0)
+            held.callback(client.close)
+            return client
+
+        clients = [connect() for _ in range(SLOW)]
+
+        def trickle() -> None:
+            while not left.wait(0.1):
+                for number, client in enumerate(clients):
+                    try:
+                        client.send(b"x")
+                    except BlockingIOError:
+                        continue
+                    except OSError:
+                        with suppress(OSError):
+                            clients[number] = connect()
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        held.callback(thread.join)
+        held.callback(left.set)
+        yield
+
+
+def probed_s(server: HealthServer, path: str, context: ssl.SSLContext | None = None) -> float:
+    """How long an answer to a probe takes; it is to be 200."""
+    began_s = time.monotonic()
+    with urllib.request.urlopen(f"{server.url}{path}", timeout=10, context=context) as answer:
+        assert answer.status == HTTPStatus.OK
+        answer.read()
+    return time.monotonic() - began_s
+
+
+@pytest.fixture
+def pages() -> dict[str, Page]:
+    """Those of a run that is ready."""
+    health = Health(600)
+    health.assigned(1)
+    return health_pages(health, Metrics(Build("1", "scheme", "plan")))
+
+
+@pytest.mark.parametrize("given", [b"", _REQUEST], ids=["request line", "header"])
+def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, Page], given: bytes) -> None:
+    """Every probe and every scrape is answered of 40, within a second as a rule."""
+    with HealthServer(LOCAL, pages, lambda: None) as server, trickling(server, given):
+        taken_s = []
+        for number in range(PROBES):
+            taken_s.append(probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3]))
+            assert len(server._server.hall) <= health_server.ARRIVING_MAX
+        assert median(taken_s) < PROBE_S
+
+
+def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page], tmp_path: Path) -> None:
+    """The same over HTTPS, where the slow clients do not even shake hands."""
+    paths = certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=paths[0])
+    # A record of a handshake, of 16,000 bytes that come one by one.
+    begun = b"\x16\x03\x01\x3e\x80"
+    with HealthServer(LOCAL, pages, lambda: None, tls=tls_context(*paths)) as server, trickling(server, begun):
+        taken_s = [
+            probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3], trusting) for number in range(PROBES)
+        ]
+        assert median(taken_s) < PROBE_S
+
+
+def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a byte comes, the request has to be there in time; and it is counted."""
+    monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
+    cut: list[int] = []
+    with (
+        HealthServer(LOCAL, pages, lambda: cut.append(1)) as server,
+        socket.create_connection(server.address, timeout=10) as slow,
+    ):
+        slow.sendall(_REQUEST)
+        slow.settimeout(0.05)
+        until_s = time.monotonic() + 10
+        while True:
+            assert time.monotonic() < until_s
+            try:
+                slow.sendall(b"x")
+                if slow.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+    assert cut == [1]
+
+
+def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> None:
+    """All places of pages are taken by clients that do not read: pages are refused, probes and scrapes answered."""
+    pages["/"] = Page(lambda _: Response(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
+        for _ in range(health_server.REQUESTS_MAX["page"]):
+            client = held.enter_context(socket.create_connection(server.address, timeout=10))
+            client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        while len(server._server.rooms["page"]) < health_server.REQUESTS_MAX["page"]:
+            time.sleep(0.01)
+        for path in ("/healthz", "/readyz", "/metrics"):
+            probed_s(server, path)
+        refused = held.enter_context(socket.create_connection(server.address, timeout=10))
+        refused.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert refused.recv(100).startswith(b"HTTP/1.0 503 ")
+
+
+def test_a_request_has_a_length(pages: dict[str, Page]) -> None:
+    """Headers without end are answered with 431, not kept."""
+    with (
+        HealthServer(LOCAL, pages, lambda: None) as server,
+        socket.create_connection(server.address, timeout=10) as client,
+    ):
+        client.sendall(b"GET /healthz HTTP/1.0\r\nX-Long: " + bytes(HEAD_BYTES_MAX) + b"\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.0 431 ")
+
+
+def connection(client: str) -> Connection:
+    """One of this client."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    return Connection(ours, client)
+
+
+def test_who_crowds_makes_room() -> None:
+    """The oldest connection of the client with the most is cut, and nobody else's."""
+    cut: list[int] = []
+    room = Room(4, 10, lambda: cut.append(1))
+    prober, *many = [connection("prober"), *(connection("crowd") for _ in range(3))]
+    for one in (prober, *many):
+        assert one.move_to(room, cuts=True)
+    newcomer = connection("prober")
+    assert newcomer.move_to(room, cuts=True)
+    assert [one.was_cut for one in (prober, *many, newcomer)] == [False, True, False, False, False]
+    assert (len(room), cut) == (4, [1])
+    other = connection("other")
+    assert not other.move_to(room, cuts=False)
+    assert not many[0].move_to(Room(1, 10, lambda: None), cuts=True)
+    newcomer.leave()
+    newcomer.leave()
+    assert len(room) == 3
+    for one in (prober, *many, newcomer, other):
+        one.socket.close()
+
+
+def test_time_in_a_room_ends() -> None:
+    """Of those inside, those that have been there too long are cut."""
+    now_s = [100.0]
+    room = Room(4, 5, lambda: None, clock=lambda: now_s[0])
+    first, second = connection("a"), connection("a")
+    first.move_to(room, cuts=True)
+    now_s[0] += 3
+    second.move_to(room, cuts=True)
+    now_s[0] += 3
+    room.cut_late()
+    assert (first.was_cut, second.was_cut, len(room)) == (True, False, 1)
+    for one in (first, second):
+        one.socket.close()
