@@ -21,9 +21,11 @@ from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMis
 from consumer.feed import ArchiveFeed, Feed, FileFeed, StreamFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
+from consumer.interruptible_store import InterruptibleStore
 from consumer.journal import FileJournal, Journal, NoJournal
 from consumer.lexicon import WordFiles, load_lexicon
 from consumer.messages import DecodeValue
+from consumer.patience import Drain
 from consumer.pipeline import Observer, Patience, Pipeline
 from consumer.ports import Position, RawRecord, Sink
 from consumer.settings import JudgeSettings, SourceRule, differences
@@ -270,9 +272,10 @@ def prepared_run(
         feed, journal = _feed_and_journal(config, settings, before, source, sink)
         if undated is not None:
             feed = _archive(feed, undated)
-        making = fingerprinting(config, settings, lexicon)
+        check = Drain(stopping, config.kafka.drain_s).check
+        making = fingerprinting(config, settings, lexicon, check)
         held.callback(making.close)
-        detector = Detector(store, settings, now_ms)
+        detector = Detector(InterruptibleStore(store, check), settings, now_ms)
         pipeline = Pipeline(
             source=source,
             decode=record_decoder(config),
@@ -287,6 +290,8 @@ def prepared_run(
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
+            turn=check,
+            check=check,
         )
         yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))
 
@@ -380,11 +385,18 @@ def read_limits(config: Config) -> ReadLimits:
     )
 
 
-def fingerprinting(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinting:
-    """Where fingerprints are made, as configured."""
+def fingerprinting(
+    config: Config,
+    settings: JudgeSettings,
+    lexicon: Lexicon,
+    turn: Callable[[], None] = lambda: None,
+    helped: Callable[[], None] = lambda: None,
+) -> Fingerprinting:
+    """Where fingerprints are made, as configured; ``turn`` and ``helped`` are as there."""
     if config.workers:
-        return OnWorkers(settings.scheme, word_files(config), config.workers, sketched=settings.sketched)
-    return InProcess(fingerprinter(settings, lexicon))
+        scheme, words = settings.scheme, word_files(config)
+        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, helped=helped)
+    return InProcess(fingerprinter(settings, lexicon), turn)
 
 
 def record_decoder(config: Config) -> Callable[[RawRecord], Article]:

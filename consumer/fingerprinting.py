@@ -5,21 +5,28 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import pairwise
 from multiprocessing.connection import wait
 from types import FrameType
 from typing import NamedTuple, Protocol
 
 from consumer.errors import Fatal
-from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
+from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, joined
 from consumer.lexicon import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PIECE_CHARS_MAX = 200_000
+"""A batch of more is made in pieces of this, a second of work or less: each is a turn of whoever waits for it."""
 _GRACE_S = 5.0
 """How long a worker outlives SIGTERM: the parent, which got it too, finishes what was begun meanwhile."""
+
+
+def _nothing() -> None:
+    """Nobody has a say."""
 
 
 class Made(NamedTuple):
@@ -47,10 +54,11 @@ class Fingerprinting(Protocol):
 
 
 class InProcess:
-    """Fingerprints are made at once, by the caller."""
+    """Fingerprints are made at once, by the caller, who has a say before each piece: ``turn`` may raise."""
 
-    def __init__(self, fingerprinter: Fingerprinter) -> None:
+    def __init__(self, fingerprinter: Fingerprinter, turn: Callable[[], None] = _nothing) -> None:
         self._fingerprinter = fingerprinter
+        self._turn = turn
 
     @property
     def ahead(self) -> int:
@@ -60,7 +68,11 @@ class InProcess:
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
         """Make the fingerprints before returning."""
         future: Future[Made] = Future()
-        future.set_result(_made(self._fingerprinter, texts, languages))
+        made = []
+        for piece in pieces(texts):
+            self._turn()
+            made.append(_made(self._fingerprinter, texts[piece], languages[piece]))
+        future.set_result(_joined(made))
         return future
 
     def close(self) -> None:
@@ -70,11 +82,21 @@ class InProcess:
 class OnWorkers:
     """Fingerprints are made by spawned processes, each with a dictionary of its own (about 150 MB).
 
-    Spawned, not forked: a fork would carry over the store's locks and the client libraries' threads.
+    Spawned, not forked: a fork would carry over the store's locks and the client libraries' threads. ``helped`` is told
+    of each piece that is done, from a thread of the pool's.
     """
 
-    def __init__(self, scheme: Scheme, words: WordFiles, workers: int, *, sketched: bool) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        words: WordFiles,
+        workers: int,
+        *,
+        sketched: bool,
+        helped: Callable[[], None] = _nothing,
+    ) -> None:
         self._workers = workers
+        self._helped = helped
         self._pool = ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words, sketched)
         )
@@ -85,13 +107,16 @@ class OnWorkers:
         return self._workers + 1
 
     def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """Hand the batch to the next free worker. ``Fatal``, here or as the result, where a worker was killed."""
+        """Hand the batch to the workers. ``Fatal``, here or as the result, where a worker was killed."""
         try:
             with _signals_held():
-                made = self._pool.submit(_fingerprint, list(texts), list(languages))
+                made = [
+                    self._pool.submit(_fingerprint, list(texts[piece]), list(languages[piece]))
+                    for piece in pieces(texts)
+                ]
         except BrokenProcessPool as error:
             raise _worker_died() from error
-        return _told(made)
+        return _gathered(made, self._helped)
 
     def close(self) -> None:
         """Cancel what waits; workers end with what they are at."""
@@ -115,22 +140,49 @@ def _worker_died() -> Fatal:
     )
 
 
-def _told(made: "Future[Made]") -> "Future[Made]":
-    """The same result, with a sentence for a person where the worker that was to make it is gone."""
-    told: Future[Made] = Future()
+def _gathered(pieces_made: "Sequence[Future[Made]]", helped: Callable[[], None]) -> "Future[Made]":
+    """All pieces as one result, with a sentence for a person where the worker that was to make one is gone."""
+    gathered: Future[Made] = Future()
+    lock = threading.Lock()
+    left = len(pieces_made)
 
     def tell(done: "Future[Made]") -> None:
-        if done.cancelled():
-            told.cancel()
-            return
-        error = done.exception()
-        if error is None:
-            told.set_result(done.result())
-        else:
-            told.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
+        nonlocal left
+        del done
+        helped()
+        with lock:
+            left -= 1
+            if left or gathered.done():
+                return
+            if any(one.cancelled() for one in pieces_made):
+                gathered.cancel()
+                return
+            error = next((error for one in pieces_made if (error := one.exception()) is not None), None)
+            if error is None:
+                gathered.set_result(_joined([one.result() for one in pieces_made]))
+            else:
+                gathered.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
 
-    made.add_done_callback(tell)
-    return told
+    for one in pieces_made:
+        one.add_done_callback(tell)
+    return gathered
+
+
+def pieces(texts: Sequence[str]) -> list[slice]:
+    """Where to cut a batch: each piece has one text, or several of ``PIECE_CHARS_MAX`` together. At least one piece."""
+    cuts, chars = [0], 0
+    for at, text in enumerate(texts):
+        if at > cuts[-1] and chars + len(text) > PIECE_CHARS_MAX:
+            cuts.append(at)
+            chars = 0
+        chars += len(text)
+    return [slice(begin, end) for begin, end in pairwise([*cuts, len(texts)])]
+
+
+def _joined(made: Sequence[Made]) -> Made:
+    if len(made) == 1:
+        return made[0]
+    return Made(joined([one.fingerprints for one in made]), sum(one.work_s for one in made))
 
 
 _worker: Fingerprinter | None = None

@@ -1,5 +1,6 @@
 """How far a run came, kept where it can be: a run over a file into a file goes on where it was."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from consumer.dead_letter import DeadLetter
 from consumer.ports import End, Position, Sink
 from consumer.verdict import Verdict
 from storage.files import FileWriting
+
+log = logging.getLogger("dupwatch")
 
 
 class Journal(Protocol):
@@ -35,18 +38,21 @@ class Journal(Protocol):
 
 
 class _NothingTaken:
-    """A file and a stream belong to their run alone: no batch is ever taken from it."""
+    """A file and a stream belong to their run alone: it gives a batch up only when it is asked to stop."""
 
     def begin(self, end: End) -> None:
         """There is nobody to ask."""
 
     def abandon(self) -> None:
-        """Nothing of a file is read twice within a run."""
-        raise AssertionError("a batch of a file was abandoned")
+        """The run ends. A later one begins behind the last batch that was committed."""
 
 
 class NoJournal(_NothingTaken):
     """For a stream, or a store that ends with the process: there is nothing to go on from."""
+
+    def abandon(self) -> None:
+        """Say so: no later run answers these records."""
+        log.warning("The last records that were read have no verdicts: the run was asked to stop, and took too long")
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Keep nothing."""

@@ -9,8 +9,8 @@ read: whatever happens in between, the batch is read and judged again, with the 
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple, Protocol, TypeVar
@@ -41,6 +41,12 @@ LARGER_PLANS = {"4x16": "16x28", "8x16": "4x32"}
 """The plan to move to when a window outgrows its own: rows under a wider key are shorter."""
 SWEEP_FACTOR = 4
 """A batch sweeps away up to this many times its own size, so that a backlog shrinks."""
+_LOOK_S = 0.1
+"""How often a wait for fingerprints looks whether the batch is given up."""
+
+
+def _go_on() -> None:
+    """Nobody has a say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,10 @@ class Pipeline:
 
     ``decode`` raises ``BadRecord``; ``bury`` makes the dead letter of such a record. Where ``decode`` has to wait, and
     the run was asked to stop meanwhile, it raises ``Abandoned``.
+
+    A thread is inside ``at_work`` from when it has records until it waits for more; in there it calls ``turn`` between
+    any two pieces of work while it prepares a batch. ``check`` is asked while fingerprints are waited for. Both raise
+    ``Abandoned`` where the batch is to be given up.
     """
 
     source: Source
@@ -161,19 +171,26 @@ class Pipeline:
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
     poison: PoisonLimit | None = None
+    at_work: Callable[[], AbstractContextManager[None]] = nullcontext
+    turn: Callable[[], None] = _go_on
+    check: Callable[[], None] = _go_on
     _warned: bool = field(default=False, init=False)
 
     def run(self) -> None:
         """Judge until the source ends or somebody asks to stop; what was begun is finished and committed."""
         for prepared in self.stopping.between(self._prepared()):
-            try:
-                self._finish(prepared)
-            except Abandoned as why:
-                log.info("A batch of %d records was given up: %s", len(prepared.batch.records), why)
-                self.journal.abandon()
-                self.observer.abandoned()
+            with self.at_work():
+                self._finish_or_abandon(prepared)
         if self.stopping.asked_by is None:
             self.journal.finish()
+
+    def _finish_or_abandon(self, prepared: Prepared) -> None:
+        try:
+            self._finish(prepared)
+        except Abandoned as why:
+            log.info("A batch of %d records was given up: %s", len(prepared.batch.records), why)
+            self.journal.abandon()
+            self.observer.abandoned()
 
     def _prepared(self) -> Iterator[Prepared]:
         prepared = self._preparing()
@@ -182,7 +199,8 @@ class Pipeline:
     def _preparing(self) -> Iterator[Prepared]:
         for batch in self._polled():
             try:
-                prepared = self._prepare(batch)
+                with self.at_work():
+                    prepared = self._prepare(batch)
             except Abandoned as why:
                 if not self.stopping.asked():
                     raise
@@ -204,6 +222,7 @@ class Pipeline:
         rejections: list[Rejection] = []
         with self.observer.stage("decode"):
             for record in batch.records:
+                self.turn()
                 try:
                     articles.append((record, self.decode(record)))
                 except BadRecord as error:
@@ -221,7 +240,7 @@ class Pipeline:
             self.poison.see(len(prepared.batch.records), len(prepared.rejections))
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
-        made = prepared.made.result()
+        made = self._made(prepared)
         self.observer.spent("fingerprint", made.work_s)
         arrived = self._arrive(prepared, made)
         events = self._judge(arrived)
@@ -241,6 +260,13 @@ class Pipeline:
         self.observer.judged(verdicts, letters)
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)
+
+    def _made(self, prepared: Prepared) -> Made:
+        """Wait for the fingerprints. This is no turn of the loop: a worker process that hangs has to show."""
+        while not prepared.made.done():
+            wait([prepared.made], _LOOK_S)
+            self.check()
+        return prepared.made.result()
 
     def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[bytes]:
         tally = self.detector.tally
@@ -286,7 +312,9 @@ class Pipeline:
         if arrived:
             newest_ms = max(one.time_ms if isinstance(one, Tombstone) else one.record.time_ms for one in arrived)
             sweep = partial(self.detector.store.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
-            self.patience.call(sweep)
+            # The batch is committed. Where the run is to stop now, the next one sweeps.
+            with suppress(Abandoned):
+                self.patience.call(sweep)
 
 
 def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> Measured:

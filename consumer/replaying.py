@@ -15,8 +15,10 @@ from consumer.config import Config, is_kafka
 from consumer.detector import Detector, Tally
 from consumer.errors import ConfigError, SinkError
 from consumer.feed import TopicFeed
+from consumer.interruptible_store import InterruptibleStore
 from consumer.journal import NoJournal
 from consumer.letter_headers import letter_headers
+from consumer.patience import Drain
 from consumer.pipeline import Observer, Pipeline
 from consumer.ports import Sink
 from consumer.sinks.kafka import KafkaSink
@@ -86,7 +88,8 @@ def prepared_replay(
         held.callback(source.close)
         sink = _sink(config, source.name, stopping)
         held.callback(sink.close)
-        detector = Detector(store, settings, now_ms)
+        check = Drain(stopping, config.kafka.drain_s).check
+        detector = Detector(InterruptibleStore(store, check), settings, now_ms)
         pipeline = Pipeline(
             source=source,
             decode=record_decoder(config),
@@ -101,6 +104,8 @@ def prepared_replay(
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
+            turn=check,
+            check=check,
         )
         yield Replay(pipeline, source, store, detector.tally)
 

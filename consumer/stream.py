@@ -20,6 +20,7 @@ from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.feed import TopicFeed
 from consumer.heap_trim import trimming
+from consumer.interruptible_store import InterruptibleStore
 from consumer.journal import Journal
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
@@ -144,19 +145,27 @@ def prepared_stream(
         latest = LatestFlags(config.http.flags, now_ms(), partial(metrics.error, "request"))
         address = _served(config, held, health_pages(health, metrics) | _flag_pages(config, latest), metrics)
         # Workers are there before any client is: they start from nothing, and know of none.
-        fingerprinting = app.fingerprinting(config, settings, lexicon)
+        drain = Drain(stopping, config.kafka.drain_s)
+
+        def turn() -> None:
+            monitoring.working()
+            drain.check()
+
+        fingerprinting = app.fingerprinting(config, settings, lexicon, turn, monitoring.helped)
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         spans = held.enter_context(traced(config))
         starting = Starting(stopping, monitoring.working)
         starting.call(partial(_check_filled, config))
         source = _source(config, monitoring, stopping)
-        drain = Drain(stopping, config.kafka.drain_s)
 
         def check() -> None:
-            monitoring.working()
             drain.check()
             source.check()
+
+        def turn_and_check() -> None:
+            monitoring.working()
+            check()
 
         if app.is_remote(config):
             held.enter_context(
@@ -165,11 +174,11 @@ def prepared_stream(
         store = held.enter_context(_store(config, settings, starting, monitoring))
         latest.read_from(store)
         held.callback(latest.close)
-        sink, journal = _delivery(config, streams, source, monitoring, check, starting)
+        sink, journal = _delivery(config, streams, source, monitoring, turn_and_check, starting)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
         held.callback(sink.close)
-        detector = Detector(store, settings, now_ms)
+        detector = Detector(InterruptibleStore(store, turn_and_check), settings, now_ms)
         metrics.watch(detector.tally)
         pipeline = Pipeline(
             source=source,
@@ -187,7 +196,10 @@ def prepared_stream(
             stopping=stopping,
             keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
             postings_watch=config.judge.postings_watch,
-            patience=Backoff(check, monitoring),
+            patience=Backoff(turn_and_check, monitoring),
+            at_work=monitoring.at_work,
+            turn=turn,
+            check=check,
             poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
         )
         # Whatever was waited for until now: from here on records are.

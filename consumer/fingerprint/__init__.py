@@ -13,6 +13,7 @@ from consumer.fingerprint.engine import (
     Fingerprints,
     TextKind,
     WeighedWord,
+    joined,
 )
 from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
 from consumer.fingerprint.hashing import fnv1a_64
@@ -69,6 +70,7 @@ __all__ = [
     "fingerprint_vectors",
     "fnv1a_64",
     "hamming_distance",
+    "joined",
     "normalise",
     "simhash",
     "sketch_batch",

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,6 +66,21 @@ class Fingerprints:
     def __len__(self) -> int:
         """Count the texts."""
         return len(self.codes)
+
+
+def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
+    """One batch of several, at least one; none of a text depends on what batch it is in."""
+    return Fingerprints(
+        codes=np.concatenate([one.codes for one in parts]),
+        sketches=np.concatenate([one.sketches for one in parts]),
+        one_bits=np.concatenate([one.one_bits for one in parts]),
+        bands=np.concatenate([one.bands for one in parts]),
+        keywords=tuple(chain.from_iterable(one.keywords for one in parts)),
+        kinds=np.concatenate([one.kinds for one in parts]),
+        text_digests=np.concatenate([one.text_digests for one in parts]),
+        keyword_counts=np.concatenate([one.keyword_counts for one in parts]),
+        facts=tuple(chain.from_iterable(one.facts for one in parts)),
+    )
 
 
 class WeighedWord(NamedTuple):

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from prometheus_client.exposition import choose_encoder
 
 from consumer.pages.server import PLAIN, Page, Request, Response
-from consumer.telemetry.health import Health, Late, main_stack
+from consumer.telemetry.health import MAIN, Health, Late, main_stack
 from consumer.telemetry.metrics import Metrics
 
 
@@ -32,7 +32,7 @@ def _stacks(late: Sequence[Late]) -> str:
     lines = [
         f"The {one.thread} thread has not turned for {one.silent_s:.0f} s. It is here:\n{one.stack}" for one in late
     ]
-    if all(one.thread != "main" for one in late):
+    if all(one.thread != MAIN for one in late):
         lines.append(f"The main thread is here:\n{main_stack()}")
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from consumer.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0
-_MAIN: Final = "main"
+MAIN: Final = "main"
 _CLIENT: Final = "client"
 
 Part = Literal["source", "sink", "store"]
@@ -28,8 +28,9 @@ class Health:
     """The state of one run, told by its threads and read by others; every method may be called from any thread.
 
     ``grouped`` says that the source is shared: its thread has to beat once it has begun to, and nothing can be judged
-    before it has an assignment, be it of no partition. The main thread has to turn while it starts and while it works;
-    it rests where it waits for records, however long none come. ``clock`` gives seconds that never go back.
+    before it has an assignment, be it of no partition. The main thread has to turn while it starts. Every thread that
+    has records has to turn while it works on them; it rests where it waits for more, however long none come. ``clock``
+    gives seconds that never go back.
     """
 
     def __init__(
@@ -43,8 +44,8 @@ class Health:
         self._clock = clock
         self._lock = threading.Lock()
         # The client's thread counts from its first turn on: until then the main thread waits for stores and brokers.
-        self._turned_s: dict[str, float] = {_MAIN: clock()} if grouped else {}
-        self._threads: dict[str, int] = {_MAIN: threading.get_ident()}
+        self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
+        self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
         self._troubles: dict[Part, str] = {}
         self._ending = False
@@ -71,16 +72,22 @@ class Health:
                 reasons.append("run: it is coming to its end")
         return reasons
 
-    def working(self) -> None:
-        """The main thread begins a batch, or turns while it works on one: called at least once in the time allowed."""
+    def working(self, thread: str = MAIN) -> None:
+        """This thread begins to work, or turns while it does: called at least once in the time allowed."""
         with self._lock:
-            self._turned_s[_MAIN] = self._clock()
-            self._threads[_MAIN] = threading.get_ident()
+            self._turned_s[thread] = self._clock()
+            self._threads[thread] = threading.get_ident()
 
-    def resting(self) -> None:
-        """The main thread waits for records."""
+    def resting(self, thread: str = MAIN) -> None:
+        """This thread waits for records, or for another to take what it has made."""
         with self._lock:
-            self._turned_s.pop(_MAIN, None)
+            self._turned_s.pop(thread, None)
+
+    def helped(self) -> None:
+        """A process that works for the main thread has turned; where that one rests, nothing."""
+        with self._lock:
+            if MAIN in self._turned_s:
+                self._turned_s[MAIN] = self._clock()
 
     def ending(self) -> None:
         """The run was asked to stop."""

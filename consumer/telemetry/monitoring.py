@@ -1,15 +1,15 @@
 """One object to be told how a run goes, for all who want to know."""
 
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Entered, Measured, Summed
 from consumer.ports import RawBatch
-from consumer.telemetry.health import Health
+from consumer.telemetry.health import MAIN, Health
 from consumer.telemetry.metrics import Metrics
 from consumer.verdict import Verdict
 from storage.watched import Connecting, Ending, Operation
@@ -37,8 +37,9 @@ class Monitoring:
     """Passes on to metrics and health what the parts of a run tell.
 
     It is a ``SourceWatcher``, a ``SinkWatcher``, a ``StoreWatcher`` and an ``Observer``. Told beside that by the run
-    itself: ``working`` at each batch that is begun and whenever it waits for its store, ``resting`` when it is ready,
-    and what troubles store and schema registry. A part is in trouble while anybody says so.
+    itself: who is ``at_work``, ``working`` between any two pieces of that and whenever something is waited for,
+    ``resting`` when the run is ready, and what troubles store and schema registry. A part is in trouble while anybody
+    says so.
     """
 
     metrics: Metrics
@@ -48,8 +49,6 @@ class Monitoring:
 
     def begun(self, batch: RawBatch) -> None:
         """As the port says."""
-        del batch
-        self.working()
 
     def stage(self, stage: Entered) -> AbstractContextManager[None]:
         """As the port says."""
@@ -64,25 +63,40 @@ class Monitoring:
         self.metrics.measured(batch)
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """A batch was committed, and the next one is waited for."""
+        """As the port says."""
         self.metrics.judged(verdicts, letters)
-        self.resting()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """This thread has records, and has to turn until it leaves."""
+        self.working()
+        try:
+            yield
+        finally:
+            self.resting()
 
     def resting(self) -> None:
-        """The main thread waits for records."""
-        self.metrics.busy(busy=False)
-        self.health.resting()
+        """This thread waits for records."""
+        thread = _thread()
+        if thread == MAIN:
+            self.metrics.busy(busy=False)
+        self.health.resting(thread)
 
     def working(self) -> None:
-        """The main thread begins a batch, or turns while it works on one."""
-        self.metrics.turned()
-        self.metrics.busy(busy=True)
-        self.health.working()
+        """This thread begins to work on records, or turns while it does."""
+        thread = _thread()
+        if thread == MAIN:
+            self.metrics.turned()
+            self.metrics.busy(busy=True)
+        self.health.working(thread)
+
+    def helped(self) -> None:
+        """A worker process has done a piece of its work."""
+        self.health.helped()
 
     def abandoned(self) -> None:
-        """The batch was given up, and the next one is waited for."""
+        """The batch was given up."""
         self.metrics.error("batch_abandoned")
-        self.resting()
 
     def store_trouble(self, why: str | None) -> None:
         """The store is out of reach, or is back (None)."""
@@ -158,3 +172,9 @@ class Monitoring:
     def _store_told(self, why: str | None) -> None:
         self.metrics.store_trouble(why)
         self.health.store_trouble(why)
+
+
+def _thread() -> str:
+    """Which thread this is, as it is called where it hangs."""
+    this = threading.current_thread()
+    return MAIN if this is threading.main_thread() else this.name

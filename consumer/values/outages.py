@@ -39,6 +39,7 @@ def waiting_for_registry(monitoring: Monitoring, stopping: Stopping) -> Waiting:
     """What waits for as long as the registry is away, or until the run is to stop: the batch was not begun."""
 
     def check() -> None:
+        monitoring.working()
         if stopping.asked():
             raise Abandoned("the schema registry is out of reach, and the run is to stop")
 

@@ -8,8 +8,9 @@ import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from confluent_kafka import Producer
 from consumer.mock_cluster import mock_cluster
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, run_process, start, text, wait_for
+from tests.cli.faulty_command import start_faulty
 
 END_S = 30
 TOPICS = ("out.duplicates", "out.dead-letters")
@@ -63,14 +65,21 @@ class Service:
 
 
 @contextmanager
-def serving(brokers: str, sink: str, folder: Path, *more: str, **options: Any) -> Iterator[Service]:  # noqa: ANN401
+def serving(
+    brokers: str,
+    sink: str,
+    folder: Path,
+    *more: str,
+    begin: Callable[..., "subprocess.Popen[bytes]"] = start,
+    **options: Any,  # noqa: ANN401  # as ``begin`` takes them
+) -> Iterator[Service]:
     """Run it on the topic that is named as ``folder`` is, and kill it at the end where it is still there."""
     (port,) = free_ports(1)
     # Who asks for a topic makes it.
     Producer({"bootstrap.servers": brokers}).list_topics(folder.name, timeout=END_S)
     log = folder / "log"
     with log.open("wb") as file:
-        process = start(
+        process = begin(
             "run", "--source", f"kafka://{brokers}/{folder.name}", "--sink", sink,
             "--store", f"lmdb:{folder / 'store'}", *FAST, "--set", f"kafka.group={folder.name}",
             "--set", f"http.listen=127.0.0.1:{port}", *more,
@@ -128,6 +137,35 @@ def test_its_log_is_json_and_nobody_forges_a_line(brokers: str, tmp_path: Path) 
     assert text(1)[:40] not in logged
     assert "no json" not in logged
     assert "\x1b" not in logged
+
+
+@pytest.mark.parametrize(
+    ("fault", "workers", "thread"),
+    [
+        ("hangs-in-decoding", "0", "main"),
+        ("hangs-in-decoding", "1", "read-ahead"),
+        ("hangs-in-fingerprinting", "0", "main"),
+        ("hangs-in-fingerprinting", "1", "main"),
+    ],
+)
+def test_a_hang_before_judging_is_seen(brokers: str, tmp_path: Path, fault: str, workers: str, thread: str) -> None:
+    """Whoever decodes or makes fingerprints has to turn, a worker process too; who waits for records need not."""
+    with serving(
+        brokers, f"kafka://{brokers}/out", tmp_path, "--workers", workers, "--set", "http.stuck_s=1",
+        begin=partial(start_faulty, fault),
+    ) as service:  # fmt: skip
+        service.wait_ready()
+        send(brokers, tmp_path, ("a", article(text(1))))
+        wait_for(lambda: 'outcome="unique"} 1.0' in service.page("/metrics")[1], END_S)
+        # Longer than a thread that works may be silent.
+        time.sleep(1.5)
+        assert service.page("/healthz")[0] == 200
+        send(brokers, tmp_path, ("b", article(f"HANGS {text(2)}")))
+        wait_for(lambda: service.page("/healthz")[0] == 503, END_S)
+        told = service.page("/healthz")[1]
+        assert f"The {thread} thread has not turned for" in told
+        if fault == "hangs-in-decoding" or workers == "0":
+            assert "hang_here" in told
 
 
 def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> None:

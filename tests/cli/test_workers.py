@@ -115,6 +115,16 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
     fingerprinting.close()
 
 
+def test_each_piece_of_a_worker_is_told() -> None:
+    """A batch of many texts is several pieces, which whoever waits hears of one by one."""
+    helps: list[int] = []
+    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, helped=lambda: helps.append(1))
+    made = long_work(fingerprinting).result(TIMEOUT_S)
+    assert len(made.fingerprints.codes) == 60
+    assert len(helps) > 2
+    fingerprinting.close()
+
+
 def test_killed_worker_is_told_of(fingerprinting: OnWorkers) -> None:
     """What a killed worker was at, and whatever is asked of it later, fails with a sentence for a person."""
     (worker,) = fingerprinting._pool._processes

@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,20 @@ class Running:
 
 
 @contextmanager
-def running(topics: Topics, store: str, folder: Path, *more: str, **options: Any) -> Iterator[Running]:  # noqa: ANN401
+def running(
+    topics: Topics,
+    store: str,
+    folder: Path,
+    *more: str,
+    begin: Callable[..., "subprocess.Popen[bytes]"] = start,
+    **options: Any,  # noqa: ANN401  # as ``begin`` takes them
+) -> Iterator[Running]:
     """Start a consumer, which is killed at the end where it is still there."""
     (port,) = free_ports(1)
     number = len(list(folder.glob("*.log")))
     log = folder / f"consumer-{number}.log"
     with log.open("wb") as file:
-        process = start(
+        process = begin(
             "run", "--source", topics.url(), "--sink", topics.sink_url(), "--store", store, "--emit", "all", *FAST,
             "--set", f"http.listen=127.0.0.1:{port}", "--set", f"kafka.group={topics.prefix}", *more,
             stdout=file, stderr=file, **options,

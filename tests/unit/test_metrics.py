@@ -328,13 +328,15 @@ def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
     assert [late.thread for late in health.late()] == ["client", "main"]
     source.beat()
     observer.judged([verdict()], [])
+    monitoring.resting()
     assert health.late() == []
     assert value(metrics, "dupwatch_busy") == 0
     assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
-    monitoring.working()
-    monitoring.abandoned()
+    with monitoring.at_work():
+        assert value(metrics, "dupwatch_busy") == 1
+        monitoring.abandoned()
     clock.now_s += 30
     source.beat()
     clock.now_s += 31

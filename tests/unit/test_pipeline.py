@@ -1,8 +1,11 @@
 """The loop: what is done with a batch, and in which order."""
 
 import logging
+import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,15 +17,19 @@ from consumer.detector import LOOK_UP_PROBES_MAX, Detector
 from consumer.errors import Abandoned, BadRecord, SinkError
 from consumer.feed import FileFeed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
-from consumer.fingerprinting import InProcess
+from consumer.fingerprinting import InProcess, Made
+from consumer.interruptible_store import InterruptibleStore
 from consumer.lexicon import load_lexicon
+from consumer.patience import Drain
 from consumer.pipeline import Entered, Measured, Pipeline, Result, Stage, Summed
 from consumer.ports import Answer, End, Marks, Position, RawBatch, RawRecord, Rejection
 from consumer.settings import JudgeSettings
 from consumer.stopping import Stopping
+from consumer.telemetry.health import MAIN
 from consumer.verdict import Verdict
 from consumer.versions import VersionBuilder
 from storage.errors import StoreUnavailable
+from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import Row
 
@@ -140,7 +147,32 @@ class WatchedStore(MemoryStore):
         return super().sweep(before_ms, versions_max)
 
 
-def pipeline(ends: Ends, store: MemoryStore, *, postings_watch: int = 1_000) -> Pipeline:
+@dataclass
+class Ahead:
+    """As in this process, but batches are prepared by another thread."""
+
+    ahead: int
+
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
+        """At once."""
+        return FINGERPRINTING.submit(texts, languages)
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Never(Ahead):
+    """Fingerprints that never come."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
+        """Wait for ever."""
+        return Future()
+
+
+def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeline:
     """Build a pipeline over one store."""
 
     def decode_all(record: RawRecord) -> Article:
@@ -380,3 +412,88 @@ def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
     with pytest.raises(StoreUnavailable, match="the gateway is down"):
         pipeline(ends, Flickering()).run()
     assert ends.committed == []
+
+
+@dataclass
+class AtWork:
+    """Writes down what each thread did: began to work, turned, rested."""
+
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def note(self, what: str) -> None:
+        """One thing of this thread."""
+        this = threading.current_thread()
+        self.told.append((MAIN if this is threading.main_thread() else this.name, what))
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """The thread works."""
+        self.note("work")
+        yield
+        self.note("rest")
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_threads_rest_only_while_they_wait(ahead: int) -> None:
+    """Decoding, fingerprinting, judging and sweeping are work, in whatever thread; each record is a turn."""
+    ends, at_work = Ends([[line("a"), line("b")], [line("c")]]), AtWork()
+    store = InterruptibleStore(MemoryStore(), lambda: at_work.note("turn"))
+    running = pipeline(ends, store)
+    running.fingerprinting = Ahead(ahead)
+    running.at_work, running.turn = at_work, lambda: at_work.note("turn")
+    running.run()
+    preparing = "read-ahead" if ahead else MAIN
+    for thread in {preparing, MAIN}:
+        told = [what for who, what in at_work.told if who == thread]
+        working = False
+        for what in told:
+            assert working is (what != "work")
+            working = what != "rest"
+        assert not working
+    if ahead:
+        assert [what for who, what in at_work.told if who == preparing] == [
+            "work", "turn", "turn", "rest", "work", "turn", "rest",
+        ]  # fmt: skip
+    # Two batches with some calls of the store each, a sweep among them.
+    assert at_work.told.count((MAIN, "turn")) > 10
+
+
+def test_a_batch_ends_between_two_calls_of_the_store() -> None:
+    """Once the run is to stop and the time is up; nothing of the batch is sent, and what was written is found again."""
+    lines = [line("a", f"{TEXT}{number}") for number in range(5)]
+    calls_made = []
+    for stops_at in range(100):
+        ends, store, stopping = Ends([lines, [line("b")]]), MemoryStore(), Stopping()
+        drain, left = Drain(stopping, 0), iter(range(stops_at))
+
+        def turn(stopping: Stopping = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
+            if next(left, None) is None and stopping.asked_by is None:
+                stopping.asked_by, stopping.asked_at_s = 15, -math.inf
+            drain.check()
+
+        running = pipeline(ends, InterruptibleStore(store, turn))
+        running.stopping = stopping
+        running.run()
+        if ends.committed:
+            break
+        calls_made.append(stops_at)
+        assert ends.calls == ["abandon", "abandoned"]
+        again = Ends([lines, [line("b")]])
+        pipeline(again, store).run()
+        assert len(again.events) == 6
+    assert len(calls_made) > 5 * 4
+
+
+def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_stop() -> None:
+    """A worker that hangs holds up no end; the wait itself is no turn."""
+    ends, stopping = Ends([[line("a")]]), Stopping()
+    running = pipeline(ends, MemoryStore())
+    running.stopping, running.fingerprinting = stopping, Never()
+
+    def check() -> None:
+        stopping.asked_by = 15
+        raise Abandoned("the time is up")
+
+    running.check = check
+    running.run()
+    assert ends.calls == ["abandon", "abandoned"]

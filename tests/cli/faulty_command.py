@@ -1,0 +1,79 @@
+"""The command with a fault that cannot be had otherwise, named by ``FAULT`` in its environment. A script.
+
+``slow-store``: every call of the store takes a while, and answers. ``hangs-in-decoding``, ``hangs-in-fingerprinting``:
+a text with the word HANGS is worked on for ever. Worker processes import this again, and so have the fault as well.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from consumer import stream
+from consumer.cli import main
+from consumer.fingerprint import Fingerprinter, Fingerprints
+from consumer.interruptible_store import InterruptibleStore
+from storage.lmdb import LmdbStore
+
+CALL_S: Final = 0.05
+HANGS: Final = "HANGS"
+_ROOT: Final = Path(__file__).parents[2]
+
+
+def start_faulty(fault: str, *arguments: str | Path, **options: Any) -> "subprocess.Popen[bytes]":  # noqa: ANN401
+    """Start the command with this fault, in a group of its own."""
+    from tests.cli.command import environment  # noqa: PLC0415  # for the tests, not for the command
+
+    command = [sys.executable, __file__, *map(str, arguments)]
+    own = environment(FAULT=fault, PYTHONPATH=str(_ROOT))
+    return subprocess.Popen(command, env=own, start_new_session=True, **options)
+
+
+def hang_here() -> None:
+    """Wait for ever, under a name that a stack shows."""
+    threading.Event().wait()
+
+
+def _slow_store() -> None:
+    opened = LmdbStore.open
+
+    def open_slow(*arguments: Any) -> InterruptibleStore:  # noqa: ANN401  # as there
+        return InterruptibleStore(opened(*arguments), lambda: time.sleep(CALL_S))
+
+    LmdbStore.open = open_slow  # type: ignore[assignment,method-assign]
+
+
+def _hangs_in_decoding() -> None:
+    decode = vars(stream)["decode_message"]
+
+    def hang(record: Any, *more: Any) -> Any:  # noqa: ANN401  # as there
+        if HANGS.encode() in record.data:
+            hang_here()
+        return decode(record, *more)
+
+    vars(stream)["decode_message"] = hang
+
+
+def _hangs_in_fingerprinting() -> None:
+    fingerprint = Fingerprinter.fingerprint
+
+    def hang(self: Fingerprinter, texts: Any, languages: Any = None) -> Fingerprints:  # noqa: ANN401  # as there
+        if any(HANGS in text for text in texts):
+            hang_here()
+        return fingerprint(self, texts, languages)
+
+    Fingerprinter.fingerprint = hang  # type: ignore[method-assign]
+
+
+if "FAULT" in os.environ:
+    {
+        "slow-store": _slow_store,
+        "hangs-in-decoding": _hangs_in_decoding,
+        "hangs-in-fingerprinting": _hangs_in_fingerprinting,
+    }[os.environ["FAULT"]]()
+
+if __name__ == "__main__":
+    main()
