@@ -1,6 +1,7 @@
 """The command with a fault that cannot be had otherwise, named by ``FAULT`` in its environment. A script.
 
-``slow-store``: every call of the store takes a while, and answers. ``hangs-in-decoding``, ``hangs-in-fingerprinting``:
+``slow-store``: every call of the store takes a while, and answers; it is noted in the file ``store-calls`` where the
+command runs. ``hangs-in-decoding``, ``hangs-in-fingerprinting``:
 a text with the word HANGS is worked on for ever. Worker processes import this again, and so have the fault as well.
 """
 
@@ -40,8 +41,13 @@ def hang_here() -> None:
 def _slow_store() -> None:
     opened = LmdbStore.open
 
+    def wait() -> None:
+        with Path("store-calls").open("ab") as file:
+            file.write(b"\n")
+        time.sleep(CALL_S)
+
     def open_slow(*arguments: Any) -> InterruptibleStore:  # noqa: ANN401  # as there
-        return InterruptibleStore(opened(*arguments), lambda: time.sleep(CALL_S))
+        return InterruptibleStore(opened(*arguments), wait)
 
     LmdbStore.open = open_slow  # type: ignore[assignment,method-assign]
 

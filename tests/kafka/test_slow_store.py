@@ -32,7 +32,9 @@ def test_a_store_that_is_slow_but_answers(kafka_address: str, tmp_path: Path, mo
     store = f"lmdb:{tmp_path / 'store'}"
     send(topics, [("a", {"body": text(number)}) for number in range(VERSIONS)])
     settings = ("--set", f"http.stuck_s={STUCK_S}", "--set", f"kafka.drain_s={DRAIN_S}", *more)
-    with running(topics, store, tmp_path, *settings, begin=partial(start_faulty, "slow-store")) as consumer:
+    with running(
+        topics, store, tmp_path, *settings, begin=partial(start_faulty, "slow-store"), cwd=tmp_path
+    ) as consumer:
         calls = 2 * STUCK_S / CALL_S
         until_s = time.monotonic() + ENDS_S
         while consumer.metric("dupwatch_store_operations_total") < calls:
