@@ -194,3 +194,17 @@ def test_time_in_a_room_ends() -> None:
     assert (first.was_cut, second.was_cut, len(room)) == (True, False, 1)
     for one in (first, second):
         one.socket.close()
+
+
+def test_connections_that_say_nothing_are_bounded(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit the oldest are cut at once, long before their time is up."""
+    monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
+    monkeypatch.setattr(health_server, "ARRIVING_MAX", 3)
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
+        silent = [held.enter_context(socket.create_connection(server.address, timeout=30)) for _ in range(5)]
+        assert [client.recv(1) for client in silent[:2]] == [b"", b""]
+        probed_s(server, "/healthz")
+        assert silent[2].recv(1) == b""
+        silent[3].settimeout(0)
+        with pytest.raises(BlockingIOError):
+            silent[3].recv(1)
