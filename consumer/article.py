@@ -55,6 +55,7 @@ class Reason(StrEnum):
     UNKNOWN_SCHEMA = "unknown_schema"
     UNUSABLE_SCHEMA = "unusable_schema"
     SCHEMA_MISMATCH = "schema_mismatch"
+    UNREADABLE_MESSAGE = "unreadable_message"
 
 
 class Article(msgspec.Struct, frozen=True):

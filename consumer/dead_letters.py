@@ -7,6 +7,7 @@ file it is a line of JSON (``consumer.dead_letter``). Both are read as a ``Lette
 import base64
 import binascii
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,19 +16,14 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self, cast
 
 import msgspec
-from confluent_kafka import (
-    TIMESTAMP_NOT_AVAILABLE,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
+from consumer.ports import NO_TIME_MS
+from consumer.sources.kafka_records import record_of
 from consumer.watermarks import partitions_of, watermarks
 
 log = logging.getLogger("dupwatch.kafka")
@@ -296,9 +292,12 @@ def _of_line(number: int, found: DeadLetter) -> Letter:
 
 
 def _of_message(message: Message) -> Letter:
-    headers = [(name, cast("bytes | None", value)) for name, value in cast("list[Any]", message.headers() or [])]
-    kind, written_ms = message.timestamp()
-    value = message.value()
+    found = record_of(message, sys.maxsize)
+    meant = found.message
+    if meant is None:
+        raise TypeError("a record of a topic has a message")
+    headers, written_ms = meant.headers, meant.timestamp_ms
+    value = None if meant.null_value else found.data
     try:
         told, why = read_headers(headers), "its headers do not say that it is a dead letter of dupwatch"
     except ValueError as error:
@@ -308,17 +307,17 @@ def _of_message(message: Message) -> Letter:
         reason = None
     else:
         reason = told.reason
-    written = None if kind == TIMESTAMP_NOT_AVAILABLE else written_ms
+    written = None if written_ms == NO_TIME_MS else written_ms
     size_bytes = len(value or b"") if told.size_bytes is None else told.size_bytes
     return Letter(
-        position=f"{message.partition()}:{message.offset()}",
+        position=f"{meant.partition}:{meant.offset}",
         time_ms=written if told.timestamp_ms is None else told.timestamp_ms,
         record_time_ms=told.timestamp_ms,
         reason=reason,
         detail=told.detail,
         origin=told.origin,
         place=told.position,
-        key=message.key(),
+        key=meant.key,
         value=value,
         size_bytes=size_bytes,
         sha256=told.sha256,

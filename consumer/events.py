@@ -109,6 +109,14 @@ def rfc3339(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def shown_time(time_ms: int) -> str:
+    """A time that anybody may have chosen: as ``rfc3339`` where the calendar has it, and else the bare number."""
+    try:
+        return rfc3339(time_ms)
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"
+
+
 def rounded(similarity: float | None) -> float | None:
     """A similarity with as many digits as its estimate may claim, and some more."""
     return None if similarity is None else round(similarity, _SIMILARITY_DIGITS)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from consumer.dead_letter import SCHEMA
-from consumer.ports import Rejection
+from consumer.ports import NO_TIME_MS, Rejection
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -48,6 +48,7 @@ _LETTER_NAMES: Final = frozenset(
         SHA256,
     }
 )
+_DIGITS_MAX: Final = len(str(2**63))
 _CONVERTING: Final = b"VALUE_CONVERTER"
 """Connect's name of the stage that makes something of a record's bytes, which is where all letters come from."""
 _BAD_RECORD: Final = b"consumer.errors.BadRecord"
@@ -98,7 +99,7 @@ def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
         told[POSITION] = f"{letter.position.source}:{letter.position.line}"
     else:
         told |= {TOPIC: message.topic, PARTITION: f"{message.partition}", OFFSET: f"{message.offset}"}
-        if message.timestamp_ms >= 0:
+        if message.timestamp_ms != NO_TIME_MS:
             told[TIMESTAMP] = f"{message.timestamp_ms}"
     if len(record.data) < record.size_bytes:
         told |= {SIZE: f"{record.size_bytes}", SHA256: letter.sha256}
@@ -158,6 +159,7 @@ def _replays(headers: Iterable[tuple[str, bytes | None]]) -> int:
 
 def _number(text: dict[str, str], name: str) -> int:
     found = text.get(name, "")
-    if not (found.isascii() and found.isdigit()):
+    digits = found.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
         raise ValueError(f"the header {name} of a dead letter is no number: {found!r}")
     return int(found)

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,6 +13,10 @@ from consumer.clients import KafkaOptions, Settings, admin_settings, producer_se
 from consumer.dead_letters import Letter
 from consumer.errors import ConfigError, SinkError
 from consumer.letter_headers import replayed_headers
+from consumer.sinks.messages import Outgoing
+from consumer.sinks.producing import Failed
+from consumer.sinks.record_times import RecordTimes
+from storage.clock import now_ms
 
 log = logging.getLogger("dupwatch.kafka")
 
@@ -59,17 +64,27 @@ def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Targ
 class Replay:
     """Sends the records of letters back, as they were: key, value, their own headers and time.
 
+    A time that the topic refuses goes into a header (``RecordTimes``); such a record is sent again behind the others.
     ``to`` is where all of them go, None sends each to its own topic. With ``dry_run`` nothing is sent. ConfigError
     where ``to`` is no topic or ``letters_topic`` itself, SinkError where nothing can be sent.
     """
 
     def __init__(
-        self, brokers: str, options: KafkaOptions, letters_topic: str, to: str | None, *, dry_run: bool
+        self,
+        brokers: str,
+        options: KafkaOptions,
+        letters_topic: str,
+        to: str | None,
+        ahead_ms_max: int,
+        *,
+        dry_run: bool,
     ) -> None:
         self.sent = 0
         self.acknowledged = 0
         self._to = to
         self._error: KafkaError | None = None
+        self._times = RecordTimes(now_ms, ahead_ms_max, lambda: None)
+        self._again: list[tuple[Target, Outgoing]] = []
         self._topics = _topics(brokers, options)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}: make it, or name another with --to")
@@ -81,7 +96,9 @@ class Replay:
         """Send one, without waiting for it to be written. Raises ``Refused``, and ``SinkError`` for any before it."""
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:
-            self._produce(self._producer, letter, target)
+            headers = replayed_headers(letter.headers, letter.replays)
+            message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms)
+            self._produce(self._producer, target, message)
         self.sent += 1
         return target
 
@@ -98,35 +115,46 @@ class Replay:
         if self._producer is None:
             return
         left = self._producer.flush(_FLUSH_S)
+        while self._again and not left:
+            again, self._again = self._again, []
+            for target, message in again:
+                self._produce(self._producer, target, message)
+            left = self._producer.flush(_FLUSH_S)
         if left and self._error is None:
             raise SinkError(f"{left} records were not written in {_FLUSH_S:.0f} s; {self.acknowledged} were")
         self._check()
 
-    def _produce(self, producer: Producer, letter: Letter, target: Target) -> None:
+    def _produce(self, producer: Producer, target: Target, message: Outgoing) -> None:
+        dated = self._times.dated(message)
         while True:
             try:
                 producer.produce(
                     target.topic,
-                    letter.value,
-                    letter.key,
+                    message.value,
+                    message.key,
                     target.partition,
-                    on_delivery=self._delivered,
-                    timestamp=letter.record_time_ms or _NOW,
-                    headers=cast("list[Any]", replayed_headers(letter.headers, letter.replays)),
+                    on_delivery=partial(self._delivered, target, message, dated.timestamp_ms),
+                    timestamp=dated.timestamp_ms or _NOW,
+                    headers=cast("list[Any]", dated.headers),
                 )
                 break
             except BufferError:
                 producer.poll(_POLL_S)
                 self._check()
             except KafkaException as error:
-                raise SinkError(f"{letter.position} cannot be sent to {target.topic}: {error.args[0].str()}") from error
+                raise SinkError(f"a record cannot be sent to {target.topic}: {error.args[0].str()}") from error
         producer.poll(0)
         self._check()
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        del message
+    def _delivered(
+        self, target: Target, sent: Outgoing, time_ms: int | None, error: KafkaError | None, _: Message
+    ) -> None:
         if error is None:
             self.acknowledged += 1
+        elif error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn(  # noqa: SLF001  # its own name
+            [Failed(target.topic, sent.key, len(sent.value or b""), error, time_ms)]
+        ):
+            self._again.append((target, sent))
         elif self._error is None:
             self._error = error
 

@@ -83,13 +83,15 @@ Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "c
 class Measured(NamedTuple):
     """What there is to measure in a batch, beside its verdicts: all records of it, and sources in their order.
 
-    ``keyword_counts`` int64[n]: the distinct keywords of each article that has a body.
+    ``keyword_counts`` int64[n]: the distinct keywords of each article that has a body. ``headers_lost``: how many of
+    the records have headers that are not as they came.
     """
 
     records: int
     size_bytes: int
     said: Sequence[tuple[str, Outcome]]
     keyword_counts: npt.NDArray[np.int64]
+    headers_lost: int = 0
 
 
 class Observer(Protocol):
@@ -324,6 +326,7 @@ def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> Me
         size_bytes=sum(record.size_bytes for record in records),
         said=[(article.source, one.outcome) for (_, article), one in zip(prepared.articles, verdicts, strict=True)],
         keyword_counts=made.fingerprints.keyword_counts,
+        headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
     )
 
 

@@ -5,13 +5,16 @@ The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from consumer.dead_letter import DeadLetter
 from consumer.errors import BadRecord
 from consumer.verdict import Verdict
+
+NO_TIME_MS: Final = -1
+"""The timestamp of a message that has none, as the brokers write it."""
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,8 +35,10 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Message:
     """What a record that came from a topic has beside its value, untouched.
 
-    ``timestamp_ms`` is negative where the message has none. ``null_value`` tells a tombstone from an empty value.
-    ``leader_epoch`` goes into the commit, so that a broker can tell that a log was cut back.
+    ``timestamp_ms`` is ``NO_TIME_MS`` where the message has none, and else any number that its producer chose.
+    ``null_value`` tells a tombstone from an empty value. ``leader_epoch`` goes into the commit, so that a broker can
+    tell that a log was cut back. ``headers_lost`` counts the headers that the client could not hand out as they came
+    (``sources.client_headers``).
     """
 
     topic: str
@@ -44,6 +49,7 @@ class Message:
     timestamp_ms: int
     null_value: bool = False
     leader_epoch: int | None = None
+    headers_lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +206,8 @@ class SinkWatcher(Protocol):
 
     def reconnected(self) -> None:
         """The sink's client was made anew."""
+        ...
+
+    def time_moved(self) -> None:
+        """A copy of a record was sent with the time of sending, and the record's own time in a header."""
         ...

@@ -26,7 +26,7 @@ from consumer.sinks.messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.stopping import Stopping
-from consumer.stream import burier, dress_of, record_decoder, sink_topics
+from consumer.stream import burier, dress_of, record_decoder, record_times, sink_topics
 from storage.clock import now_ms
 from storage.hbase import parse_place
 from storage.interface import Store
@@ -119,6 +119,9 @@ class _Log:
     def reconnected(self) -> None:
         """As the port says."""
 
+    def time_moved(self) -> None:
+        """As the port says."""
+
 
 def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
     if not is_kafka(config.sink.url):
@@ -132,7 +135,8 @@ def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
     place = parse_kafka(config.sink.url)
     settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
     messages = Messages(sink_topics(config), dress_of(config, source), letter_headers)
-    return KafkaSink(settings, messages, _Log(), check)
+    watcher = _Log()
+    return KafkaSink(settings, messages, record_times(config, watcher), watcher, check)
 
 
 def _folder(url: str) -> Path:

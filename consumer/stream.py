@@ -34,11 +34,12 @@ from consumer.pages.server import HealthServer, Page, tls_context
 from consumer.patience import Backoff, Drain
 from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
 from consumer.poison import PoisonLimit
-from consumer.ports import Answer, Position, RawBatch, RawRecord, Sink
+from consumer.ports import Answer, Position, RawBatch, RawRecord, Sink, SinkWatcher
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.messages import Messages
+from consumer.sinks.record_times import RecordTimes
 from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.starting import Starting
@@ -222,7 +223,7 @@ def send_release(config: Config, event: bytes) -> None:
             )
 
     messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
-    sink = KafkaSink(settings, messages, Unwatched(), give_up)
+    sink = KafkaSink(settings, messages, record_times(config, Unwatched()), Unwatched(), give_up)
     try:
         sink.release(Answer(RawRecord(0, 0, b"", 0, None, None, Position()), event, decode_verdict(event)))
         sink.flush()
@@ -237,6 +238,9 @@ class Unwatched:
         """Nothing."""
 
     def reconnected(self) -> None:
+        """Nothing."""
+
+    def time_moved(self) -> None:
         """Nothing."""
 
 
@@ -373,10 +377,11 @@ def _delivery(
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
     messages = Messages(topics, dress_of(config, source.name), letter_headers)
+    times = record_times(config, monitoring)
     if exactly_once:
-        sink = TransactionalSink(settings, messages, monitoring, check)
+        sink = TransactionalSink(settings, messages, times, monitoring, check)
         return sink, TransactionalJournal(source, sink)
-    return KafkaSink(settings, messages, monitoring, check), KafkaJournal(source)
+    return KafkaSink(settings, messages, times, monitoring, check), KafkaJournal(source)
 
 
 def _check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
@@ -391,6 +396,11 @@ def _check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
         raise ConfigError(
             f"there is no topic {', '.join(gone)}: make it with dupwatch topics init --sink {config.sink.url}"
         )
+
+
+def record_times(config: Config, watcher: SinkWatcher) -> RecordTimes:
+    """Which times the sink's topics are sent: those that count as arrivals, as far as the topics take them."""
+    return RecordTimes(now_ms, int(config.kafka.ahead_s_max * _MS_PER_S), watcher.time_moved)
 
 
 def dress_of(config: Config, source: str) -> Callable[[Answer], Headers]:

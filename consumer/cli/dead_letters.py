@@ -22,7 +22,7 @@ from consumer.clients import KafkaPlace, parse_kafka
 from consumer.config import Config
 from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
 from consumer.errors import ConfigError
-from consumer.events import rfc3339
+from consumer.events import shown_time
 from consumer.letter_replay import Refused, Replay
 from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
 from consumer.stopping import SIGNALLED, Stopping
@@ -142,7 +142,8 @@ def replay(
     options = kafka_options(chosen)
     stopping = Stopping()
     with stopping.listening(), TopicLetters(place.brokers, topic, options) as letters:
-        sending = Replay(place.brokers, options, topic, to, dry_run=dry_run)
+        ahead_ms_max = int(chosen.kafka.ahead_s_max * _MS_PER_S)
+        sending = Replay(place.brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
     _tell(sending.sent, refused, dry_run=dry_run, json=json)
     if stopping.asked_by is not None:
@@ -229,7 +230,7 @@ def _table(letters: Iterator[Letter]) -> Table:
     for letter in letters:
         table.add_row(
             letter.position,
-            "" if letter.time_ms is None else rfc3339(letter.time_ms),
+            "" if letter.time_ms is None else shown_time(letter.time_ms),
             render.plain(letter.reason or _NOT_OURS),
             render.plain(letter.name, _CHARS_MAX),
             render.plain(letter.detail, _CHARS_MAX),
@@ -241,7 +242,7 @@ def _print(console: Console, letter: Letter) -> None:
     table = render.pairs(letter.position)
     size = f"{letter.size_bytes} bytes"
     rows = {
-        "time": "" if letter.time_ms is None else rfc3339(letter.time_ms),
+        "time": "" if letter.time_ms is None else shown_time(letter.time_ms),
         "reason": letter.reason or _NOT_OURS,
         "detail": letter.detail,
         "came from": _came_from(letter),
@@ -274,7 +275,7 @@ def _plain(letter: Letter) -> dict[str, Any]:
     """What a program is told of a letter, but for its headers and value."""
     return {
         "position": letter.position,
-        "time": None if letter.time_ms is None else rfc3339(letter.time_ms),
+        "time": None if letter.time_ms is None else shown_time(letter.time_ms),
         "reason": letter.reason,
         "detail": letter.detail,
         "origin": None if letter.origin is None else letter.origin._asdict(),

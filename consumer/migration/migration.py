@@ -24,7 +24,7 @@ from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
 from consumer.errors import BadRecord, ConfigError, SourceError, StoreMismatch
-from consumer.events import rfc3339
+from consumer.events import shown_time
 from consumer.feed import TopicFeed
 from consumer.migration.adopting import Adopted, AdoptingDetector
 from consumer.migration.groups import FILLING, SWITCHED, Committed, Group, Partition, Topics
@@ -84,7 +84,7 @@ def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | 
         return None
     missing_s = (first_ms - needed_ms) // _MS_PER_S
     return (
-        f"{where} has messages since {rfc3339(first_ms)} only: of the window, {missing_s:,} s are missing, unless"
+        f"{where} has messages since {shown_time(first_ms)} only: of the window, {missing_s:,} s are missing, unless"
         " nothing came then"
     )
 

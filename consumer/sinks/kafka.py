@@ -6,7 +6,8 @@ from typing import Any
 from consumer.errors import SinkError
 from consumer.ports import Answer, Rejection, SinkWatcher
 from consumer.sinks.messages import Messages, Outgoing
-from consumer.sinks.producing import Producing, Waiting, refused
+from consumer.sinks.producing import Producing, Waiting, blamed, refused
+from consumer.sinks.record_times import RecordTimes
 
 
 class KafkaSink:
@@ -17,13 +18,23 @@ class KafkaSink:
     it raises ends the waiting.
     Raises ``SinkError`` where a message can never be taken, and ``ConfigError`` where the settings are wrong.
 
+    ``times`` decides which messages keep their record's time; where a topic refuses one, what was sent since the last
+    flush is sent again.
+
     Memory: at most queue.buffering.max.kbytes, beside the batch that is being sent.
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], messages: Messages, watcher: SinkWatcher, give_up: Callable[[], None]
+        self,
+        settings: Mapping[str, Any],
+        messages: Messages,
+        times: RecordTimes,
+        watcher: SinkWatcher,
+        give_up: Callable[[], None],
     ) -> None:
         self._messages = messages
+        self._times = times
+        self._sent: list[Outgoing] = []
         self._producing: Producing | None = Producing(settings, Waiting(watcher, give_up))
 
     def emit(self, answers: Sequence[Answer]) -> None:
@@ -45,12 +56,15 @@ class KafkaSink:
     def flush(self) -> None:
         """As the port says; waits for brokers that are away."""
         producing = self._open()
-        failed = producing.flush()
-        if failed is not None:
-            raise refused(failed)
+        while producing.flush():
+            failures = producing.settle()
+            if producing.ended or not self._times.learn(failures):
+                raise refused(blamed(failures))
+            self._send_again(producing)
         if producing.ended:
             why = "a message was lost" if producing.fatal is None else producing.fatal.str()
             raise SinkError(f"the producer cannot go on: {why}; what was not acknowledged is judged and sent again")
+        self._sent.clear()
 
     def marks(self) -> None:
         """Nothing: a topic cannot be cut back."""
@@ -61,8 +75,16 @@ class KafkaSink:
             self._producing.close()
             self._producing = None
 
+    def _send_again(self, producing: Producing) -> None:
+        """Send all since the last flush once more: what was refused alone would come behind what was sent after it."""
+        producing.forget_failed()
+        sent, self._sent = self._sent, []
+        for message in sent:
+            self._send(message)
+
     def _send(self, message: Outgoing) -> None:
-        failed = self._open().send(message)
+        self._sent.append(message)
+        failed = self._open().send(self._times.dated(message))
         if failed is not None:
             raise refused(failed)
 

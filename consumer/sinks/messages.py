@@ -4,24 +4,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from consumer.message_headers import CUT_OF_BYTES, Headers
-from consumer.ports import Answer, Rejection
+from consumer.message_headers import CUT_OF_BYTES, Headers, origin_headers
+from consumer.ports import NO_TIME_MS, Answer, Message, Rejection
 from consumer.topics import SinkTopics
 
 
 class Outgoing(NamedTuple):
-    """A message to be sent; ``timestamp_ms`` is 0 where the client shall set it."""
+    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None where the client sets it."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     headers: Headers
-    timestamp_ms: int = 0
+    timestamp_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What goes to which of the topics; ``dress`` makes the headers of events, ``letter_headers`` of dead letters."""
+    """What goes to which of the topics.
+
+    ``dress`` makes the headers of events, ``letter_headers`` all headers of dead letters, the records' own included.
+    """
 
     topics: SinkTopics
     dress: Callable[[Answer], Headers]
@@ -53,14 +56,17 @@ class Messages:
         """
         record = rejection.record
         message = record.message
-        headers = [] if message is None else list(message.headers)
+        headers = self.letter_headers(rejection)
         if len(record.data) < record.size_bytes:
             headers.append((CUT_OF_BYTES, str(record.size_bytes).encode()))
-        headers += self.letter_headers(rejection)
         if message is None:
             return Outgoing(self.topics.dead_letters_topic, None, record.data, headers)
         value = None if message.null_value else record.data
-        return Outgoing(self.topics.dead_letters_topic, message.key, value, headers, max(message.timestamp_ms, 0))
+        return Outgoing(self.topics.dead_letters_topic, message.key, value, headers, _time_of(message))
+
+
+def _time_of(message: Message) -> int | None:
+    return None if message.timestamp_ms == NO_TIME_MS else message.timestamp_ms
 
 
 def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
@@ -81,6 +87,8 @@ def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
             yield Outgoing(topic, key, record.data, [])
         else:
             own = key if message.key is None else message.key
-            yield Outgoing(topic, own, record.data, list(message.headers), max(message.timestamp_ms, 0))
+            # Where a header is not as it came, a reader has to be able to find the original.
+            headers = [*message.headers, *(origin_headers(message) if message.headers_lost else ())]
+            yield Outgoing(topic, own, record.data, headers, _time_of(message))
     elif message is None or message.key in {None, key}:
         yield Outgoing(topic, key, None, [])

@@ -1,7 +1,8 @@
 """A Kafka producer as the sinks use it: what is handed over is acknowledged, or the run knows why not."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -20,12 +21,13 @@ _KEY_SHOWN_CHARS: Final = 80
 
 
 class Failed(NamedTuple):
-    """A message that was not taken."""
+    """A message that was not taken; ``timestamp_ms`` as in ``Outgoing``."""
 
     topic: str
     key: bytes | None
     size_bytes: int
     error: KafkaError
+    timestamp_ms: int | None = None
 
 
 class Waiting:
@@ -62,13 +64,12 @@ class _Reports:
         self.failed: list[Failed] = []
         self.last_error = ""
 
-    def delivered(self, error: KafkaError | None, message: Delivered) -> None:
+    def delivered(self, timestamp_ms: int | None, error: KafkaError | None, message: Delivered) -> None:
         if error is not None:
             key = message.key()
             size = len(message.value() or b"")
-            self.failed.append(
-                Failed(message.topic() or "", key.encode() if isinstance(key, str) else key, size, error)
-            )
+            own = key.encode() if isinstance(key, str) else key
+            self.failed.append(Failed(message.topic() or "", own, size, error, timestamp_ms))
 
     def erred(self, error: KafkaError) -> None:
         # That all are down says less than why the last one is.
@@ -88,7 +89,7 @@ class Producing:
         self._reports = _Reports()
         self.ended = False
         self.fatal: KafkaError | None = None
-        callbacks = {"error_cb": self._reports.erred, "on_delivery": self._reports.delivered, "logger": client_log}
+        callbacks = {"error_cb": self._reports.erred, "logger": client_log}
         try:
             self._client: Producer | None = Producer({**settings, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:
@@ -114,7 +115,8 @@ class Producing:
             except BufferError:
                 pass
             except KafkaException as error:
-                return Failed(message.topic, message.key, len(message.value or b""), error_of(error))
+                size = len(message.value or b"")
+                return Failed(message.topic, message.key, size, error_of(error), message.timestamp_ms)
             else:
                 return None
             before = self.unanswered()
@@ -126,18 +128,27 @@ class Producing:
             self.serve(SLICE_S)
             self._note(moved=self.unanswered() < before)
 
-    def flush(self) -> Failed | None:
-        """Return when everything is answered, or it is known that a message was refused, or that nothing goes on."""
+    def flush(self) -> Sequence[Failed]:
+        """Return when everything is answered, a message was refused, or nothing goes on; what was refused.
+
+        In a transaction nothing is sent any more behind a message that was refused.
+        """
+        return self._wait(lambda: not self._reports.failed)
+
+    def settle(self) -> Sequence[Failed]:
+        """Return when everything is answered, whatever the answer is, or nothing goes on; what was refused."""
+        return self._wait(lambda: True)
+
+    def _wait(self, on: Callable[[], bool]) -> Sequence[Failed]:
         left = self.unanswered()
-        while left and not self._reports.failed and not self.ended:
+        while left and on() and not self.ended:
             before = left
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
             self._note(moved=left < before)
         # Reports of messages that were answered meanwhile; there may be some where nothing is left.
         self.serve(0)
-        # Of messages that were refused together for their size the largest is to blame.
-        return max(self._reports.failed, key=lambda one: one.size_bytes, default=None)
+        return tuple(self._reports.failed)
 
     def serve(self, wait_s: float) -> None:
         """Hear what the client has to say, for so long at most."""
@@ -179,7 +190,8 @@ class Producing:
             value=message.value,
             key=message.key,
             headers=[*message.headers],
-            timestamp=message.timestamp_ms,
+            timestamp=message.timestamp_ms or 0,
+            on_delivery=partial(self._reports.delivered, message.timestamp_ms),
         )
         # Each message is a delivery report later: without this they would pile up until the flush.
         self.serve(0)
@@ -196,6 +208,12 @@ def refused(failed: Failed) -> SinkError:
     what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
+
+
+def blamed(failures: Sequence[Failed]) -> Failed:
+    """The one to be named of several that were refused: of those too large together, the largest."""
+    guilty = [one for one in failures if one.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
+    return max(guilty or failures, key=lambda one: one.size_bytes)
 
 
 def hopeless(error: KafkaError) -> bool:
@@ -228,8 +246,8 @@ _ADVICE: Final[Mapping[int, str]] = {
     KafkaError.INVALID_RECORD: "a compacted topic takes no message without a key; see: dupwatch topics init",
     KafkaError.INVALID_MSG: "a compacted topic takes no message without a key; see: dupwatch topics init",
     KafkaError.INVALID_TIMESTAMP: (
-        "the record's own time is kept, and it is out of the topic's bounds: raise message.timestamp.before.max.ms and "
-        "message.timestamp.after.max.ms of the topic {topic}"
+        "the time of sending is out of the bounds of the topic {topic} (message.timestamp.before.max.ms, "
+        "message.timestamp.after.max.ms): compare the clocks of this machine and of the brokers"
     ),
     KafkaError.POLICY_VIOLATION: "the brokers have a policy that forbids it",
 }

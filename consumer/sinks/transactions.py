@@ -26,7 +26,8 @@ from consumer.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.membership import GroupMetadata, member_of
 from consumer.ports import Answer, Rejection, SinkWatcher
 from consumer.sinks.messages import Messages, Outgoing
-from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, error_of, hopeless, refused
+from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
+from consumer.sinks.record_times import RecordTimes
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
@@ -57,11 +58,17 @@ class TransactionalSink:
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], messages: Messages, watcher: SinkWatcher, give_up: Callable[[], None]
+        self,
+        settings: Mapping[str, Any],
+        messages: Messages,
+        times: RecordTimes,
+        watcher: SinkWatcher,
+        give_up: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / _MS_PER_S
         self._messages = messages
+        self._times = times
         self._watcher = watcher
         self._waiting = Waiting(watcher, give_up)
         self._renewals = 0
@@ -85,9 +92,9 @@ class TransactionalSink:
         if self._begun_s is None:
             return
         producing = self._client()
-        failed = producing.flush()
-        if failed is not None:
-            raise self._failed(failed)
+        failures = producing.flush()
+        if failures:
+            raise self._failed(failures)
         if producing.ended:
             raise self._lost(None)
 
@@ -158,9 +165,9 @@ class TransactionalSink:
 
     def _send(self, message: Outgoing) -> None:
         self._begin()
-        failed = self._client().send(message)
+        failed = self._client().send(self._times.dated(message))
         if failed is not None:
-            raise self._failed(failed)
+            raise self._failed([failed])
 
     def _begin(self) -> None:
         """A transaction is open, of a producer that has settled what came before it."""
@@ -232,7 +239,10 @@ class TransactionalSink:
             self._drop()
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, last_error or None))  # noqa: SLF001  # as above
 
-    def _failed(self, failed: Failed) -> SinkError | Abandoned:
+    def _failed(self, failures: Sequence[Failed]) -> SinkError | Abandoned:
+        failed = blamed(failures)
+        if self._times.learn(failures):
+            return Abandoned(f"the topic {failed.topic} refused the time of a record, which goes into a header now")
         if hopeless(failed.error):
             return refused(failed)
         return self._lost(failed.error)

@@ -109,6 +109,8 @@ class ClientThread:
             "error_cb": self._guarded(self._on_error),
             "on_commit": self._guarded(self._commits.answered),
             "logger": client_log,
+            # The only sign of offsets that have no record.
+            "enable.partition.eof": True,
         }
         try:
             consumer = Consumer(settings)
@@ -196,17 +198,23 @@ class ClientThread:
         self._take_in(more)
 
     def _take_in(self, messages: Sequence[ClientMessage]) -> None:
-        records = []
+        records, ends = [], {}
         for message in messages:
             error = message.error()
             if error is None:
                 records.append(record_of(message, self._options.record_bytes_max))
+                continue
+            partition = (message.topic() or "", -1 if (number := message.partition()) is None else number)
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
+                ends[partition] = message.offset() or 0
             else:
-                self._heed(error, (message.topic() or "", -1 if (number := message.partition()) is None else number))
-        if records:
+                self._heed(error, partition)
+        if records or ends:
             self._trouble.over()
             with self._handover.changed:
                 self._handover.partitions.deliver(records)
+                for partition, offset in ends.items():
+                    self._handover.partitions.ended(partition, offset)
                 self._handover.changed.notify_all()
 
     def _keep_alive(self, consumer: Consumer) -> None:
@@ -438,6 +446,7 @@ class ClientThread:
             return
         self._lag_again_s = time.monotonic() + _LAG_S
         with self._handover.changed:
+            self._handover.partitions.pass_over()
             owned = self._handover.partitions.owned()
         for (topic, number), place in owned.items():
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
@@ -464,6 +473,7 @@ class ClientThread:
         try:
             if self._handover.error is None:
                 with self._handover.changed:
+                    self._handover.partitions.pass_over()
                     places = self._commits.due()
                 self._commit_now(consumer, places)
             consumer.close()

@@ -1,21 +1,39 @@
-"""From a message as the Kafka client gives it to a record."""
+"""From a message as the Kafka client gives it to a record.
+
+Every message that is read anywhere goes through ``record_of``. Nothing that a message contains makes it raise.
+"""
 
 import hashlib
-from typing import cast
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from confluent_kafka import Message as ClientMessage
 
-from consumer.article import record_too_long
+from consumer.article import Reason, record_too_long
 from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.ports import Message, Position, RawRecord
+from consumer.errors import BadRecord
+from consumer.ports import NO_TIME_MS, Message, Position, RawRecord
+from consumer.sources.client_headers import read_client_headers
+
+Value = TypeVar("Value")
 
 _NOWHERE = Position()
-_NO_TIME_MS = -1
 
 
 def record_of(message: ClientMessage, record_bytes_max: int) -> RawRecord:
-    """The message as a record; of one over the limit, as in ``lines``, the first bytes and a digest of the whole."""
+    """The message as a record; of one over the limit, as in ``lines``, the first bytes and a digest of the whole.
+
+    A message that the client fails to hand out becomes a record with a fault, which has what could be had of it.
+    """
+    try:
+        return _read(message, record_bytes_max)
+    except Exception as error:  # noqa: BLE001  # the client's C code may raise anything, and only this message is at fault
+        return _unreadable(message, error)
+
+
+def _read(message: ClientMessage, record_bytes_max: int) -> RawRecord:
     value = message.value()
     data = value or b""
     size_bytes, sha256, fault = len(data), None, None
@@ -30,14 +48,33 @@ def record_of(message: ClientMessage, record_bytes_max: int) -> RawRecord:
 
 def _message_of(message: ClientMessage, *, null_value: bool) -> Message:
     kind, time_ms = message.timestamp()
+    headers = read_client_headers(message)
     return Message(
         topic=message.topic() or "",
         partition=message.partition() or 0,
         offset=message.offset() or 0,
         key=message.key(),
-        # The client's types allow what a producer may be given; a consumer gets pairs, with bytes.
-        headers=tuple(cast("list[tuple[str, bytes | None]]", message.headers() or [])),
-        timestamp_ms=_NO_TIME_MS if kind == TIMESTAMP_NOT_AVAILABLE else time_ms,
+        headers=headers.pairs,
+        timestamp_ms=NO_TIME_MS if kind == TIMESTAMP_NOT_AVAILABLE else time_ms,
         null_value=null_value,
         leader_epoch=message.leader_epoch(),
+        headers_lost=headers.lost,
     )
+
+
+def _unreadable(message: ClientMessage, error: Exception) -> RawRecord:
+    # Without its place nobody could go on behind it: what these three raise ends the run.
+    topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
+    value = _attempt(message.value, None)
+    data = (value or b"")[:DEAD_LETTER_RAW_BYTES_MAX]
+    size_bytes = len(value or b"")
+    sha256 = hashlib.sha256(value or b"").digest() if len(data) < size_bytes else None
+    fault = BadRecord(Reason.UNREADABLE_MESSAGE, f"the Kafka client cannot hand this message out: {error!r}")
+    meant = Message(topic, partition, offset, _attempt(message.key, None), (), NO_TIME_MS, null_value=value is None)
+    return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, meant)
+
+
+def _attempt(read: Callable[[], Value], otherwise: Value) -> Value:
+    with suppress(Exception):
+        return read()
+    return otherwise

@@ -8,6 +8,11 @@ or in the one batch that was begun::
 
 A partition is not read before the group knows where it begins: else whoever has it next might begin elsewhere.
 
+Offsets need not have records: the end of a transaction takes one, and so does each record of a transaction that was
+aborted. The client passes over them in silence. Where it says that a partition has no more, the offsets from
+``position`` up to there are such; once nothing before them is unanswered, both places are moved behind them, so that
+the group knows that nothing is waiting.
+
 The **assignment** is a number that goes up whenever what lies behind the begun batch becomes void. A batch carries the
 number it was taken under, and can be begun under no other. What is void is read again, by us or by whoever has the
 partition then: its partitions are sought back, and what still comes from before the seek is thrown away.
@@ -48,7 +53,7 @@ class _Progress:
     """One partition of ours.
 
     ``committed`` is what the group knows, None where it knows nothing. ``leader_epochs`` are pairs: the first offset
-    that was read under an epoch, and it.
+    that was read under an epoch, and it. ``end`` is the offset up to which there is no record from ``position`` on.
     """
 
     position: int
@@ -56,6 +61,7 @@ class _Progress:
     committed: int | None
     seek: bool = False
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
+    end: int | None = None
 
     def acknowledge(self, offset: int) -> None:
         self.acknowledged = offset
@@ -75,6 +81,7 @@ class _Progress:
         if self.position != offset:
             self.position = offset
             self.seek = True
+            self.end = None
             self.leader_epochs = [one for one in self.leader_epochs if one[0] < offset]
 
 
@@ -151,16 +158,30 @@ class Partitions:
         """Take in what was read, but for what is not ours, was there before, or comes from before a seek."""
         for record in records:
             message = _message(record)
-            progress = self._owned.get((message.topic, message.partition))
-            if self.places_lost or self.held or progress is None or progress.committed is None:
-                continue
-            if progress.seek or message.offset < progress.position:
+            progress = self._readable((message.topic, message.partition))
+            if progress is None or message.offset < progress.position:
                 continue
             progress.position = message.offset + 1
+            progress.end = None
             epoch, known = message.leader_epoch, progress.leader_epochs
             if epoch is not None and (not known or known[-1][1] != epoch):
                 known.append((message.offset, epoch))
             self._buffer.add(record, message)
+
+    def ended(self, partition: Partition, offset: int) -> None:
+        """The client has given all that a partition has before this offset, and it was delivered."""
+        progress = self._readable(partition)
+        if progress is not None and offset > max(progress.position, 0):
+            progress.end = offset
+
+    def pass_over(self) -> None:
+        """Move behind offsets that have no records, where nothing is unanswered before them."""
+        in_hand = self._in_hand()
+        for partition, progress in self._owned.items():
+            answered = progress.acknowledged == progress.position and partition not in in_hand
+            if progress.end is not None and answered and self._readable(partition) is not None:
+                progress.acknowledged = progress.position = progress.end
+                progress.end = None
 
     def revoke(self, leaving: Collection[Partition]) -> bool:
         """These partitions are about to go: void what was not begun. Whether the begun batch has any of them."""
@@ -191,6 +212,7 @@ class Partitions:
         if progress is not None and offset != progress.position:
             progress.acknowledged = progress.position = offset
             progress.leader_epochs = []
+            progress.end = None
 
     def release(self) -> None:
         """Take in again what comes."""
@@ -353,12 +375,22 @@ class Partitions:
 
     def _untold(self) -> dict[Partition, int]:
         """Places that the group does not know, though nothing before them is unanswered: at the start, behind a gap."""
-        in_hand = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
+        in_hand = self._in_hand()
         return {
             partition: progress.acknowledged
             for partition, progress in self._owned.items()
             if progress.acknowledged == progress.position != progress.committed and partition not in in_hand
         }
+
+    def _in_hand(self) -> set[Partition]:
+        return {partition for end in self._taken for partition in end.next} | self._alive_partitions()
+
+    def _readable(self, partition: Partition) -> _Progress | None:
+        """The partition, where what the client gives of it now is what follows on its position."""
+        progress = self._owned.get(partition)
+        if self.places_lost or self.held or progress is None or progress.committed is None or progress.seek:
+            return None
+        return progress
 
     def _void(self) -> None:
         """Throw away what was read behind the begun batch, and have it read again."""

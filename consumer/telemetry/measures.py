@@ -87,6 +87,18 @@ TIMES_REPLACED: Final = Measure(
     "Records whose time was missing or impossible, and became the ingest time.",
     "records",
 )
+TIMES_MOVED: Final = Measure(
+    "dupwatch_record_times_moved_total",
+    "counter",
+    "Dead letters and copies in the clean feed whose record's time no topic takes: it is in a header.",
+    "messages",
+)
+HEADERS_LOST: Final = Measure(
+    "dupwatch_records_headers_lost_total",
+    "counter",
+    "Records with headers that the Kafka client cannot hand out as they came.",
+    "records",
+)
 WITHOUT_KEYWORDS: Final = Measure(
     "dupwatch_articles_without_keywords_total",
     "counter",

@@ -141,6 +141,7 @@ class Metrics:
         # A record larger than a batch may be is a batch of its own.
         self._batch_fill.add((min(fill, 1.0),))
         self._keywords.add(batch.keyword_counts.tolist())
+        self._headers_lost.inc(batch.headers_lost)
         for (source, outcome), articles in Tallied(batch.said).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 
@@ -240,6 +241,10 @@ class Metrics:
         """The sink's client was made anew."""
         self._sink_reconnections.inc()
 
+    def time_moved(self) -> None:
+        """A copy of a record was sent without the record's time."""
+        self._times_moved.inc()
+
     def _told(self, part: Part, why: str | None) -> None:
         """Count where a trouble begins, and where it ends: it may be told any number of times in between."""
         if why is not None and part not in self._down:
@@ -273,6 +278,8 @@ class Metrics:
         self._duplicates = {kind: duplicates.labels(kind) for kind in measures.KINDS}
         self._dead_letters = self._counter(measures.DEAD_LETTERS)
         self._times_replaced = self._counter(measures.TIMES_REPLACED)
+        self._headers_lost = self._counter(measures.HEADERS_LOST)
+        self._times_moved = self._counter(measures.TIMES_MOVED)
         self._source_articles = self._counter(measures.SOURCE_ARTICLES)
         self._sources: dict[str, Mapping[Outcome, Counter]] = {}
         for source in self._names.labels:

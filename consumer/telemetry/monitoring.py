@@ -165,6 +165,10 @@ class Monitoring:
         """As the port says."""
         self.metrics.reconnected()
 
+    def time_moved(self) -> None:
+        """As the port says."""
+        self.metrics.time_moved()
+
     def _source_told(self, why: str | None) -> None:
         self.metrics.source_trouble(why)
         self.health.source_trouble(why)

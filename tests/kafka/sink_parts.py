@@ -14,11 +14,14 @@ from consumer.errors import BadRecord
 from consumer.ports import Answer, Message, Position, RawRecord, Rejection
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.messages import Messages
+from consumer.sinks.record_times import RecordTimes
 from consumer.sinks.transactions import TransactionalSink
 from consumer.topics import Shape, SinkTopics, new_topic, planned
 from consumer.verdict import Outcome, Verdict, encode
+from storage.clock import now_ms
 
 GROUP = "readers"
+AHEAD_MS_MAX = 300_000
 
 
 def raw(  # what a test does not name is a plain record
@@ -67,6 +70,7 @@ class Watching:
     def __init__(self) -> None:
         self.said: list[str | None] = []
         self.reconnections = 0
+        self.times_moved = 0
 
     def sink_trouble(self, why: str | None) -> None:
         """As the port says."""
@@ -75,6 +79,10 @@ class Watching:
     def reconnected(self) -> None:
         """As the port says."""
         self.reconnections += 1
+
+    def time_moved(self) -> None:
+        """As the port says."""
+        self.times_moved += 1
 
 
 class Given(NamedTuple):
@@ -86,8 +94,9 @@ class Given(NamedTuple):
 
 
 def letter_headers(one: Rejection) -> list[tuple[str, bytes | None]]:
-    """The reason, and nothing else."""
-    return [("reason", one.letter.reason.encode())]
+    """The record's own, and the reason."""
+    own = [] if one.record.message is None else one.record.message.headers
+    return [*own, ("reason", one.letter.reason.encode())]
 
 
 def dress(one: Answer) -> list[tuple[str, bytes | None]]:
@@ -125,7 +134,9 @@ def sink_to(
     settings |= {name.replace("_", "."): value for name, value in own.items()}
     watching = Watching()
     kind = TransactionalSink if transactional else KafkaSink
-    return Given(kind(settings, Messages(topics, dress, letter_headers), watching, give_up), topics, watching)
+    times = RecordTimes(now_ms, AHEAD_MS_MAX, watching.time_moved)
+    sink = kind(settings, Messages(topics, dress, letter_headers), times, watching, give_up)
+    return Given(sink, topics, watching)
 
 
 class Read(NamedTuple):

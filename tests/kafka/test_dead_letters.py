@@ -294,7 +294,7 @@ def test_not_more_than_so_many_a_second(feed: Feed) -> None:
     feed.bury(*(rejected(feed.articles, offset=number) for number in range(21)))
     with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
         given = list(letters.letters())
-    sending = Replay(feed.address, KafkaOptions(), feed.letters, None, dry_run=False)
+    sending = Replay(feed.address, KafkaOptions(), feed.letters, None, 300_000, dry_run=False)
     began_s = time.monotonic()
     for letter in given:
         sending.pace(40, began_s, lambda: False)
@@ -403,7 +403,7 @@ def test_a_record_that_cannot_be_written(feed: Feed) -> None:
     options = KafkaOptions(producer={"message.max.bytes": 2000})
     feed.bury(rejected(feed.articles, value=bytes(5000)))
     with TopicLetters(feed.address, feed.letters, options) as letters:
-        sending = Replay(feed.address, options, feed.letters, None, dry_run=False)
+        sending = Replay(feed.address, options, feed.letters, None, 300_000, dry_run=False)
         with pytest.raises(SinkError, match=r"0:0 cannot be sent to .*too large"):
             sending.send(next(letters.letters()))
 

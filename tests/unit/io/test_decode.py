@@ -122,7 +122,7 @@ def test_every_reason_that_decoding_can_give_is_shown_here() -> None:
     elsewhere = {Reason.RECORD_TOO_LONG, Reason.TRUNCATED_INPUT, Reason.TRAILING_GARBAGE, Reason.MARKUP_TOO_COMPLEX}
     of_keys = {Reason.MISSING_KEY, Reason.INVALID_KEY, Reason.KEY_CONTRADICTS_ID, Reason.NULL_VALUE}
     of_schemas = {Reason.NO_SCHEMA_ID, Reason.UNKNOWN_SCHEMA, Reason.UNUSABLE_SCHEMA, Reason.SCHEMA_MISMATCH}
-    assert set(Reason) - shown == elsewhere | of_keys | of_schemas
+    assert set(Reason) - shown == elsewhere | of_keys | of_schemas | {Reason.UNREADABLE_MESSAGE}
 
 
 def test_markup_too_complex_is_a_bad_record() -> None:

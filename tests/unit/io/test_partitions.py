@@ -379,6 +379,73 @@ def test_where_nobody_knows_what_was_committed_the_brokers_are_asked() -> None:
     assert kept.uncommitted() == {P2: Place(50, None)}
 
 
+def test_offsets_without_records_are_passed_over_once_all_before_them_is_answered() -> None:
+    """What stands behind the last record of a partition, such as ends of transactions, is committed like a record."""
+    kept = owning(P0)
+    kept.deliver(records(P0, [0, 1]))
+    kept.ended(P0, 9)
+    end = begun(kept)
+    kept.pass_over()
+    assert kept.position(P0) == 2
+    kept.acknowledge(end)
+    assert kept.uncommitted() == {P0: Place(2, None)}
+    kept.pass_over()
+    assert (kept.uncommitted(), kept.position(P0), kept.seeks()) == ({P0: Place(9, None)}, 9, {})
+    kept.deliver([record(P0, 9)])
+    assert begun(kept).next == {P0: 10}
+
+
+def test_an_end_that_was_told_before_a_record_came_says_nothing_of_what_follows() -> None:
+    """What was reached once was passed by a record since; and before a partition's beginning there is nothing."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(BEGINNING, committed=True)})
+    kept.ended(P0, 0)
+    kept.pass_over()
+    assert kept.uncommitted() == {}
+    kept.ended(P0, 5)
+    kept.deliver([record(P0, 7)])
+    kept.acknowledge(begun(kept))
+    kept.pass_over()
+    assert kept.uncommitted() == {P0: Place(8, None)}
+
+
+@pytest.mark.parametrize("how", ["seek", "held", "lost", "gone", "unknown start"])
+def test_an_end_counts_only_where_everything_before_it_was_taken_in(how: str) -> None:
+    """What the client gave before a seek, or what was thrown away, is read again: its end must not be jumped to."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(0, committed=how != "unknown start")})
+    if how == "seek":
+        kept.rewind()
+    elif how == "held":
+        kept.hold()
+    elif how == "lost":
+        kept.lose_places()
+    elif how == "gone":
+        kept.leave([P0], "gone")
+    kept.deliver(records(P0, [0, 1]))
+    kept.ended(P0, 2)
+    kept.pass_over()
+    assert kept.position(P0) in {0, None}
+    assert kept.uncommitted() in ({}, {P0: Place(0, None)})
+
+
+def test_in_transactions_what_is_passed_over_is_told_by_a_batch_without_records() -> None:
+    """The group hears of places only with a transaction."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(3, committed=True)})
+    kept.ended(P0, 8)
+    assert kept.take() is None
+    kept.pass_over()
+    batch = taken(kept)
+    assert (batch.records, end_of(batch).next) == ((), {P0: 8})
+    kept.begin(end_of(batch))
+    kept.ended(P0, 12)
+    kept.pass_over()
+    kept.acknowledge_committed(end_of(batch))
+    kept.pass_over()
+    assert end_of(taken(kept)).next == {P0: 12}
+
+
 class Consumer(RuleBasedStateMachine):
     """A client, a judge and a second consumer do what they may at any time; a log of each partition never ends.
 
@@ -415,6 +482,17 @@ class Consumer(RuleBasedStateMachine):
             came = records(partition, filter(self.exists, range(begin, begin + count)))
             self.client[partition] = begin + count
             self.kept.deliver(came)
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def comes_to_the_end(self, partition: Partition) -> None:
+        """The client says that for now nothing follows on what it gave."""
+        if partition in self.client:
+            self.kept.ended(partition, self.client[partition])
+
+    @rule()
+    def passes_over(self) -> None:
+        """Time for what has no records."""
+        self.kept.pass_over()
 
     @rule()
     def sought(self) -> None:

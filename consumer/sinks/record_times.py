@@ -1,0 +1,85 @@
+"""Which times the copies of records may have in the sink's topics.
+
+Dead letters and the clean feed keep their record's time. A broker refuses times that are too far from its own
+(``message.timestamp.before.max.ms``, ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
+refuse the same batch for ever. So a time that is ahead, or that a topic has refused, is moved into a header, and the
+copy gets the time of sending. How far back a topic reaches is learned from its refusals: to ask for its configuration
+takes a permission that a producer need not have.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError
+
+from consumer.letter_headers import TIMESTAMP
+from consumer.message_headers import Headers
+from consumer.sinks.messages import Outgoing
+from consumer.sinks.producing import Failed
+from storage.clock import Clock
+
+_REFUSED: Final = frozenset(
+    {
+        KafkaError.INVALID_TIMESTAMP,
+        # Of a batch with several such records the client says only this.
+        KafkaError.INVALID_RECORD,
+    }
+)
+_NOW: Final = 0
+"""What the client takes for the time of sending."""
+
+
+class _Bounds(NamedTuple):
+    """How far from our clock a time may be: up to ``ahead_ms`` on, less than ``behind_ms`` back where that is known."""
+
+    behind_ms: int | None
+    ahead_ms: int
+
+
+class RecordTimes:
+    """Learns which times each topic takes. ``moved`` is told of each copy that is sent without its record's time."""
+
+    def __init__(self, clock: Clock, ahead_ms_max: int, moved: Callable[[], None]) -> None:
+        self._clock = clock
+        self._first = _Bounds(None, ahead_ms_max)
+        self._moved = moved
+        self._bounds: dict[str, _Bounds] = {}
+
+    def dated(self, message: Outgoing) -> Outgoing:
+        """The message as it is to be sent: its time, if it has one, may have gone into a header."""
+        if message.timestamp_ms is None or self._taken(message.topic, message.timestamp_ms):
+            return message
+        self._moved()
+        return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
+
+    def learn(self, failures: Iterable[Failed]) -> bool:
+        """Narrow the bounds by what was refused; whether the same messages would be sent otherwise now."""
+        learned = False
+        for failed in failures:
+            if failed.timestamp_ms is None or failed.error.code() not in _REFUSED:
+                continue
+            bounds = self._bounds.get(failed.topic, self._first)
+            ahead_ms = failed.timestamp_ms - self._clock()
+            if ahead_ms > 0:
+                # It comes nearer while we try again, so nothing above 0 would be safe.
+                bounds = bounds._replace(ahead_ms=0)
+            else:
+                known_ms = -ahead_ms if bounds.behind_ms is None else bounds.behind_ms
+                bounds = bounds._replace(behind_ms=min(known_ms, -ahead_ms))
+            self._bounds[failed.topic] = bounds
+            learned = True
+        return learned
+
+    def _taken(self, topic: str, time_ms: int) -> bool:
+        if time_ms <= _NOW:
+            return False
+        bounds = self._bounds.get(topic, self._first)
+        ahead_ms = time_ms - self._clock()
+        if ahead_ms > 0:
+            return ahead_ms <= bounds.ahead_ms
+        return bounds.behind_ms is None or -ahead_ms < bounds.behind_ms
+
+
+def _with_time(headers: Headers, time_ms: int) -> Headers:
+    time = (TIMESTAMP, b"%d" % time_ms)
+    return headers if time in headers else [*headers, time]
