@@ -208,7 +208,7 @@ BATCH_FILL: Final = Measure(
 LAG: Final = Measure(
     "dupwatch_lag_records",
     "gauge",
-    "Records of a partition that are there and not committed.",
+    "Offsets of a partition behind what was answered. Those without a record are passed over within 5 seconds.",
     "records",
     (
         Label("topic", others="the topics that are read"),
@@ -311,6 +311,7 @@ HEARTBEAT: Final = Measure(
 GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "What was said": (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
+        TIMES_MOVED, HEADERS_LOST,
     ),
     "Floods and drift": (
         FLOODS, FLOOD_COPIES, KNOWN_COPIES, KEYWORDS, DUPLICATE_SIMILARITY, DUPLICATE_DISTANCE, COMPARED_SIMILARITY,

@@ -8,6 +8,7 @@ import gzip
 import itertools
 import socket
 import struct
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -19,6 +20,7 @@ _PRODUCE: Final = 0
 _VERSION: Final = 3
 _ATTRIBUTES: Final[dict[Compression, int]] = {"none": 0, "gzip": 1}
 _POLYNOMIAL: Final = 0x82F63B78
+_NO_LEADER: Final = frozenset({3, 5, 6})
 _NOBODY: Final = struct.pack(">qhi", -1, -1, -1)
 """The producer's id and epoch, and the first sequence: of a producer that has none."""
 
@@ -41,22 +43,34 @@ def produce(
 
 
 def produce_batch(address: str, topic: str, partition: int, batch: bytes) -> int:
-    """Write a batch that is encoded already; the offset of its first record."""
+    """Write a batch that is encoded already; the offset of its first record. A new topic's leader is waited for."""
+    until_s = time.monotonic() + WAIT_S
+    while True:
+        error, offset = _asked(address, topic, partition, batch)
+        if error not in _NO_LEADER or time.monotonic() >= until_s:
+            assert error == 0, f"the broker refused the batch with error {error}"
+            return offset
+        time.sleep(0.05)
+
+
+def _asked(address: str, topic: str, partition: int, batch: bytes) -> tuple[int, int]:
+    """One request; the broker's error code, and the offset."""
     header = struct.pack(">hhi", _PRODUCE, _VERSION, 1) + _text("raw")
     asked = struct.pack(">hhi", -1, -1, int(WAIT_S * 1000))  # no transactional id, all replicas
     written = struct.pack(">i", 1) + _text(topic) + struct.pack(">iii", 1, partition, len(batch)) + batch
     request = header + asked + written
     host, port = address.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), WAIT_S) as connection:
+    with (
+        socket.create_connection((host, int(port)), WAIT_S) as connection,
+        connection.makefile("rb") as answer,
+    ):
         connection.sendall(struct.pack(">i", len(request)) + request)
-        answer = connection.makefile("rb")
         (size,) = struct.unpack(">i", answer.read(4))
         said = answer.read(size)
     # Correlation, one topic with its name, one partition with its number.
     at = 4 + 4 + len(_text(topic)) + 4 + 4
     error, offset = struct.unpack_from(">hq", said, at)
-    assert error == 0, f"the broker refused the batch with error {error}"
-    return int(offset)
+    return error, offset
 
 
 def record_batch(messages: Sequence[RawMessage], compression: Compression = "none") -> bytes:

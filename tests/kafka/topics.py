@@ -3,12 +3,14 @@
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+from consumer.sources.client_headers import read_client_headers
 
 WAIT_S = 30.0
 SINKS = ("duplicates", "unique", "verdicts", "dead-letters")
@@ -52,11 +54,12 @@ class Topics(NamedTuple):
         return f"{self.prefix}.{name}"
 
 
-def make_topics(address: str, partitions: int = 2) -> Topics:
-    """Topics that no other test has."""
+def make_topics(address: str, partitions: int = 2, source_settings: Mapping[str, str] | None = None) -> Topics:
+    """Topics that no other test has; that of the articles may have settings of its own."""
     name = f"t{uuid.uuid4().hex[:12]}"
     topics = Topics(address, f"{name}-articles", name, partitions)
-    new = [NewTopic(topics.source, partitions, 1), *(NewTopic(topics.sink(one), partitions, 1) for one in SINKS)]
+    source = NewTopic(topics.source, partitions, 1, config=dict(source_settings or {}))
+    new = [source, *(NewTopic(topics.sink(one), partitions, 1) for one in SINKS)]
     admin = AdminClient({"bootstrap.servers": address})
     for made in admin.create_topics(new).values():
         made.result(WAIT_S)
@@ -129,7 +132,7 @@ def read_all(topics: Topics, topic: str, *, committed: bool = True) -> list[Seen
 
 
 def _seen(message: Message) -> Seen:
-    headers = [(one[0], _bytes(one[1])) for one in message.headers() or []]
+    headers = list(read_client_headers(message).pairs)
     key, value = _bytes(message.key()), _bytes(message.value())
     return Seen(message.partition() or 0, message.offset() or 0, key, value, headers, message.timestamp()[1])
 
