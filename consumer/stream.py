@@ -1,7 +1,6 @@
 """A run over topics, built and wired: articles from Kafka, verdicts to Kafka, until it is stopped."""
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from consumer.pages.server import HealthServer, Page, tls_context
 from consumer.patience import Backoff, Drain
 from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
 from consumer.poison import PoisonLimit
-from consumer.ports import Answer, Position, RawBatch, RawRecord, Sink, SinkWatcher
+from consumer.ports import Answer, RawBatch, RawRecord, Sink, SinkWatcher
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
 from consumer.sinks.kafka import KafkaSink
@@ -53,14 +52,13 @@ from consumer.telemetry.tracing import traced
 from consumer.time_limits import check_limits
 from consumer.topics import SinkTopics, missing
 from consumer.values.outages import waiting_for_registry
-from consumer.verdict import Verdict, decode_verdict
+from consumer.verdict import Verdict
 from storage.clock import now_ms
 from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
 
 _MS_PER_S: Final = 1000
-_RELEASE_S: Final = 30.0
 _FILLED_S: Final = 5.0
 
 
@@ -208,29 +206,6 @@ def prepared_stream(
         yield StreamRun(pipeline, store, detector.tally, health, address)
 
 
-def send_release(config: Config, event: bytes) -> None:
-    """Send the event of a release to the configured sink; ``SinkError`` where no broker takes it in time."""
-    place, topics = parse_kafka(config.sink.url), sink_topics(config)
-    _check_topics(config, place.brokers, topics)
-    settings = producer_settings(place.brokers, app.kafka_options(config), transactional=False)
-    until_s = time.monotonic() + _RELEASE_S
-
-    def give_up() -> None:
-        if time.monotonic() > until_s:
-            raise SinkError(
-                f"{config.sink.url} did not take the event within {_RELEASE_S:g} s. The article is released all the "
-                "same; give the command again to send the event"
-            )
-
-    messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
-    sink = KafkaSink(settings, messages, record_times(config, Unwatched()), Unwatched(), give_up)
-    try:
-        sink.release(Answer(RawRecord(0, 0, b"", 0, None, None, Position()), event, decode_verdict(event)))
-        sink.flush()
-    finally:
-        sink.close()
-
-
 class Unwatched:
     """A watcher of a sink to whom nothing matters."""
 
@@ -373,7 +348,7 @@ def _delivery(
     if config.sink.url == app.STREAM and config.kafka.delivery == "at-least-once":
         return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(source)
     place, topics = parse_kafka(config.sink.url), sink_topics(config)
-    starting.call(partial(_check_topics, config, place.brokers, topics))
+    starting.call(partial(check_topics, config, place.brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
     messages = Messages(topics, dress_of(config, source.name), letter_headers)
@@ -384,7 +359,7 @@ def _delivery(
     return KafkaSink(settings, messages, times, monitoring, check), KafkaJournal(source)
 
 
-def _check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
+def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
     """A topic that is missing is better told now than when the first verdict waits for it."""
     try:
         gone = missing(admin_settings(brokers, app.kafka_options(config)), topics.written)

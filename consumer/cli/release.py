@@ -13,15 +13,18 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write
 from consumer.cli.show import print_link, print_links
-from consumer.config import is_kafka
+from consumer.config import Config, is_kafka
 from consumer.errors import ConfigError
 from consumer.inspection import Link, chain
+from consumer.ports import RawRecord
 from consumer.releases import Words, planned, releasable
 from consumer.releases import release as release_version
+from consumer.releasing import NoWayBack, send_release, way_back
 from consumer.stopping import SIGNALLED
-from consumer.stream import send_release
+from consumer.stream import sink_topics
 from consumer.verdict import decode_verdict
 from storage.clock import now_ms
+from storage.interface import Store
 from storage.records import Stored
 
 
@@ -46,31 +49,59 @@ def release(
 ) -> None:
     """Undo a flag: the article is unique from now on, and the pair is remembered and not flagged again.
 
-    Articles that come later may be flagged for repeating it. Done again it changes nothing, and tells what stands; to a
-    sink that is named the event is sent again.
+    Articles that come later may be flagged for repeating it. With a sink that has a clean feed (kafka.unique) the
+    article goes back to it, if its record is still in its topic and nothing newer of it has come. Done again it changes
+    nothing, and tells what stands; to a sink that is named the event is sent again.
     """
     if json and not (yes or dry_run):
         raise ConfigError("--json asks nobody: say --yes with it, or --dry-run")
+    if not (yes or dry_run) and not sys.stdin.isatty():
+        raise ConfigError("nobody is there to be asked, and nothing was done: say --yes, or --dry-run")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     words = Words(by, reason)
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
         one = releasable(opened, article_id, version)
         links = chain(opened, one)
+    back = way_back(chosen, one)
     if not json:
         with results():
             _announce(links)
+    _tell_way_back(chosen, back, json=json)
     if dry_run:
         plan = planned(one, words, now_ms)
         event = one.verdict if plan is None else plan.event
     elif yes or _agreed():
-        with opened_store(chosen) as opened:
-            event = release_version(opened, one.record.reference, words, now_ms)
-        if is_kafka(chosen.sink.url):
-            send_release(chosen, event)
+        event = _release(chosen, one, words, back)
     else:
         return
     _tell(one, event or b"", json=json, dry_run=dry_run)
+
+
+def _release(config: Config, one: Stored, words: Words, back: RawRecord | NoWayBack | None) -> bytes:
+    """Release it, and tell its readers; the event."""
+    reference = one.record.reference
+    with opened_store(config) as opened:
+        event = release_version(opened, reference, words, now_ms)
+        last = _is_last(opened, reference)
+    if not is_kafka(config.sink.url):
+        return event
+    record = back if isinstance(back, RawRecord) else None
+    send_release(config, event, record if last else None)
+    if record is not None:
+        with opened_store(config, readonly=True) as opened:
+            stayed = last and _is_last(opened, reference)
+        if not stayed:
+            _warn(
+                f"Something newer of {render.plain(one.record.id)} came while it was released. Compare its last message"
+                f" in {sink_topics(config).unique_topic} with its source, and have it sent again if they differ."
+            )
+    return event
+
+
+def _is_last(store: Store, reference: bytes) -> bool:
+    found = store.read([reference])[0]
+    return found is not None and found.ends_at is None
 
 
 def _announce(links: Sequence[Link]) -> None:
@@ -81,15 +112,30 @@ def _announce(links: Sequence[Link]) -> None:
         return
     name, other = render.plain(verdict.id), render.plain(verdict.duplicate_of)
     render.console().print(
-        f"\nReleased, {name} is unique. It and {other} are not flagged for each other again. "
+        f"\nA release makes {name} unique. It and {other} will not be flagged for each other again. "
         f"Articles that come later may be flagged for repeating {name}."
     )
 
 
+def _tell_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: bool) -> None:
+    """What becomes of the clean feed; where standard output is for a program, only what goes wrong with it."""
+    if back is None:
+        return
+    topic = sink_topics(config).unique_topic
+    if isinstance(back, NoWayBack):
+        _warn(f"It stays missing from {topic}: {render.plain(back.why)}.")
+    elif back.message is not None and not json:
+        origin = f"{back.message.topic} [{back.message.partition}] offset {back.message.offset}"
+        with results():
+            render.console().print(f"It goes back to {topic}, from {origin}.")
+
+
+def _warn(sentence: str) -> None:
+    render.console(stderr=True).print(sentence)
+
+
 def _agreed() -> bool:
-    """Ask the person at the terminal, who may end it there; ``ConfigError`` where there is none."""
-    if not sys.stdin.isatty():
-        raise ConfigError("nobody is there to be asked: say --yes, or --dry-run")
+    """Ask the person at the terminal, who may end it there."""
     try:
         return typer.confirm("Release it?", err=True)
     except typer.Abort as stopped:

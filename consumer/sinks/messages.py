@@ -43,11 +43,13 @@ class Messages:
             yield from _clean(answer, topics.unique_topic)
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:
-        """The messages that a release makes. The article itself is not sent again: its record is not at hand."""
+        """The messages that a release makes; where its record is at hand the article goes back to the clean feed."""
         key, headers = answer.verdict.id.encode(), self.dress(answer)
         yield Outgoing(self.topics.duplicates_topic, key, answer.event, headers)
         if self.topics.verdicts:
             yield Outgoing(self.topics.verdicts_topic, key, answer.event, headers)
+        if self.topics.unique and answer.record.message is not None:
+            yield from _clean(answer, self.topics.unique_topic)
 
     def rejected(self, rejection: Rejection) -> Outgoing:
         """The message that a dead letter makes: the record as it came, its own headers before those that say why.

@@ -38,7 +38,7 @@ def test_release(dupwatch: Command, store: tuple[str, str]) -> None:
     ended = dupwatch("release", FLAG, "--yes", "--by", "Kim", "--reason", "another ferry", *store)
     assert (ended.code, ended.err) == (0, "")
     told = ended.out.decode()
-    for expected in ("it repeats", "distance 0 bits", "Released, a4 is unique", "It is now", "released from", "Kim"):
+    for expected in ("it repeats", "distance 0 bits", "A release makes a4 unique", "It is now", "released from", "Kim"):
         assert expected in told
     (verdict,) = shown(dupwatch, store)
     assert verdict["outcome"] == "unique"
@@ -118,6 +118,8 @@ def test_nobody_is_asked_where_nobody_is(dupwatch: Command, store: tuple[str, st
         ended = run_process("release", FLAG, *arguments, *store)
         assert ended.code == 2
         assert "--yes" in ended.err
+        # Not a word of what it has not done.
+        assert ended.out == b""
     assert len(shown(dupwatch, store)) == 2
 
 

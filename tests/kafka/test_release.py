@@ -1,0 +1,104 @@
+"""``dupwatch release`` over topics: the article is in the clean feed again, or it is said beforehand why not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Outcome, json_lines, run_process, text
+from tests.kafka.reading import delete_records
+from tests.kafka.running import running
+from tests.kafka.sink_parts import end_of
+from tests.kafka.test_run import article
+from tests.kafka.topics import Seen, Topics, make_topics, read_all, send, wait_for_count
+
+pytestmark = pytest.mark.servers
+
+Release = Callable[..., Outcome]
+HEADERS = [("own", b"\xff\0")]
+FLAGGED = ("plain", "replaced", "gone", "again")
+
+
+@pytest.fixture
+def topics(kafka_address: str) -> Topics:
+    """Topics of the test's own, one partition each."""
+    return make_topics(kafka_address, 1)
+
+
+@pytest.fixture
+def release(topics: Topics, tmp_path: Path) -> Release:
+    """The command, over a feed in which each of ``FLAGGED`` repeats the article before it."""
+    store = f"lmdb:{tmp_path / 'store'}"
+    feed: list[tuple[str, object]] = []
+    for seed, name in enumerate(FLAGGED):
+        feed += [(f"original-{name}", article(text(seed))), (name, article(text(seed)))]
+    feed += [("replaced", article(text(50))), ("retracted-original", article(text(60)))]
+    feed += [("retracted", article(text(60))), ("retracted", None)]
+    send(topics, feed, HEADERS)
+    with running(topics, store, tmp_path, "--set", "kafka.unique=true") as consumer:
+        wait_for_count(topics, ["verdicts"], len(feed))
+        wait_for_count(topics, ["unique"], len(feed))
+        assert consumer.stop() == 0, consumer.log.read_text()
+
+    def command(name: str, *more: str, sink: bool = True) -> Outcome:
+        where = ("--sink", topics.sink_url(), "--set", "kafka.unique=true") if sink else ()
+        return run_process("release", name, "--store", store, *where, *more)
+
+    return command
+
+
+def last(topics: Topics, name: str) -> Seen:
+    """The last message of an id in the clean feed."""
+    return [one for one in read_all(topics, topics.sink("unique")) if one.key == name.encode()][-1]
+
+
+def flagged_version(topics: Topics, name: str) -> str:
+    """The version of an article that was flagged."""
+    flags = (one.said for one in read_all(topics, topics.sink("duplicates")) if one.key == name.encode())
+    return str(next(one["version"] for one in flags if one["outcome"] == "duplicate"))
+
+
+def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release: Release) -> None:
+    """As it came: bytes, headers and time. It is said beforehand, and a dry run says it and sends nothing."""
+    assert last(topics, "plain").value is None
+    dry = release("plain", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert f"goes back to {topics.prefix}.unique" in dry.out.decode()
+    assert last(topics, "plain").value is None
+    ended = release("plain", "--yes")
+    assert (ended.code, ended.err) == (0, ""), ended.err
+    came = next(one for one in read_all(topics, topics.source) if one.key == b"plain")
+    said = f"It goes back to {topics.prefix}.unique, from {topics.source} [0] offset {came.offset}."
+    assert said in " ".join(ended.out.decode().split())
+    back = last(topics, "plain")
+    assert (back.value, back.headers, back.timestamp_ms) == (came.value, came.headers, came.timestamp_ms)
+    events = [one.said for one in read_all(topics, topics.sink("duplicates")) if one.key == b"plain"]
+    assert [one["outcome"] for one in events] == ["duplicate", "unique"]
+    # Again it sends the same again, and nothing is changed.
+    assert release("plain", "--yes", "--json").code == 0
+    assert last(topics, "plain").value == came.value
+
+
+def test_where_there_is_no_way_back_it_is_said_first(topics: Topics, release: Release) -> None:
+    """Each reason in a sentence before anything is done; the flag is undone all the same, and nothing else is sent."""
+    newer = last(topics, "replaced").value
+    for name in ("replaced", "retracted"):
+        for more in (("--dry-run",), ("--yes",)):
+            ended = release(name, "--version", flagged_version(topics, name), *more)
+            assert ended.code == 0, ended.err
+            assert f"stays missing from {topics.prefix}.unique: a later version or a retraction" in ended.err
+    assert last(topics, "replaced").value == newer is not None
+    assert last(topics, "retracted").value is None
+    other = release("gone", "--dry-run", "--set", 'source.fields={body="title"}')
+    assert "is not this version, as these settings read it" in other.err
+    delete_records(topics.address, topics.source, 0, end_of(topics.address, topics.source))
+    ended = release("gone", "--yes", "--json")
+    assert (ended.code, json_lines(ended.out)[0]["outcome"]) == (0, "unique")
+    assert "cannot be read" in ended.err or "is not there any more" in ended.err
+    assert last(topics, "gone").value is None
+    delete_records(topics.address, topics.sink("duplicates"), 0, end_of(topics.address, topics.sink("duplicates")))
+    ended = release("again", "--yes")
+    assert f"no flag of it in {topics.prefix}.duplicates says where its record stands" in " ".join(ended.err.split())
+    assert last(topics, "again").value is None
+    # Without a topic of clean articles there is nothing to be said of it.
+    assert "missing" not in release("again", "--yes", sink=False).err
