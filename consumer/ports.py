@@ -3,7 +3,7 @@
 The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise is of ``consumer.errors`` only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -50,6 +50,11 @@ class Message:
     null_value: bool = False
     leader_epoch: int | None = None
     headers_lost: int = 0
+
+
+def headers_bytes(headers: Iterable[tuple[str, bytes | None]]) -> int:
+    """What headers hold in bytes that their sender chose the number of."""
+    return sum(len(name) + len(value or b"") for name, value in headers)
 
 
 @dataclass(frozen=True, slots=True)

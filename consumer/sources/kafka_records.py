@@ -6,6 +6,8 @@ Every message that is read anywhere goes through ``record_of``. Nothing that a m
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from itertools import accumulate
 from typing import TypeVar
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
@@ -14,8 +16,8 @@ from confluent_kafka import Message as ClientMessage
 from consumer.article import Reason, record_too_long
 from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.errors import BadRecord
-from consumer.ports import NO_TIME_MS, Message, Position, RawRecord
-from consumer.sources.client_headers import read_client_headers
+from consumer.ports import NO_TIME_MS, Message, Position, RawRecord, headers_bytes
+from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, read_client_headers
 
 Value = TypeVar("Value")
 
@@ -25,7 +27,8 @@ _NOWHERE = Position()
 def record_of(message: ClientMessage, record_bytes_max: int) -> RawRecord:
     """The message as a record; of one over the limit, as in ``lines``, the first bytes and a digest of the whole.
 
-    A message that the client fails to hand out becomes a record with a fault, which has what could be had of it.
+    Key and headers count too, so that a dead letter has room in a topic that takes the record. A message that the
+    client fails to hand out becomes a record with a fault, which has what could be had of it.
     """
     try:
         return _read(message, record_bytes_max)
@@ -37,13 +40,27 @@ def _read(message: ClientMessage, record_bytes_max: int) -> RawRecord:
     value = message.value()
     data = value or b""
     size_bytes, sha256, fault = len(data), None, None
-    if size_bytes > max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
-        sha256 = hashlib.sha256(data).digest()
-        data = data[:DEAD_LETTER_RAW_BYTES_MAX]
-    if size_bytes > record_bytes_max:
-        fault = record_too_long(size_bytes, record_bytes_max)
     meant, offset = _message_of(message, null_value=value is None), message.offset() or 0
+    whole_bytes = size_bytes + len(meant.key or b"") + headers_bytes(meant.headers)
+    if whole_bytes > record_bytes_max:
+        if size_bytes <= record_bytes_max:
+            size_bytes = whole_bytes
+        fault = record_too_long(size_bytes, record_bytes_max)
+    if whole_bytes > max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
+        sha256 = hashlib.sha256(data).digest()
+        data, meant = data[:DEAD_LETTER_RAW_BYTES_MAX], _shortened(meant)
     return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, meant)
+
+
+def _shortened(message: Message) -> Message:
+    """The message with so much of its key and of its headers as a dead letter keeps of a value that is too long."""
+    came = message.headers[:-1] if message.headers_lost else message.headers
+    ends = accumulate(headers_bytes([header]) for header in came)
+    kept = came[: sum(end <= DEAD_LETTER_RAW_BYTES_MAX for end in ends)]
+    lost = len(came) - len(kept) + sum(name == UNREADABLE_NAME for name, _ in kept)
+    told = ((HEADERS_LOST, b"%d" % lost),) if lost else ()
+    key = None if message.key is None else message.key[:DEAD_LETTER_RAW_BYTES_MAX]
+    return replace(message, key=key, headers=(*kept, *told), headers_lost=lost)
 
 
 def _message_of(message: ClientMessage, *, null_value: bool) -> Message:

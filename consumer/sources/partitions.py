@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from consumer.errors import Abandoned
-from consumer.ports import Message, Offsets, RawBatch, RawRecord
+from consumer.ports import Message, Offsets, RawBatch, RawRecord, headers_bytes
 from consumer.sources.file import ReadLimits
 
 Partition = tuple[str, int]
@@ -122,8 +122,7 @@ class _Buffer:
 
 def memory_bytes(record: RawRecord, message: Message) -> int:
     """What a record holds in bytes that its sender chose the number of."""
-    headers = sum(len(name) + len(value or b"") for name, value in message.headers)
-    return len(record.data) + len(message.key or b"") + headers
+    return len(record.data) + len(message.key or b"") + headers_bytes(message.headers)
 
 
 class Partitions:

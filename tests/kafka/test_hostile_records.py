@@ -3,6 +3,7 @@
 import json
 from operator import methodcaller
 from pathlib import Path
+from random import Random
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -85,6 +86,36 @@ def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tupl
     assert clean.headers[: len(AS_READ)] == AS_READ
     assert dict(clean.headers)["dupwatch-origin-offset"] == b"15"
     assert len(by_key(read_all(topics, topics.sink("unique")))[b"many"].headers) == 10_000
+
+
+@BOTH
+def test_a_record_that_just_fits_into_its_topic_has_a_letter_that_fits(
+    topics: Topics, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """A letter has headers of its own, so key, headers and value have one limit together."""
+    noise = Random(1).randbytes
+    headers = [(b"h%d" % at, noise(10_000)) for at in range(100)]
+    heavy = [
+        RawMessage(b"headers", BROKEN, [*headers, (b"\xff", noise(47_000))]),
+        RawMessage(noise(1_047_000), BROKEN),
+        RawMessage(b"value", BROKEN + noise(900_000), headers[:14]),
+    ]
+    for one in heavy:
+        produce(topics.address, topics.source, 0, [one])
+    with running(
+        topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "source.record_bytes_max=1000000", *more
+    ) as consumer:
+        wait_for_count(topics, ("dead-letters",), len(heavy))
+        assert consumer.stop() == 0, consumer.log.read_text()
+    with TopicLetters(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:
+        letters = list(reader.letters())
+    assert [letter.reason for letter in letters] == ["record_too_long"] * 3
+    assert all(letter.cut and letter.size_bytes > 1_000_000 for letter in letters)
+    first, second, third = letters
+    assert first.headers[:6] == tuple((name.decode(), value) for name, value in headers[:6])
+    assert (HEADERS_LOST, b"95") in first.headers
+    assert second.key == (heavy[1].key or b"")[:65_536]
+    assert third.value == (heavy[2].value or b"")[:65_536]
 
 
 def test_letters_of_hostile_records_are_shown_and_replayed(topics: Topics, tmp_path: Path) -> None:
