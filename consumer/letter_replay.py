@@ -61,6 +61,14 @@ def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Targ
     return Target(letter.origin.topic, letter.origin.partition if there else _ANY_PARTITION)
 
 
+class _Sending(NamedTuple):
+    """A letter's record on its way; ``position`` is the letter's."""
+
+    position: str
+    target: Target
+    message: Outgoing
+
+
 class Replay:
     """Sends the records of letters back, as they were: key, value, their own headers and time.
 
@@ -84,7 +92,7 @@ class Replay:
         self._to = to
         self._error: KafkaError | None = None
         self._times = RecordTimes(now_ms, ahead_ms_max, lambda: None)
-        self._again: list[tuple[Target, Outgoing]] = []
+        self._again: list[_Sending] = []
         self._topics = _topics(brokers, options)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}: make it, or name another with --to")
@@ -98,7 +106,7 @@ class Replay:
         if self._producer is not None:
             headers = replayed_headers(letter.headers, letter.replays)
             message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms)
-            self._produce(self._producer, target, message)
+            self._produce(self._producer, _Sending(letter.position, target, message))
         self.sent += 1
         return target
 
@@ -117,46 +125,48 @@ class Replay:
         left = self._producer.flush(_FLUSH_S)
         while self._again and not left:
             again, self._again = self._again, []
-            for target, message in again:
-                self._produce(self._producer, target, message)
+            for sending in again:
+                self._produce(self._producer, sending)
             left = self._producer.flush(_FLUSH_S)
         if left and self._error is None:
             raise SinkError(f"{left} records were not written in {_FLUSH_S:.0f} s; {self.acknowledged} were")
         self._check()
 
-    def _produce(self, producer: Producer, target: Target, message: Outgoing) -> None:
-        dated = self._times.dated(message)
+    def _produce(self, producer: Producer, sending: _Sending) -> None:
+        topic, partition = sending.target
+        message = self._times.dated(sending.message)
         while True:
             try:
                 producer.produce(
-                    target.topic,
+                    topic,
                     message.value,
                     message.key,
-                    target.partition,
-                    on_delivery=partial(self._delivered, target, message, dated.timestamp_ms),
-                    timestamp=dated.timestamp_ms or _NOW,
-                    headers=cast("list[Any]", dated.headers),
+                    partition,
+                    on_delivery=partial(self._delivered, sending, message.timestamp_ms),
+                    timestamp=message.timestamp_ms or _NOW,
+                    headers=cast("list[Any]", message.headers),
                 )
                 break
             except BufferError:
                 producer.poll(_POLL_S)
                 self._check()
             except KafkaException as error:
-                raise SinkError(f"a record cannot be sent to {target.topic}: {error.args[0].str()}") from error
+                raise SinkError(f"{sending.position} cannot be sent to {topic}: {error.args[0].str()}") from error
         producer.poll(0)
         self._check()
 
-    def _delivered(
-        self, target: Target, sent: Outgoing, time_ms: int | None, error: KafkaError | None, _: Message
-    ) -> None:
+    def _delivered(self, sending: _Sending, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
         if error is None:
             self.acknowledged += 1
-        elif error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn(  # noqa: SLF001  # its own name
-            [Failed(target.topic, sent.key, len(sent.value or b""), error, time_ms)]
-        ):
-            self._again.append((target, sent))
+        elif self._may_be_taken(sending.message, time_ms, error):
+            self._again.append(sending)
         elif self._error is None:
             self._error = error
+
+    def _may_be_taken(self, message: Outgoing, time_ms: int | None, error: KafkaError) -> bool:
+        """Whether a record that was refused can be sent otherwise, or was refused only since another one was."""
+        failed = Failed(message.topic, message.key, len(message.value or b""), error, time_ms)
+        return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
 
     def _check(self) -> None:
         if self._error is not None:

@@ -15,7 +15,13 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as Received
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from consumer import dead_letters
@@ -303,6 +309,26 @@ def test_not_more_than_so_many_a_second(feed: Feed) -> None:
     sending.finish()
     assert 0.5 <= took_s < 1.5
     assert sending.acknowledged == 21
+
+
+def test_a_time_that_the_topic_of_the_articles_refuses(feed: Feed) -> None:
+    """The records come all the same; the time of each that is refused is in a header, the others keep theirs."""
+    recent_ms = int(time.time() * 1000) - 60_000
+    limit = ConfigEntry("message.timestamp.before.max.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
+    topic = ConfigResource(ResourceType.TOPIC, feed.articles, incremental_configs=[limit])
+    admin = AdminClient({"bootstrap.servers": feed.address})
+    for changed in admin.incremental_alter_configs([topic]).values():
+        changed.result(WAIT_S)
+    times = {b"old": TIME_MS, b"recent": recent_ms, b"older": TIME_MS - 5}
+    feed.bury(*(rejected(feed.articles, key, time_ms=time_ms) for key, time_ms in times.items()))
+    ended = feed.run("replay")
+    assert ended.code == 0, ended.err
+    came = {message.key(): message for message in feed.read(feed.articles)}
+    assert came.keys() == times.keys()
+    assert came[b"recent"].timestamp()[1] == recent_ms
+    for key in (b"old", b"older"):
+        assert came[key].timestamp()[1] > recent_ms
+        assert dict(came[key].headers() or [])["dupwatch-timestamp-ms"] == b"%d" % times[key]
 
 
 def test_stopped_while_it_waits(feed: Feed) -> None:
