@@ -175,9 +175,8 @@ class Partitions:
 
     def pass_over(self) -> None:
         """Move behind offsets that have no records, where nothing is unanswered before them."""
-        in_hand = self._in_hand()
         for partition, progress in self._owned.items():
-            answered = progress.acknowledged == progress.position and partition not in in_hand
+            answered = progress.acknowledged == progress.position
             if progress.end is not None and answered and self._readable(partition) is not None:
                 progress.acknowledged = progress.position = progress.end
                 progress.end = None
@@ -374,15 +373,12 @@ class Partitions:
 
     def _untold(self) -> dict[Partition, int]:
         """Places that the group does not know, though nothing before them is unanswered: at the start, behind a gap."""
-        in_hand = self._in_hand()
+        in_hand = {partition for end in self._taken for partition in end.next} | self._alive_partitions()
         return {
             partition: progress.acknowledged
             for partition, progress in self._owned.items()
             if progress.acknowledged == progress.position != progress.committed and partition not in in_hand
         }
-
-    def _in_hand(self) -> set[Partition]:
-        return {partition for end in self._taken for partition in end.next} | self._alive_partitions()
 
     def _readable(self, partition: Partition) -> _Progress | None:
         """The partition, where what the client gives of it now is what follows on its position."""

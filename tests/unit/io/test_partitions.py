@@ -429,6 +429,18 @@ def test_an_end_counts_only_where_everything_before_it_was_taken_in(how: str) ->
     assert kept.uncommitted() in ({}, {P0: Place(0, None)})
 
 
+def test_an_end_is_forgotten_where_reading_begins_again() -> None:
+    """A batch that is given up is read again: what was behind it must not be jumped to before that."""
+    kept = owning(P0)
+    kept.deliver(records(P0, [0, 1]))
+    kept.ended(P0, 9)
+    begun(kept)
+    kept.abandon()
+    kept.sought(P0, 0)
+    kept.pass_over()
+    assert (kept.position(P0), kept.uncommitted()) == (0, {})
+
+
 def test_in_transactions_what_is_passed_over_is_told_by_a_batch_without_records() -> None:
     """The group hears of places only with a transaction."""
     kept = Partitions(LIMITS, 2, transactional=True)
