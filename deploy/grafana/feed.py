@@ -219,8 +219,13 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Record times replaced",
-            about="Records whose time was missing or impossible, of all articles.",
-            queries=(Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),),
+            about="Of all articles: times that were missing or impossible, copies without their record's time, "
+            "records with headers that the client cannot read.",
+            queries=(
+                Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),
+                Query(_of_articles("dupwatch_record_times_moved_total"), "moved into a header"),
+                Query(_of_articles("dupwatch_records_headers_lost_total"), "headers lost"),
+            ),
             unit="percentunit",
             share=True,
             steps=(Step(0.01, "orange"),),
