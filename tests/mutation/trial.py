@@ -1,0 +1,165 @@
+"""One mutant after the other in a copy of the checkout: whether a test fails that passes without it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from tests.hbase_server import OWNER_VARIABLE, SHARED_VARIABLE, end_servers
+from tests.mutation.drawing import Mutant, mutated
+from tests.mutation.targets import TARGETS
+
+Ending = Literal["killed", "timed out", "survived", "unclear"]
+_PYTEST: Final = (
+    "-m",
+    "pytest",
+    "-x",
+    "-q",
+    "-n",
+    "0",
+    "-p",
+    "no:cacheprovider",
+    "--durations=0",
+    "--durations-min=999",
+)
+_BASELINE_S: Final = 900.0
+_SLOWER: Final = 3.0
+_MORE_S: Final = 30.0
+"""A mutant may take this much longer than the tests take without it; then it has been seen."""
+_NOTHING_COLLECTED: Final = 5
+_OUTPUT_CHARS: Final = 2_000
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How a mutant ended; ``by`` is the test that saw it."""
+
+    seed: int
+    mutant: Mutant
+    ending: Ending
+    by: str
+    seconds: float
+    output: str = ""
+
+
+class Trials:
+    """A copy of the checkout, with servers of its own that all its trials share."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._tree = folder / "tree"
+        self._servers = folder / "servers"
+        self._baselines: dict[tuple[str, ...], float] = {}
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            check=True,
+            capture_output=True,
+        )
+        for name in filter(None, os.fsdecode(listed.stdout).split("\0")):
+            if (root / name).is_file():
+                (self._tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(root / name, self._tree / name)
+
+    def try_out(self, mutant: Mutant, seed: int) -> Result:
+        """Run the tests that could see it, until one fails."""
+        began_s = time.monotonic()
+        for tier in TARGETS[mutant.group].tiers:
+            limit_s = self._baseline(tier) * _SLOWER + _MORE_S
+            failed, output = self._with(mutant, tier, limit_s)
+            if failed is None:
+                continue
+            ending: Ending = "timed out" if failed == "" else "killed"
+            if failed and not self._passes((failed,)):
+                # It fails without the mutant too: by chance, or since the mutant harmed the servers.
+                self._end_servers()
+                ending = "killed" if self._passes((failed,)) else "unclear"
+            return self._result(mutant, seed, ending, failed or " ".join(tier), began_s, output)
+        return self._result(mutant, seed, "survived", "", began_s, "")
+
+    def close(self) -> None:
+        """End the servers, and forget the copy."""
+        self._end_servers()
+        shutil.rmtree(self._tree, ignore_errors=True)
+
+    def _result(self, mutant: Mutant, seed: int, ending: Ending, by: str, began_s: float, output: str) -> Result:
+        seconds = round(time.monotonic() - began_s, 1)
+        kept = output[-_OUTPUT_CHARS:] if ending == "unclear" else ""
+        return Result(seed=seed, mutant=mutant, ending=ending, by=by, seconds=seconds, output=kept)
+
+    def _baseline(self, tier: tuple[str, ...]) -> float:
+        """How long the tests take without a mutant; they must pass."""
+        if tier not in self._baselines:
+            began_s = time.monotonic()
+            failed, output = self._pytest(tier, _BASELINE_S)
+            if failed is not None:
+                raise SystemExit(f"Without a mutant {failed or 'a test'} fails of {' '.join(tier)}:\n{output}")
+            self._baselines[tier] = time.monotonic() - began_s
+        return self._baselines[tier]
+
+    def _with(self, mutant: Mutant, tier: tuple[str, ...], limit_s: float) -> tuple[str | None, str]:
+        path = self._tree / mutant.module
+        source = path.read_text(encoding="utf-8")
+        code = mutated(source, mutant.operator, mutant.occurrence)
+        if code is None:
+            raise SystemExit(f"{mutant.name} cannot be made: the module has changed meanwhile")
+        try:
+            self._write(path, code)
+            return self._pytest(tier, limit_s)
+        finally:
+            self._write(path, source)
+
+    def _passes(self, arguments: tuple[str, ...]) -> bool:
+        return self._pytest(arguments, _BASELINE_S)[0] is None
+
+    @staticmethod
+    def _write(path: Path, code: str) -> None:
+        path.write_text(code, encoding="utf-8")
+        # What was compiled is known by time and size, and both can be the same.
+        Path(cache_from_source(str(path))).unlink(missing_ok=True)
+
+    def _pytest(self, arguments: tuple[str, ...], limit_s: float) -> tuple[str | None, str]:
+        """The test that failed, "" where it took too long, None where all passed; and what was printed."""
+        process = subprocess.Popen(
+            [sys.executable, *_PYTEST, *arguments],
+            cwd=self._tree,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return "", ""
+        if process.returncode in {0, _NOTHING_COLLECTED}:
+            return None, output
+        failed = [line.split(" ")[1] for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        # Tests that could not even be collected have no name.
+        return (failed[0] if failed and "::" in failed[0] else " ".join(arguments)), output
+
+    def _environment(self) -> Mapping[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DUPWATCH_", "PYTEST_"))}
+        self._servers.mkdir(parents=True, exist_ok=True)
+        return inherited | {
+            "PYTHONPATH": str(self._tree),
+            "TEST_NO_SHRINKING": "1",
+            SHARED_VARIABLE: str(self._servers),
+            OWNER_VARIABLE: str(os.getpid()),
+        }
+
+    def _end_servers(self) -> None:
+        end_servers(self._servers)
