@@ -1,6 +1,7 @@
 """Draw mutants by a seed and try the tests on them: ``make mutants SEED=1``; docs/mutation_tests.md says more."""
 
 import argparse
+import signal
 import sys
 import threading
 from collections import Counter
@@ -30,13 +31,19 @@ def main() -> int:
         return 0
     results = _Results(ROOT / "out" / "mutants" / f"{asked.seed}.jsonl", anew=asked.anew)
     waiting = [mutant for mutant in drawn if mutant not in results.known]
+    # Whoever asks to end gets no process left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with TemporaryDirectory(prefix="dupwatch-mutants-") as folder, ThreadPoolExecutor(asked.jobs) as pool:
+        trials = [Trials(ROOT, Path(folder) / str(at)) for at in range(asked.jobs)]
         shares = [waiting[at :: asked.jobs] for at in range(asked.jobs)]
-        running = [
-            pool.submit(_try_all, share, asked.seed, Path(folder) / str(at), results) for at, share in enumerate(shares)
-        ]
-        for one in running:
-            one.result()
+        try:
+            for running in [
+                pool.submit(_try_all, *one, asked.seed, results) for one in zip(trials, shares, strict=True)
+            ]:
+                running.result()
+        finally:
+            for one in trials:
+                one.stop()
     return _report([results.known[mutant] for mutant in drawn])
 
 
@@ -75,14 +82,14 @@ class _Results:
             _tell(f"{result.ending:9} {result.seconds:6.1f} s  {result.mutant.name}  {result.by}")
 
 
-def _try_all(mutants: list[Mutant], seed: int, folder: Path, results: _Results) -> None:
-    if not mutants:
-        return
-    trials = Trials(ROOT, folder)
+def _try_all(trials: Trials, mutants: list[Mutant], seed: int, results: _Results) -> None:
     try:
-        # Of one group after the other, so that servers are started late and few tests are timed twice.
+        # Of one group after the other, so that servers are started late.
         for mutant in sorted(mutants, key=lambda one: list(TARGETS).index(one.group)):
-            results.add(trials.try_out(mutant, seed))
+            result = trials.try_out(mutant, seed)
+            if trials.is_stopped:
+                return
+            results.add(result)
     finally:
         trials.close()
 

@@ -1,6 +1,8 @@
 """One mutant after the other in a copy of the checkout: whether a test fails that passes without it."""
 
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,22 +21,12 @@ from tests.mutation.drawing import Mutant, mutated
 from tests.mutation.targets import TARGETS
 
 Ending = Literal["killed", "timed out", "survived", "unclear"]
-_PYTEST: Final = (
-    "-m",
-    "pytest",
-    "-x",
-    "-q",
-    "-n",
-    "0",
-    "-p",
-    "no:cacheprovider",
-    "--durations=0",
-    "--durations-min=999",
+_TEST_S: Final = 120
+_TIER_S: Final = 900.0
+"""A mutant that makes a test, or all of them, take this long has been seen."""
+_PYTEST: Final = shlex.split(
+    f"-m pytest -x -q -n 0 -p no:cacheprovider --durations=0 --durations-min=999 --timeout={_TEST_S}"
 )
-_BASELINE_S: Final = 900.0
-_SLOWER: Final = 3.0
-_MORE_S: Final = 30.0
-"""A mutant may take this much longer than the tests take without it; then it has been seen."""
 _NOTHING_COLLECTED: Final = 5
 _OUTPUT_CHARS: Final = 2_000
 
@@ -56,7 +48,8 @@ class Trials:
     def __init__(self, root: Path, folder: Path) -> None:
         self._tree = folder / "tree"
         self._servers = folder / "servers"
-        self._baselines: dict[tuple[str, ...], float] = {}
+        self._process: subprocess.Popen[str] | None = None
+        self._is_stopped = False
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=root,
@@ -72,17 +65,28 @@ class Trials:
         """Run the tests that could see it, until one fails."""
         began_s = time.monotonic()
         for tier in TARGETS[mutant.group].tiers:
-            limit_s = self._baseline(tier) * _SLOWER + _MORE_S
-            failed, output = self._with(mutant, tier, limit_s)
+            failed, output = self._with(mutant, tier)
+            if self._is_stopped:
+                break
             if failed is None:
                 continue
-            ending: Ending = "timed out" if failed == "" else "killed"
-            if failed and not self._passes((failed,)):
+            ending: Ending = "killed" if failed else "timed out"
+            if failed and not self._passes(failed):
                 # It fails without the mutant too: by chance, or since the mutant harmed the servers.
                 self._end_servers()
-                ending = "killed" if self._passes((failed,)) else "unclear"
-            return self._result(mutant, seed, ending, failed or " ".join(tier), began_s, output)
+                ending = "killed" if self._passes(failed) else "unclear"
+            return self._result(mutant, seed, ending, " ".join(failed or tier), began_s, output)
         return self._result(mutant, seed, "survived", "", began_s, "")
+
+    def stop(self) -> None:
+        """End what runs just now; whoever waits for it goes on without a result."""
+        self._is_stopped = True
+        self._kill()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody has asked to stop."""
+        return self._is_stopped
 
     def close(self) -> None:
         """End the servers, and forget the copy."""
@@ -94,17 +98,7 @@ class Trials:
         kept = output[-_OUTPUT_CHARS:] if ending == "unclear" else ""
         return Result(seed=seed, mutant=mutant, ending=ending, by=by, seconds=seconds, output=kept)
 
-    def _baseline(self, tier: tuple[str, ...]) -> float:
-        """How long the tests take without a mutant; they must pass."""
-        if tier not in self._baselines:
-            began_s = time.monotonic()
-            failed, output = self._pytest(tier, _BASELINE_S)
-            if failed is not None:
-                raise SystemExit(f"Without a mutant {failed or 'a test'} fails of {' '.join(tier)}:\n{output}")
-            self._baselines[tier] = time.monotonic() - began_s
-        return self._baselines[tier]
-
-    def _with(self, mutant: Mutant, tier: tuple[str, ...], limit_s: float) -> tuple[str | None, str]:
+    def _with(self, mutant: Mutant, tier: tuple[str, ...]) -> tuple[tuple[str, ...] | None, str]:
         path = self._tree / mutant.module
         source = path.read_text(encoding="utf-8")
         code = mutated(source, mutant.operator, mutant.occurrence)
@@ -112,12 +106,12 @@ class Trials:
             raise SystemExit(f"{mutant.name} cannot be made: the module has changed meanwhile")
         try:
             self._write(path, code)
-            return self._pytest(tier, limit_s)
+            return self._pytest(tier)
         finally:
             self._write(path, source)
 
     def _passes(self, arguments: tuple[str, ...]) -> bool:
-        return self._pytest(arguments, _BASELINE_S)[0] is None
+        return self._pytest(arguments)[0] is None
 
     @staticmethod
     def _write(path: Path, code: str) -> None:
@@ -125,9 +119,9 @@ class Trials:
         # What was compiled is known by time and size, and both can be the same.
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
 
-    def _pytest(self, arguments: tuple[str, ...], limit_s: float) -> tuple[str | None, str]:
-        """The test that failed, "" where it took too long, None where all passed; and what was printed."""
-        process = subprocess.Popen(
+    def _pytest(self, arguments: tuple[str, ...]) -> tuple[tuple[str, ...] | None, str]:
+        """What to run to see it fail again, nothing where it took too long, None where all passed; and the output."""
+        self._process = process = subprocess.Popen(
             [sys.executable, *_PYTEST, *arguments],
             cwd=self._tree,
             env=self._environment(),
@@ -139,17 +133,21 @@ class Trials:
             start_new_session=True,
         )
         try:
-            output, _ = process.communicate(timeout=limit_s)
+            output, _ = process.communicate(timeout=_TIER_S)
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            self._kill()
             process.communicate()
-            return "", ""
+            return (), ""
         if process.returncode in {0, _NOTHING_COLLECTED}:
             return None, output
-        failed = [line.split(" ")[1] for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        # Tests that could not even be collected have no name.
-        return (failed[0] if failed and "::" in failed[0] else " ".join(arguments)), output
+        failed = re.findall(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", output, re.MULTILINE)
+        # A module that cannot be imported fails as a file.
+        return (tuple(failed[:1]) or arguments), output
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _environment(self) -> Mapping[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DUPWATCH_", "PYTEST_"))}
@@ -157,6 +155,8 @@ class Trials:
         return inherited | {
             "PYTHONPATH": str(self._tree),
             "TEST_NO_SHRINKING": "1",
+            # The names of tests are not to be cut off.
+            "COLUMNS": "1000",
             SHARED_VARIABLE: str(self._servers),
             OWNER_VARIABLE: str(os.getpid()),
         }
