@@ -13,17 +13,18 @@ from typing import Final
 import msgspec
 
 from tests.mutation.drawing import Mutant, draw
-from tests.mutation.targets import TARGETS
+from tests.mutation.targets import GROUPS
 from tests.mutation.trial import Result, Trials
 
 ROOT: Final = Path(__file__).parents[2]
+_INTERRUPTED: Final = 130
 _SEEN: Final = frozenset({"killed", "timed out"})
 
 
 def main() -> int:
     """Try what was drawn and has no result yet; ends with 1 where something survived."""
     asked = _arguments()
-    groups = asked.groups.split(",") if asked.groups else list(TARGETS)
+    groups = asked.groups.split(",") if asked.groups else list(GROUPS)
     drawn = draw(ROOT, asked.seed, groups, asked.count)
     if asked.list:
         for mutant in drawn:
@@ -41,6 +42,8 @@ def main() -> int:
                 pool.submit(_try_all, *one, asked.seed, results) for one in zip(trials, shares, strict=True)
             ]:
                 running.result()
+        except KeyboardInterrupt:
+            return _INTERRUPTED
         finally:
             for one in trials:
                 one.stop()
@@ -51,7 +54,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=120, help="how many mutants, of all groups together")
-    parser.add_argument("--groups", default="", help=f"comma-separated: {', '.join(TARGETS)}; all by default")
+    parser.add_argument("--groups", default="", help=f"comma-separated: {', '.join(GROUPS)}; all by default")
     parser.add_argument(
         "--jobs", type=int, default=2, help="how many at a time, each with a copy and servers of its own"
     )
@@ -85,7 +88,7 @@ class _Results:
 def _try_all(trials: Trials, mutants: list[Mutant], seed: int, results: _Results) -> None:
     try:
         # Of one group after the other, so that servers are started late.
-        for mutant in sorted(mutants, key=lambda one: list(TARGETS).index(one.group)):
+        for mutant in sorted(mutants, key=lambda one: list(GROUPS).index(one.group)):
             result = trials.try_out(mutant, seed)
             if trials.is_stopped:
                 return

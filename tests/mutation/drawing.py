@@ -17,7 +17,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import MutationVisitor
 
 from tests.mutation.operators import OPERATORS, Node
-from tests.mutation.targets import TARGETS
+from tests.mutation.targets import files
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def draw(root: Path, seed: int, groups: Sequence[str], count: int) -> list[Mutan
     drawn: list[Mutant] = []
     for at, group in enumerate(groups):
         wanted = count * (at + 1) // len(groups) - count * at // len(groups)
-        ranked = sorted(ranked for module in TARGETS[group].files(root) for ranked in _ranked(root, module, seed))
+        ranked = sorted(ranked for module in files(root, group) for ranked in _ranked(root, module, seed))
         found = (mutant for place in ranked if (mutant := _made(root, group, place)) is not None)
         drawn += islice(found, wanted)
     return drawn

@@ -18,7 +18,7 @@ import msgspec
 
 from tests.hbase_server import OWNER_VARIABLE, SHARED_VARIABLE, end_servers
 from tests.mutation.drawing import Mutant, mutated
-from tests.mutation.targets import TARGETS
+from tests.mutation.targets import tiers
 
 Ending = Literal["killed", "timed out", "survived", "unclear"]
 _TEST_S: Final = 120
@@ -64,7 +64,7 @@ class Trials:
     def try_out(self, mutant: Mutant, seed: int) -> Result:
         """Run the tests that could see it, until one fails."""
         began_s = time.monotonic()
-        for tier in TARGETS[mutant.group].tiers:
+        for tier in tiers(self._tree, mutant.module):
             failed, output = self._with(mutant, tier)
             if self._is_stopped:
                 break
