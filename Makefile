@@ -5,6 +5,7 @@
 # make chaos      forty faults in the whole consumer, six ways; takes a little over an hour, the same again: make chaos SEED=123
 # make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
 # make compose-test  docker-compose.yml for real, with docker or podman; takes about 3 minutes, and 6 more for the images once
+# make mutants SEED=1  120 changes of the code drawn by a seed, each against the tests that could see it; takes about an hour
 # make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
-.PHONY: chaos compose-test format clean
+.PHONY: chaos compose-test mutants format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -72,6 +73,9 @@ stack-down: .venv/run.stamp
 stack-status: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.stack status
 
+mutants: servers .venv/mutation.stamp
+	$(BIN)/python -m tests.mutation --seed $(SEED) $(MUTANTS)
+
 bench: .venv/bench.stamp
 	$(BIN)/python -m benchmarks.speed $(BENCH)
 
@@ -102,4 +106,9 @@ clean:
 .venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python
 	@echo "Adding what is measured against ..." >&2
 	@$(PIP) --require-hashes -r requirements-bench.lock
+	@touch $@
+
+.venv/mutation.stamp: requirements-mutation.lock .venv/test.stamp | .venv/bin/python
+	@echo "Adding what changes the code that tests are tried on ..." >&2
+	@$(PIP) --require-hashes -r requirements-mutation.lock
 	@touch $@

@@ -1,11 +1,12 @@
 """What all tests can ask for, and what they have in common."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from consumer.redaction import forget_all
 
@@ -13,7 +14,15 @@ pytest_plugins = ["tests.hbase_server"]
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-speed")
+# For who wants to know whether something fails, and not what fails most simply: tests.mutation.
+settings.register_profile(
+    "no-shrinking",
+    settings.get_profile("any-speed"),
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
+    derandomize=True,
+)
+settings.load_profile("no-shrinking" if "TEST_NO_SHRINKING" in os.environ else "any-speed")
 
 
 @pytest.fixture(autouse=True)

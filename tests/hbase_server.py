@@ -36,6 +36,8 @@ from storage.hbase.schema import render_script, schema_of
 _FOLDER: Final = "TEST_SERVERS_FOLDER"
 OWNER_VARIABLE: Final = "TEST_SERVERS_OWNER"
 """Names the process that servers end with."""
+SHARED_VARIABLE: Final = "TEST_SERVERS_SHARED"
+"""Names a folder whose servers several runs share, one after the other; whoever sets it ends them."""
 _WORKER: Final = "PYTEST_XDIST_WORKER"
 _WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
 COMMON: Final = "common"
@@ -54,18 +56,27 @@ _CLOCK_STEP_S: Final = 0.002
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder in which the servers of this run are."""
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    if shared := os.environ.get(SHARED_VARIABLE):
+        os.environ[_FOLDER] = shared
+    else:
         os.environ[_FOLDER] = mkdtemp(prefix="dupwatch-servers-")
         os.environ[OWNER_VARIABLE] = str(os.getpid())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End the servers that were started, and remove what they wrote."""
-    if not hasattr(config, "workerinput"):
-        for state in _folder().glob("*.json"):
-            for process in json.loads(state.read_text())["processes"]:
-                Process(*process).kill()
-        shutil.rmtree(_folder(), ignore_errors=True)
+    if not hasattr(config, "workerinput") and SHARED_VARIABLE not in os.environ:
+        end_servers(_folder())
+
+
+def end_servers(folder: Path) -> None:
+    """End the servers that were started from this folder, and remove what they wrote."""
+    for state in folder.glob("*.json"):
+        for process in json.loads(state.read_text())["processes"]:
+            Process(*process).kill()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

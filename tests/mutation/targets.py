@@ -1,0 +1,115 @@
+"""What is changed, and which tests could see it: cheap ones first, those with servers last."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+
+class Target(NamedTuple):
+    """Modules that the same tests are about; ``tiers`` are arguments of pytest, one run each."""
+
+    modules: tuple[str, ...]
+    tiers: tuple[tuple[str, ...], ...]
+
+    def files(self, root: Path) -> Iterator[str]:
+        """The modules by path, from the root of the checkout."""
+        for pattern in self.modules:
+            for path in sorted(root.glob(pattern)):
+                if path.name != "__init__.py":
+                    yield str(path.relative_to(root))
+
+
+_JUDGE: Final = Target(
+    (
+        *("consumer/candidates.py", "consumer/comparison.py", "consumer/decision.py", "consumer/detector.py"),
+        *("consumer/events.py", "consumer/known_originals.py", "consumer/releases.py", "consumer/versions.py"),
+    ),
+    (
+        ("tests/unit/judge", "tests/unit/io/test_events.py"),
+        ("tests/protocol", "tests/cli/test_sample.py", "tests/cli/test_release.py", "tests/cli/test_fact_guard.py"),
+        ("tests/retrieval", "tests/cli/test_looking.py", "tests/chaos", "--ignore=tests/chaos/kafka"),
+    ),
+)
+_FILE_SOURCES: Final = Target(
+    ("consumer/sources/file.py", "consumer/sources/gunzip.py", "consumer/sources/lines.py"),
+    (
+        ("tests/unit/io/test_file_source.py", "tests/unit/io/test_file_sink.py", "tests/unit/io/test_checkpoint.py"),
+        ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),
+    ),
+)
+_KAFKA_SOURCES: Final = Target(
+    (
+        *("consumer/sources/commits.py", "consumer/sources/gaps.py", "consumer/sources/handover.py"),
+        *("consumer/sources/kafka*.py", "consumer/sources/partitions.py", "consumer/sources/stretch.py"),
+    ),
+    (
+        (
+            *(
+                "tests/unit/io/test_kafka_client.py",
+                "tests/unit/io/test_partitions.py",
+                "tests/unit/io/test_messages.py",
+            ),
+            *("tests/unit/test_watermarks.py", "tests/unit/test_delivery.py"),
+        ),
+        ("tests/kafka/test_source.py", "tests/kafka/test_stretch.py", "tests/kafka/test_run.py"),
+    ),
+)
+_FILE_SINKS: Final = Target(
+    ("consumer/sinks/file.py", "consumer/sinks/nowhere.py"),
+    (
+        ("tests/unit/io/test_file_sink.py",),
+        ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_resuming.py"),
+        ("tests/cli/test_streams.py", "tests/cli/test_exit_codes.py", "tests/cli/test_sample.py"),
+    ),
+)
+_KAFKA_SINKS: Final = Target(
+    (
+        *("consumer/sinks/kafka.py", "consumer/sinks/messages.py", "consumer/sinks/producing.py"),
+        "consumer/sinks/transactions.py",
+    ),
+    (
+        (
+            *("tests/unit/io/test_message_headers.py", "tests/unit/io/test_letter_headers.py"),
+            *("tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
+        ),
+        ("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
+    ),
+)
+_LMDB: Final = Target(
+    ("storage/lmdb/*.py",),
+    (
+        ("tests/unit/storage", "tests/contract", "-k", "lmdb"),
+        ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_looking_without_rights.py"),
+        ("tests/cli/test_damaged_store.py", "tests/cli/test_exit_codes.py", "tests/chaos/test_lmdb_kill.py"),
+    ),
+)
+_HBASE: Final = Target(
+    ("storage/hbase/*.py",),
+    (
+        ("tests/unit/storage", "-k", "hbase or posting_rows or set_plans"),
+        ("tests/contract", "-k", "hbase"),
+        ("tests/hbase", "tests/cli/test_store_init.py", "tests/cli/test_store_pack.py"),
+    ),
+)
+
+GROUPS: Final = {
+    "judge": (_JUDGE,),
+    "sources": (_FILE_SOURCES, _KAFKA_SOURCES),
+    "sinks": (_FILE_SINKS, _KAFKA_SINKS),
+    "lmdb": (_LMDB,),
+    "hbase": (_HBASE,),
+}
+"""What mutants are drawn from, the same number of each."""
+
+
+def files(root: Path, group: str) -> list[str]:
+    """All modules of a group."""
+    return [module for target in GROUPS[group] for module in target.files(root)]
+
+
+def tiers(root: Path, module: str) -> tuple[tuple[str, ...], ...]:
+    """The tests that could see a change of this module."""
+    found = [target.tiers for targets in GROUPS.values() for target in targets if module in target.files(root)]
+    if len(found) != 1:
+        raise ValueError(f"{module} is of {len(found)} targets instead of one")
+    return found[0]
