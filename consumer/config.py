@@ -42,6 +42,8 @@ from storage.hbase.options import URL_PATTERN
 from storage.lmdb import LmdbOptions
 
 ENV_PREFIX = "DUPWATCH_"
+CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
+"""Names the file, for all commands of a container: its health check gets no options of the run."""
 _SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
 _SECRETS = frozenset({"http.password"})
 _ENV_NESTING = "__"
@@ -436,6 +438,11 @@ def is_kafka(url: str) -> bool:
     return url.startswith("kafka://")
 
 
+def source_keep_ms(config: Config) -> int:
+    """How long the topics of articles have to keep them: as long as a store does that could be filled from them."""
+    return (config.judge.window_s + config.store.slack_s) * 1000
+
+
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     """Read the file (None: no file), the environment and the overrides; ConfigError says all that is wrong."""
     if path is not None:
@@ -534,7 +541,7 @@ def _check_toml(path: Path) -> None:
 def _check_environment() -> None:
     """The settings library passes over variables that name no field; here they are errors like any other."""
     for name in os.environ:
-        if name.upper().startswith(ENV_PREFIX):
+        if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
             section = name[len(ENV_PREFIX) :].lower().split(_ENV_NESTING)[0]
             if section == "rules":
                 # Their names would be in small letters, and a rule for another source is no error that shows.

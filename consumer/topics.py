@@ -25,6 +25,11 @@ ASK_S: Final = 30.0
 KEEP_FLOOR_MS: Final = 86_400_000
 """A reader that was away for a day shall still find everything."""
 _DAY_MS: Final = 86_400_000
+SOURCE_KEEP_MS: Final = 8 * _DAY_MS
+"""Window and slack where neither is configured otherwise."""
+TIME_OF: Final = "message.timestamp.type"
+BY_BROKER: Final = "LogAppendTime"
+BY_PRODUCER: Final = "CreateTime"
 _GIB: Final = 1 << 30
 _RECORD_BYTES: Final = 10 << 20
 """A record may have 8 MiB, and has headers."""
@@ -106,8 +111,10 @@ class Report(NamedTuple):
     differences: Sequence[str]
 
 
-def planned(topics: SinkTopics, sources: Sequence[str] = ()) -> list[PlannedTopic]:
-    """Every topic of the prefix, and these topics of articles."""
+def planned(
+    topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
+) -> list[PlannedTopic]:
+    """Every topic of the prefix, and these topics of articles, which a lost store could be filled from again."""
     return [
         PlannedTopic(
             topics.duplicates_topic,
@@ -123,7 +130,8 @@ def planned(topics: SinkTopics, sources: Sequence[str] = ()) -> list[PlannedTopi
         ),
         PlannedTopic(
             topics.unique_topic,
-            _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES)},
+            # Articles keep their own times: by those, older ones would be deleted on arrival.
+            _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
             may_compact=True,
             compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
             'not where the records\' keys are not their ids (id_from = "value")',
@@ -138,7 +146,8 @@ def planned(topics: SinkTopics, sources: Sequence[str] = ()) -> list[PlannedTopi
         *(
             PlannedTopic(
                 name,
-                _deleted(7) | {"max.message.bytes": str(_RECORD_BYTES)},
+                # By their producers' times articles could be backdated, and pass for the originals of what they copy.
+                _kept(source_keep_ms) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
                 may_compact=False,
                 compaction="no: a version that is replaced before it was judged would never be",
             )
@@ -148,7 +157,10 @@ def planned(topics: SinkTopics, sources: Sequence[str] = ()) -> list[PlannedTopi
 
 
 def _deleted(days: int | None) -> dict[str, str]:
-    keep_ms = -1 if days is None else days * _DAY_MS
+    return _kept(-1 if days is None else days * _DAY_MS)
+
+
+def _kept(keep_ms: int) -> dict[str, str]:
     # What the producer has compressed is not compressed anew by the broker.
     return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}
 
@@ -172,14 +184,15 @@ def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
     if "compact" in policies and not topic.may_compact:
         yield Misfit(f"is compacted, which it must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
-        yield from _kept_too_short(topic, int(found.settings.get("retention.ms", "-1")))
+        yield from _kept_too_short(topic, found)
     largest = int(found.settings.get("max.message.bytes", _RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
         yield Misfit(f"max.message.bytes is {largest}: larger records would stop the run", f"set it to {needed}")
 
 
-def _kept_too_short(topic: PlannedTopic, keep_ms: int) -> Iterator[Misfit]:
+def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+    keep_ms = int(found.settings.get("retention.ms", "-1"))
     if keep_ms < 0:
         return
     if topic.settings["retention.ms"] == "-1":
@@ -193,6 +206,18 @@ def _kept_too_short(topic: PlannedTopic, keep_ms: int) -> Iterator[Misfit]:
             f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): what is not read within that is lost",
             f"keep a day at least, {KEEP_FLOOR_MS}",
         )
+    elif topic.may_compact and dated_by_producers(found):
+        # The one topic that may be compacted is the one that passes articles on with their own times.
+        yield Misfit(
+            f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, and older ones "
+            "would be deleted on arrival",
+            f"set {TIME_OF}={BY_BROKER}",
+        )
+
+
+def dated_by_producers(found: FoundTopic) -> bool:
+    """Whether whoever sends a message says when that was."""
+    return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
 
 
 def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:

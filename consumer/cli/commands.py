@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 NAMES: Final = (
-    "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "show", "explain", "query", "release",
-    "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "topics", "config",
+    "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
+    "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "topics", "config",
 )  # fmt: skip
 """In the order in which --help has them."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from consumer.config import Config, load_config
+from consumer.config import CONFIG_VARIABLE, Config, load_config
 from consumer.errors import ConfigError
 from consumer.telemetry import logs
 from storage.records import id_hash
@@ -16,7 +16,14 @@ from storage.records import id_hash
 _MS_PER_S: Final = 1000
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings; see: dupwatch config show.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file with settings; see: dupwatch config show.",
+        metavar="FILE",
+        envvar=CONFIG_VARIABLE,
+        show_envvar=True,
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,

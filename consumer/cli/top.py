@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -17,16 +17,15 @@ from consumer.cli.results import results
 from consumer.cli.top_view import frame
 from consumer.config import Config
 from consumer.errors import ConfigError, SourceError
-from consumer.pages.access import parse_address
 from consumer.redaction import remember
 from consumer.top.client import Access, PagesClient
+from consumer.top.own import own_url, with_own_certificate
 from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0
 """How long a consumer may take for one of its pages."""
 URLS_MAX: Final = 64
 _UNSEEN_CHARS: Final = 10_000
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens here
 
 
 def top(
@@ -56,8 +55,8 @@ def top(
     chosen = configured(config, settings)
     access = _access(chosen, user, password_file, ca)
     if not urls and ca is None:
-        access = access._replace(**_own_certificate(chosen))
-    named = urls or [_own_url(chosen)]
+        access = with_own_certificate(access, chosen)
+    named = urls or [own_url(chosen)]
     if len(named) > URLS_MAX:
         raise ConfigError(f"{len(named)} consumers are more than the {URLS_MAX} that can be watched at once")
     watched = [Watched(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
@@ -118,15 +117,6 @@ def _headline(seen: Sequence[Seen], over: str) -> str:
     return f"dupwatch top: {there} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
 
 
-def _own_url(config: Config) -> str:
-    if not config.http.listen:
-        raise ConfigError("http.listen is empty, so this consumer has no pages; name others: dupwatch top URL")
-    address = parse_address(config.http.listen)
-    host = _EVERYWHERE.get(address.host, address.host)
-    scheme = "https" if config.http.model_dump().get("tls_certificate") else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
-
-
 def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> Access:
     section = config.http.model_dump()
     if user is None:
@@ -141,9 +131,3 @@ def _access(config: Config, user: str | None, password_file: Path | None, ca: Pa
             raise ConfigError(f"the password cannot be read from {password_file}: {error}") from error
         remember(password)
     return Access(user, password, None if ca is None else str(ca))
-
-
-def _own_certificate(config: Config) -> dict[str, Any]:
-    """On this machine, who shows the certificate that is configured is the consumer, by whatever name it is asked."""
-    certificate = config.http.model_dump().get("tls_certificate")
-    return {} if certificate is None else {"authorities": certificate, "checks_name": False}

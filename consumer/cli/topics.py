@@ -9,7 +9,7 @@ from consumer.app import kafka_options
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.clients import KafkaPlace, admin_settings, parse_kafka
-from consumer.config import is_kafka
+from consumer.config import is_kafka, source_keep_ms
 from consumer.errors import ConfigError, SinkError
 from consumer.topics import PlannedTopic, Report, Shape, SinkTopics
 
@@ -65,7 +65,7 @@ def init(
     place, feed = _prefix(sink), None if source is None else parse_kafka(source)
     if feed is not None and feed.brokers != place.brokers:
         raise ConfigError("--source and --sink have to name the same brokers; make the source's topics where they are")
-    wanted = topics.planned(SinkTopics(place.names[0]), () if feed is None else feed.names)
+    wanted = topics.planned(SinkTopics(place.names[0]), () if feed is None else feed.names, source_keep_ms(chosen))
     shape = Shape(partitions, replication)
     if print_:
         with results():

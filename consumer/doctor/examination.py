@@ -9,7 +9,7 @@ from typing import Final
 
 from consumer import app, stream, topics
 from consumer.clients import KafkaPlace, admin_settings, parse_kafka
-from consumer.config import Config, is_kafka
+from consumer.config import Config, is_kafka, source_keep_ms
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.configuration import check_settings
 from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, wrong
@@ -77,7 +77,7 @@ class _Kafka:
         self._config = config
         self._source = parse_kafka(config.source.url)
         self._sink = parse_kafka(config.sink.url) if is_kafka(config.sink.url) else None
-        self._window_ms = config.judge.window_s * _MS_PER_S
+        self._keep_ms = source_keep_ms(config)
         self._asked: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):
             self._asked[place.brokers] = first_of(partial(self._client, place))
@@ -116,7 +116,7 @@ class _Kafka:
             )
 
     def _check_sources(self) -> Iterator[Finding]:
-        yield from source_findings(self._planned(), self._found(), self._window_ms)
+        yield from source_findings(self._planned(), self._found(), self._keep_ms)
 
     def _check_group(self) -> Iterator[Finding]:
         section = self._config.kafka
@@ -135,9 +135,7 @@ class _Kafka:
 
     def _check_clocks(self) -> Iterator[Finding]:
         found = self._found()
-        by_broker = {
-            name for name, topic in found.items() if topic.settings.get("message.timestamp.type") == "LogAppendTime"
-        }
+        by_broker = {name for name, topic in found.items() if not topics.dated_by_producers(topic)}
         ahead_ms = int(self._config.kafka.ahead_s_max * _MS_PER_S)
         yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
 
@@ -148,7 +146,7 @@ class _Kafka:
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
     def _planned(self) -> list[PlannedTopic]:
-        return topics.planned(SinkTopics(""), self._source.names)[-len(self._source.names) :]
+        return topics.planned(SinkTopics(""), self._source.names, self._keep_ms)[-len(self._source.names) :]
 
     def _found(self) -> dict[str, FoundTopic]:
         return self._at_source.topics(self._source.names)

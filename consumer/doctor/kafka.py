@@ -8,7 +8,16 @@ from consumer.config import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Newest, Progress
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.errors import ConfigError, Fatal, SinkError, SourceError
-from consumer.topics import KEEP_FLOOR_MS, FoundTopic, PlannedTopic, misfits
+from consumer.topics import (
+    BY_BROKER,
+    BY_PRODUCER,
+    KEEP_FLOOR_MS,
+    TIME_OF,
+    FoundTopic,
+    PlannedTopic,
+    dated_by_producers,
+    misfits,
+)
 
 CLOCKS_AGREE_MS: Final = 5_000
 """Clocks that are no further apart than this, with the age of a message between them, agree."""
@@ -55,9 +64,9 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
 
 
 def source_findings(
-    topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], window_ms: int
+    topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], needed_ms: int
 ) -> Iterator[Finding]:
-    """Whether the topics of articles are there, and keep them long enough."""
+    """Whether the topics of articles are there, keep them for window and slack, and let nobody backdate them."""
     for topic in topics:
         if topic.name not in found:
             yield wrong(
@@ -69,11 +78,17 @@ def source_findings(
         there = found[topic.name]
         yield from _as_planned(topic, there, SourceError)
         keep_ms = int(there.settings.get("retention.ms", "-1"))
-        if KEEP_FLOOR_MS <= keep_ms < window_ms:
+        if KEEP_FLOOR_MS <= keep_ms < needed_ms:
             yield warning(
-                f"{topic.name} keeps messages for {_hours(keep_ms)}, and the window is {_hours(window_ms)}: a new "
-                "store cannot be filled from it.",
-                f"Set retention.ms to {window_ms} at least, or keep the articles elsewhere for dupwatch backfill.",
+                f"{topic.name} keeps messages for {_hours(keep_ms)}, and window and slack are {_hours(needed_ms)}: a "
+                "lost store cannot be filled from it.",
+                f"Set retention.ms to {needed_ms} at least, or keep the articles elsewhere for dupwatch backfill.",
+            )
+        if dated_by_producers(there):
+            yield warning(
+                f"{topic.name} has {TIME_OF}={BY_PRODUCER}: whoever may send to it can backdate a copy, which then "
+                "passes for the original, or for older than the window.",
+                f"Set {TIME_OF}={BY_BROKER}, unless all producers are trusted.",
             )
         if int(there.settings.get("retention.bytes", "-1")) >= 0:
             yield warning(

@@ -33,7 +33,7 @@ ENV PATH=/opt/dupwatch/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10001:10001
 WORKDIR /var/lib/dupwatch
 EXPOSE 9464
-HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 \
-  CMD ["python3", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:9464/healthz', timeout=5)"]
+# Where the configuration says that the pages are, which it takes from the environment as the run does.
+HEALTHCHECK --interval=30s --timeout=15s --start-period=60s --retries=3 CMD ["dupwatch", "health"]
 ENTRYPOINT ["dupwatch"]
 CMD ["run"]

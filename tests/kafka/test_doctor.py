@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -60,9 +62,21 @@ def stream(topics: Topics, *more: str) -> tuple[str, ...]:
 @pytest.fixture
 def good(kafka_address: str) -> Topics:
     """Topics as dupwatch topics init makes them."""
+    return topics_like_ours(kafka_address)
+
+
+@pytest.fixture
+def backdated(kafka_address: str) -> Topics:
+    """The same, but producers say when their messages were sent."""
+    return topics_like_ours(kafka_address, {"message.timestamp.type": "CreateTime"})
+
+
+def topics_like_ours(kafka_address: str, own: Mapping[str, str] = MappingProxyType({})) -> Topics:
+    """Topics of a sink and a source, which is also set so."""
     topics = make_topics(kafka_address)
     topics = topics._replace(source=f"{topics.prefix}-in", prefix=f"{topics.prefix}-out", partitions=2)
-    wanted = planned(SinkTopics(topics.prefix), [topics.source])
+    *sinks, source = planned(SinkTopics(topics.prefix), [topics.source])
+    wanted = [*sinks, source._replace(settings={**source.settings, **own})]
     init({"bootstrap.servers": kafka_address}, wanted, Shape(2, 1))
     admin = AdminClient({"bootstrap.servers": kafka_address})
     ends = {TopicPartition(topics.source, number): LATEST for number in range(topics.partitions)}
@@ -135,8 +149,9 @@ def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
     assert f"{topics.prefix}-nowhere" not in admin.list_topics(timeout=WAIT_S).topics
 
 
-def test_messages_that_were_deleted_and_a_member_of_the_same_name(good: Topics) -> None:
+def test_messages_that_were_deleted_and_a_member_of_the_same_name(backdated: Topics) -> None:
     """The group is behind what is there; a clock that is half an hour ahead shows in its messages."""
+    good = backdated
     send(good, [(f"a{number}", {"body": "x"}) for number in range(20)])
     producer = Producer({"bootstrap.servers": good.address})
     producer.produce(good.source, b"{}", b"late", 0, timestamp=int((time.time() + 1800) * 1000))
@@ -153,6 +168,7 @@ def test_messages_that_were_deleted_and_a_member_of_the_same_name(good: Topics) 
         assert f"{end - 1} messages were deleted before the group read them" in wrong(told)[0]
         assert "ahead of this machine" in told["clocks"][0]["found"]
         assert told["clocks"][0]["status"] == "wrong"
+        assert any("can backdate a copy" in one["found"] for one in told["topics of articles"])
     finally:
         member.close()
 
@@ -169,8 +185,9 @@ def test_the_clock_of_the_brokers_is_seen_where_a_group_commits(good: Topics) ->
         member.close()
 
 
-def test_unread_messages_that_are_old(good: Topics) -> None:
+def test_unread_messages_that_are_old(backdated: Topics) -> None:
     """Where messages begin that are younger than was asked; at the end where none is."""
+    good = backdated
     producer = Producer({"bootstrap.servers": good.address})
     now_ms = int(time.time() * 1000)
     for age_s in (3000, 2000, 10):

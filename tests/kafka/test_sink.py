@@ -49,8 +49,13 @@ def test_topics_that_are_off_get_nothing(kafka_address: str) -> None:
     assert read(kafka_address, topics.verdicts_topic) == read(kafka_address, topics.unique_topic) == []
 
 
-def test_the_clean_feed_has_records_as_they_came(kafka_address: str, given: Given) -> None:
-    """Bytes, key, headers (twice the same name, no value) and time of a unique record are untouched, none is added."""
+def test_the_clean_feed_has_records_as_they_came(kafka_address: str) -> None:
+    """Bytes, key, headers (twice the same name, no value) of a unique record are untouched, none is added.
+
+    Its time too, on a topic that takes it.
+    """
+    topics = fresh_topics(kafka_address, {"unique": {"message.timestamp.type": "CreateTime"}})
+    given = sink_to(kafka_address, topics)
     headers = [("h", b"1"), ("h", b"\xff\x00"), ("none", None)]
     record = raw(b"\x00not { json\xff", b"a", headers, timestamp_ms=1_234_567)
     given.sink.emit([answer("a", record=record), answer("b", record=raw(b"v", None))])
@@ -58,6 +63,7 @@ def test_the_clean_feed_has_records_as_they_came(kafka_address: str, given: Give
     first, second = read(kafka_address, given.topics.unique_topic)
     assert first == (b"a", record.data, headers, 1_234_567)
     assert (second.key, second.value) == (b"b", b"v")
+    given.sink.close()
 
 
 def test_what_is_no_longer_in_the_clean_feed_has_a_tombstone(kafka_address: str, given: Given) -> None:

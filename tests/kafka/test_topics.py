@@ -1,21 +1,38 @@
 """The topics that ``dupwatch topics init`` makes, and what it says of those that are there."""
 
 import json
+import time
 import uuid
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
     AdminClient,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
 from consumer.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
+from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 
+EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 DUPLICATES, VERDICTS, UNIQUE, LETTERS, ARTICLES = planned(SinkTopics("p", unique=True, verdicts=True), ["articles"])
-GOOD = FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "1"})
+GOOD = FoundTopic(
+    6,
+    1,
+    {
+        "cleanup.policy": "delete",
+        "retention.ms": "604800000",
+        "min.insync.replicas": "1",
+        "message.timestamp.type": "LogAppendTime",
+    },
+)
+DAY_MS = 86_400_000
 
 
 def changed(**settings: str) -> FoundTopic:
@@ -81,6 +98,12 @@ def test_printing_asks_nobody() -> None:
     names = [line.partition(":")[0] for line in ran.out.decode().splitlines() if not line.startswith(" ")]
     assert names == ["p.duplicates", "p.verdicts", "p.unique", "p.dead-letters", "articles"]
     assert "cleanup.policy=delete" in ran.out.decode()
+    kept = next(line for line in ran.out.decode().splitlines() if line.startswith("articles:"))
+    assert f"retention.ms={8 * DAY_MS} " in kept
+    assert kept.endswith("message.timestamp.type=LogAppendTime")
+    longer = ("--set", "judge.window_s=864000", "--set", "store.slack_s=86400")
+    ran = dupwatch("--sink", "kafka://h:1/p", "--source", "kafka://h:1/articles", "--print", *longer)
+    assert f"articles: partitions=6 cleanup.policy=delete retention.ms={11 * DAY_MS} " in ran.out.decode()
     assert dupwatch("--sink", "kafka://127.0.0.1:1/p,q", "--print").code == 2
     assert dupwatch("--sink", "kafka://h:1/p", "--source", "kafka://h:2/a", "--print").code == 2
 
@@ -118,6 +141,35 @@ def test_missing_topics_are_made_and_others_left(kafka_address: str) -> None:
     assert again.out.decode().count("is as it has to be") == 3
     wait_for(lambda: missing(settings, names) == [])
     assert dupwatch(*sink).code == 0
+
+
+@pytest.mark.servers
+def test_an_old_article_stays_in_the_clean_feed(own_kafka: Callable[..., KafkaBroker]) -> None:
+    """One that is older than the retention goes at once from a topic that goes by the articles' times, as this did."""
+    broker = own_kafka({"log.retention.check.interval.ms": "200", "log.initial.task.delay.ms": "200"})
+    settings: dict[str, Any] = {"bootstrap.servers": broker.address}
+    admin = AdminClient(settings)
+    by_article = NewTopic("by-article", 1, 1, config={"retention.ms": str(30 * DAY_MS)})
+    admin.create_topics([by_article])["by-article"].result()
+    made = dupwatch("--sink", f"kafka://{broker.address}/p", "--partitions", "1")
+    assert made.code == 0, made.err
+    wait_for(lambda: missing(settings, ["p.unique", "by-article"]) == [])
+    producer = Producer(settings)
+    for topic in ("p.unique", "by-article"):
+        producer.produce(topic, b"{}", b"a", timestamp=int(time.time() * 1000) - 40 * DAY_MS)
+    assert producer.flush(30) == 0
+
+    def first(topic: str) -> int:
+        place = TopicPartition(topic, 0)
+        (answer,) = admin.list_offsets({place: EARLIEST}).values()
+        return int(answer.result().offset)
+
+    wait_for(lambda: first("by-article") == 1, 60)
+    # Topics are looked at in turn: by the second message that goes, the first topic was looked at too.
+    producer.produce("by-article", b"{}", b"b", timestamp=int(time.time() * 1000) - 40 * DAY_MS)
+    assert producer.flush(30) == 0
+    wait_for(lambda: first("by-article") == 2, 60)
+    assert first("p.unique") == 0
 
 
 def config_of(admin: AdminClient, name: str) -> dict[str, str]:

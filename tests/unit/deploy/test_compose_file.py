@@ -80,7 +80,8 @@ def test_the_consumer_is_configured_and_may_finish(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, value)
     config = load_config(None, {})
     port = config.http.listen.rpartition(":")[2]
-    assert f"127.0.0.1:{port}/healthz" in (DOCKER / "consumer.Dockerfile").read_text()
+    # What it asks follows the same environment: tests/cli/test_health.py.
+    assert 'CMD ["dupwatch", "health"]' in (DOCKER / "consumer.Dockerfile").read_text()
     assert service["ports"][0].endswith(f":{port}")
     assert int(service["stop_grace_period"].removesuffix("s")) >= config.kafka.grace_s
 

@@ -18,7 +18,7 @@ from consumer.topics import FoundTopic, SinkTopics, planned
 
 SECTION = KafkaSection()
 DAY_MS = 86_400_000
-WINDOW_MS = 7 * DAY_MS
+KEEP_MS = 8 * DAY_MS
 SOURCES = planned(SinkTopics(""), ["articles"])[-1:]
 CLUSTER = Cluster("c", 3, {"inter.broker.protocol.version": "3.9-IV0"})
 
@@ -32,7 +32,8 @@ def statuses(findings: list[Finding]) -> list[str]:
 def topic(**settings: str) -> FoundTopic:
     """A topic as it has to be, but for these settings."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
-    return FoundTopic(6, 1, {"cleanup.policy": "delete", "retention.ms": str(WINDOW_MS)} | given)
+    usual = {"cleanup.policy": "delete", "retention.ms": str(KEEP_MS), "message.timestamp.type": "LogAppendTime"}
+    return FoundTopic(6, 1, usual | given)
 
 
 def test_brokers_that_are_too_old_for_the_group_protocol() -> None:
@@ -58,9 +59,9 @@ def test_transactions_that_are_longer_than_the_brokers_allow() -> None:
 
 
 def test_a_source_topic_that_is_as_it_has_to_be() -> None:
-    """A whole window, no compaction, no bound in bytes."""
-    assert statuses(list(source_findings(SOURCES, {"articles": topic()}, WINDOW_MS))) == ["ok"]
-    assert statuses(list(source_findings(SOURCES, {"articles": topic(retention_ms="-1")}, WINDOW_MS))) == ["ok"]
+    """Window and slack, dated by the brokers, no compaction, no bound in bytes."""
+    assert statuses(list(source_findings(SOURCES, {"articles": topic()}, KEEP_MS))) == ["ok"]
+    assert statuses(list(source_findings(SOURCES, {"articles": topic(retention_ms="-1")}, KEEP_MS))) == ["ok"]
 
 
 @pytest.mark.parametrize(
@@ -69,14 +70,15 @@ def test_a_source_topic_that_is_as_it_has_to_be() -> None:
         ({"cleanup_policy": "compact"}, "wrong", "compacted"),
         ({"cleanup_policy": "compact,delete"}, "wrong", "compacted"),
         ({"retention_ms": "3600000"}, "wrong", "1.0 h"),
-        ({"retention_ms": str(6 * DAY_MS)}, "warning", "144.0 h"),
+        ({"retention_ms": str(7 * DAY_MS)}, "warning", "168.0 h"),
+        ({"message_timestamp_type": "CreateTime"}, "warning", "backdate"),
         ({"retention_bytes": "1000000000"}, "warning", "retention.bytes"),
         ({"max_message_bytes": "1048588"}, "wrong", "max.message.bytes"),
     ],
 )
 def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named: str) -> None:
     """Each limit of what the topic must do is told."""
-    found = list(source_findings(SOURCES, {"articles": topic(**settings)}, WINDOW_MS))
+    found = list(source_findings(SOURCES, {"articles": topic(**settings)}, KEEP_MS))
     told = [one for one in found if named in one.found]
     assert statuses(told) == [status]
     assert all(one.means in {None, SourceError} for one in found)
@@ -89,7 +91,7 @@ def test_topics_that_are_missing() -> None:
     assert statuses(found) == ["wrong"] * 4
     assert {one.means for one in found} == {SinkError}
     assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
-    assert statuses(list(source_findings(SOURCES, {}, WINDOW_MS))) == ["wrong"]
+    assert statuses(list(source_findings(SOURCES, {}, KEEP_MS))) == ["wrong"]
 
 
 def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
@@ -101,6 +103,20 @@ def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
     assert by_topic["p.dead-letters"] == by_topic["p.duplicates"] == by_topic["p.verdicts"] == ["wrong"]
     there = dict.fromkeys(plans, topic(retention_ms=str(30 * DAY_MS)))
     assert statuses(list(topic_findings([plans["p.dead-letters"]], there, "init"))) == ["wrong"]
+
+
+def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
+    """With a time limit messages have to be dated by the brokers; without one, or only compacted, either will do."""
+    (plan,) = (one for one in planned(SinkTopics("p")) if one.name == "p.unique")
+    for settings, expected in (
+        ({}, ["wrong"]),
+        ({"cleanup_policy": "compact,delete"}, ["wrong"]),
+        ({"cleanup_policy": "compact"}, ["ok"]),
+        ({"retention_ms": "-1"}, ["ok"]),
+        ({"message_timestamp_type": "LogAppendTime"}, ["ok"]),
+    ):
+        found = {"p.unique": topic(**({"message_timestamp_type": "CreateTime"} | settings))}
+        assert statuses(list(topic_findings([plan], found, "init"))) == expected, settings
 
 
 def member(host: str, instance_id: str | None = None) -> Member:
