@@ -17,7 +17,7 @@ from consumer.config import Config
 from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.errors import ConfigError
-from consumer.pages.access import Address, parse_address
+from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
 from consumer.top.client import Access, PagesClient, Unanswered
 
@@ -70,6 +70,11 @@ def check_address(config: Config) -> Iterator[Finding]:
         yield ok("No pages are served: http.listen is empty.")
         return
     address = parse_address(config.http.listen)
+    if config.http.user and not config.http.tls_certificate and not is_loopback(address):
+        yield warning(
+            f"The pages at {config.http.listen} ask for a password without TLS: it can be read on its way.",
+            "Set http.tls_certificate and http.tls_key, and let Prometheus ask by https.",
+        )
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as tried:

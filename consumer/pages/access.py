@@ -75,7 +75,7 @@ def parse_address(text: str) -> Address:
 
 def check_exposure(address: Address, access: Access, *, is_open: bool) -> None:
     """ConfigError where others than this machine could read along, and nobody has said that they may."""
-    if is_open or access.asks or _is_loopback(address):
+    if is_open or access.asks or is_loopback(address):
         return
     raise ConfigError(
         f"http.listen = {address.host}:{address.port} lets other machines read articles and metrics, and asks for no "
@@ -96,7 +96,8 @@ def read_password(path: str) -> str:
     return password
 
 
-def _is_loopback(address: Address) -> bool:
+def is_loopback(address: Address) -> bool:
+    """Whether only this machine reaches the address."""
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except OSError:

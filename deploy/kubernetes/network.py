@@ -7,22 +7,27 @@ from typing import Any, Final, NamedTuple
 from deploy.kubernetes.manifests import Document, Workload, name_of, namespace_of, of_kind, selects, workloads
 from deploy.kubernetes.program import Settings
 
-_PLACE: Final = re.compile(r"[a-z]+://([^/]+)/")
+_PLACE: Final = re.compile(r"([a-z]+)://(.+)")
+_SCHEME_PORTS: Final = {"http": "80", "https": "443"}
 _SERVICE: Final = re.compile(r"[a-z0-9.-]+?\.([a-z0-9-]+)\.svc(?:\.cluster\.local)?")
 _NAMES_PORT: Final = 53
 _TALKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "consumer": ("source", "sink", "store"),
-    "topics": ("source", "sink"),
-    "pack": ("store",),
+    "consumer": ("source.url", "sink.url", "store.url", "registry.url", "tracing.endpoint"),
+    "topics": ("source.url", "sink.url"),
+    "pack": ("store.url",),
 }
-"""The sections whose places a part of dupwatch talks to, by component."""
+"""The settings whose places a part of dupwatch talks to, by component."""
+_OUTSIDE: Final = ""
 
 
 class Place(NamedTuple):
-    """A service within the cluster."""
+    """A service within the cluster, or a port outside of it, where the namespace is empty."""
 
     namespace: str
     port: int
+
+    def __str__(self) -> str:
+        return f"{self.namespace or 'the outside'}:{self.port}"
 
 
 def network_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
@@ -30,27 +35,50 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
     policies = list(of_kind(documents, "NetworkPolicy"))
     for workload in workloads(documents):
         ours = [one for one in policies if _means(one, workload.namespace, workload.labels, "Egress")]
-        for section in _TALKS.get(workload.component, ()):
-            for place in _places(settings.sections[section]["url"]):
+        for setting in _TALKS.get(workload.component, ()):
+            for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
-                    yield f"{workload.where} is not let out to {place.namespace}:{place.port} of {section}.url"
-                if section == "store" and not any(_lets_in(policy, place, workload) for policy in policies):
-                    yield f"{workload.where} is not let in by the gateway at {place.namespace}:{place.port}"
+                    yield f"{workload.where} is not let out to {place} of {setting}"
+                if (
+                    setting == "store.url"
+                    and place.namespace
+                    and not any(_lets_in(policy, place, workload) for policy in policies)
+                ):
+                    yield f"{workload.where} is not let in by the gateway at {place}"
         if not any(_port_open(rule, _NAMES_PORT) for one in ours for rule in one["spec"].get("egress", ())):
             yield f"{workload.where} cannot ask for names"
     for policy in policies:
-        if any(namespace_of(policy) == place.namespace for place in _places(settings.sections["store"]["url"])):
+        if any(namespace_of(policy) == place.namespace for place in _places(_value(settings, "store.url"))):
             yield from _open_gateway(policy)
 
 
+def _value(settings: Settings, setting: str) -> str:
+    """A URL of the configuration; nothing for what is not set, or not in use."""
+    section, name = setting.split(".")
+    found = settings.sections[section]
+    return str(found.get(name, "")) if found.get("enabled", True) else ""
+
+
 def _places(url: str) -> list[Place]:
-    """Those of a URL that are within the cluster."""
-    found = _PLACE.match(url)
-    if found is None:
+    """Those that a URL names, or several with commas between them."""
+    found = _PLACE.fullmatch(url)
+    if found is None or found[1] not in {"kafka", "hbase", "http", "https"}:
         return []
-    addresses = (address.rpartition(":") for address in found[1].split(","))
-    services = ((_SERVICE.fullmatch(host), port) for host, _, port in addresses)
-    return sorted({Place(service[1], int(port)) for service, port in services if service is not None})
+    parts = [part.rpartition("://")[2].partition("/")[0].rpartition("@")[2] for part in url.split(",")]
+    # Of kafka://HOST:PORT/A,B the topics come behind commas as well.
+    addresses = [_address(part, _SCHEME_PORTS.get(found[1], "")) for part in parts if ":" in part or "." in part]
+    return sorted(
+        {
+            Place(service[1] if (service := _SERVICE.fullmatch(host)) is not None else _OUTSIDE, int(port))
+            for host, port in addresses
+            if port.isdigit()
+        }
+    )
+
+
+def _address(text: str, usual_port: str) -> tuple[str, str]:
+    host, _, port = text.rpartition(":")
+    return (host, port) if port.isdigit() else (text, usual_port)
 
 
 def _means(policy: Document, namespace: str, labels: Mapping[str, str], direction: str) -> bool:
@@ -62,7 +90,7 @@ def _means(policy: Document, namespace: str, labels: Mapping[str, str], directio
 
 def _lets_out(policy: Document, place: Place) -> bool:
     return any(
-        _port_open(rule, place.port) and any(_of_namespace(peer, place.namespace) for peer in rule.get("to", ()))
+        _port_open(rule, place.port) and any(_is_there(peer, place) for peer in rule.get("to", ()))
         for rule in policy["spec"].get("egress", ())
     )
 
@@ -83,6 +111,10 @@ def _open_gateway(policy: Document) -> Iterator[str]:
     for rule in policy["spec"].get("ingress", ()):
         if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
             yield f"{name_of(policy)} lets more than dupwatch to the gateway, which asks nobody who he is"
+
+
+def _is_there(peer: Mapping[str, Any], place: Place) -> bool:
+    return "ipBlock" in peer if place.namespace == _OUTSIDE else _of_namespace(peer, place.namespace)
 
 
 def _of_namespace(peer: Mapping[str, Any], namespace: str) -> bool:

@@ -19,7 +19,7 @@ PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 CONFIG: Final = "dupwatch-config"
 CONFIG_KEY: Final = "dupwatch.toml"
 READS: Final[Mapping[str, tuple[str, ...]]] = {
-    "consumer": ("store", "kafka", "http", "fingerprint"),
+    "consumer": ("store", "kafka", "http", "fingerprint", "registry"),
     "topics": ("kafka",),
     "pack": ("store",),
 }
@@ -42,6 +42,11 @@ class Settings:
     def port(self) -> int:
         """Where the health pages are."""
         return int(self.sections["http"]["listen"].rpartition(":")[2])
+
+    @property
+    def scheme(self) -> str:
+        """How the health pages are served."""
+        return "https" if self.sections["http"].get("tls_certificate") else "http"
 
     def files(self, sections: Sequence[str]) -> set[str]:
         """The files that these sections name."""
@@ -68,6 +73,18 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
         for endpoint in monitor["spec"]["endpoints"]:
             if endpoint.get("path", "/metrics") not in PAGES:
                 yield f"{name_of(monitor)} asks for {endpoint['path']}, which is no page"
+            yield from _scraped(name_of(monitor), endpoint, settings)
+
+
+def _scraped(where: str, endpoint: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    """A scrape has to speak as the pages do, and a password must not be read on its way."""
+    scheme = endpoint.get("scheme", "http").lower()
+    if scheme != settings.scheme:
+        yield f"{where} asks by {scheme}, and the pages are served by {settings.scheme}"
+    if scheme == "http" and any(name in endpoint for name in ("basicAuth", "authorization", "bearerTokenSecret")):
+        yield f"{where} sends a password over plain HTTP; serve the pages by TLS (http.tls_certificate)"
+    if settings.sections["http"].get("user") and "basicAuth" not in endpoint:
+        yield f"{where} has no password, and the pages ask for one"
 
 
 @cache
@@ -141,6 +158,9 @@ def _consumer(workload: Workload, settings: Settings) -> Iterator[str]:
     if settings.sections["http"]["listen"].startswith(_LOOPBACK):
         yield f"{workload.where} listens on {settings.sections['http']['listen']}, where no probe reaches it"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        path = workload.containers[0].get(probe, {}).get("httpGet", {}).get("path")
+        asked = workload.containers[0].get(probe, {}).get("httpGet", {})
+        path, scheme = asked.get("path"), asked.get("scheme", "HTTP").lower()
         if path not in PAGES:
             yield f"{workload.where}: its {probe} asks for {path}, which is no page"
+        elif scheme != settings.scheme:
+            yield f"{workload.where}: its {probe} asks by {scheme}, and the pages are served by {settings.scheme}"

@@ -195,3 +195,5 @@ def _credentials(document: Document) -> Iterator[tuple[str, str]]:
         for endpoint in document["spec"]["endpoints"]:
             for reference in endpoint.get("basicAuth", {}).values():
                 yield reference["name"], reference["key"]
+            if "secret" in (authority := endpoint.get("tlsConfig", {}).get("ca", {})):
+                yield authority["secret"]["name"], authority["secret"]["key"]

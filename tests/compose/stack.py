@@ -38,7 +38,7 @@ _LOG_LINES: Final = 40
 _HEALTHY: Final = "service_healthy"
 _COMPLETED: Final = "service_completed_successfully"
 # Any free port: the machine may have other uses for the usual ones.
-_PORTS: Final = {"CONSUMER_PORTS": "", "PROMETHEUS_PORT": "", "GRAFANA_PORT": ""}
+_PORTS: Final = {"CONSUMER_PORTS": "", "PROMETHEUS_PORT": "", "ALERTMANAGER_PORT": "", "GRAFANA_PORT": ""}
 
 
 class StackFailed(AssertionError):  # noqa: N818  # it is what the stack did

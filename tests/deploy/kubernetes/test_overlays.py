@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from deploy.kubernetes import check
-from deploy.kubernetes.manifests import NotBuilt, build, workloads
+from deploy.kubernetes.manifests import NotBuilt, build, read, workloads
 from tests.deploy.kubernetes.commands import read_command
 from tests.deploy.kubernetes.conftest import KUBERNETES, OVERLAYS, Cluster, Rendered
 
@@ -133,6 +133,17 @@ NOT_AS_THE_PROGRAM: Final = [
         "CronJob dupwatch-pack: the configuration names /run/secrets/gateway/tls.key",
     ),
     Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.path", "/metric", "asks for /metric"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", GONE, "sends a password over plain HTTP"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", "http", "the pages are served by https"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.basicAuth", GONE, "the pages ask for one"),
+    Break(
+        "ServiceMonitor",
+        "dupwatch-consumer",
+        "spec.endpoints.0.tlsConfig.ca.secret.key",
+        "ca",
+        "names ca in the Secret",
+    ),
+    Break(*CONSUMER, f"{FIRST}.livenessProbe.httpGet.scheme", "HTTP", "its livenessProbe asks by http"),
     Break(
         "Job",
         "dupwatch-tables",
@@ -306,6 +317,48 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
         "is not let in by the gateway at other:9095",
     ):
         assert said in faults
+
+
+@pytest.mark.parametrize(
+    ("component", "settings", "setting", "place"),
+    [
+        (
+            "registry",
+            '[registry]\nurl = "http://registry-0.kafka.svc:8081,http://registry-1.kafka.svc:8081"\n[judge]',
+            "registry.url",
+            "kafka:8081",
+        ),
+        (
+            "tracing",
+            '[tracing]\nenabled = true\nendpoint = "http://otel.monitoring.svc:4318"\n[judge]',
+            "tracing.endpoint",
+            "monitoring:4318",
+        ),
+    ],
+)
+def test_what_consumers_ask_besides_has_to_be_let_through(
+    cluster: Cluster, component: str, settings: str, setting: str, place: str
+) -> None:
+    """The registry and the collector; each has a component that lets consumers out to it."""
+    rendered = reconfigured(cluster.rendered("production"), {"[judge]": settings})
+    said = f"Deployment dupwatch-consumer is not let out to {place} of {setting}"
+    assert cluster.faults(rendered) == [said]
+    policies = read((KUBERNETES / "components" / component / "network.yaml").read_text())
+    rendered.documents.extend(policies)
+    assert cluster.faults(rendered) == []
+
+
+def test_a_place_outside_of_the_cluster_has_to_be_let_through(cluster: Cluster) -> None:
+    """By a rule for addresses; without one nothing that is not in a namespace is reached."""
+    url = '[registry]\nurl = "https://registry.example.org"\n[judge]'
+    rendered = reconfigured(cluster.rendered("production"), {"[judge]": url})
+    assert cluster.faults(rendered) == [
+        "Deployment dupwatch-consumer is not let out to the outside:443 of registry.url"
+    ]
+    (policy,) = read((KUBERNETES / "components" / "registry" / "network.yaml").read_text())
+    outside = {"to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"protocol": "TCP", "port": 443}]}
+    rendered.documents.append({**policy, "spec": {**policy["spec"], "egress": [outside]}})
+    assert cluster.faults(rendered) == []
 
 
 def reconfigured(rendered: Rendered, changes: Mapping[str, str]) -> Rendered:

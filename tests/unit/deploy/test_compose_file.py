@@ -53,8 +53,49 @@ def test_versions_are_those_of_the_tests() -> None:
 def test_ports_are_published_on_loopback_only() -> None:
     """Of the pages for people; brokers and the gateway, which ask nobody who he is, are not published at all."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert published.keys() == {"consumer", "prometheus", "grafana"}
+    assert published.keys() == {"consumer", "prometheus", "alertmanager", "grafana"}
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
+
+
+def test_alerts_reach_an_alertmanager_with_a_place_for_each_severity() -> None:
+    """Prometheus names a service of the file, at its port; what mutes or routes names alerts that there are."""
+    folder = ROOT / "deploy" / "prometheus"
+    scraping = yaml.safe_load((folder / "prometheus.yml").read_text())
+    (target,) = scraping["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
+    name, _, port = target.partition(":")
+    service = SERVICES[name]
+    assert service["ports"][0].endswith(f":{port}")
+    assert set(service["networks"]) & set(SERVICES["prometheus"]["networks"])
+    assert any(volume.startswith("./deploy/prometheus/alertmanager.yml:") for volume in service["volumes"])
+    config = yaml.safe_load((folder / "alertmanager.yml").read_text())
+    routes = [config["route"], *config["route"]["routes"]]
+    assert {route["receiver"] for route in routes} == {one["name"] for one in config["receivers"]}
+    rules = yaml.safe_load((folder / "rules" / "dupwatch.yml").read_text())
+    alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+    matched = {matcher for route in routes for matcher in route.get("matchers", [])}
+    assert matched <= {f'severity="{one["labels"]["severity"]}"' for one in alerts}
+    for rule in config["inhibit_rules"]:
+        for matcher in rule["source_matchers"] + rule["target_matchers"]:
+            pattern = re.fullmatch(r'alertname=~"(.+)"', matcher)
+            assert pattern is not None
+            assert [one for one in alerts if re.fullmatch(pattern[1], one["alert"])]
+
+
+def test_no_password_is_scraped_over_plain_http() -> None:
+    """In the file for Prometheus, and in the example of the documentation."""
+    example = (ROOT / "docs" / "monitoring.md").read_text().split("```yaml\n")[1].split("```")[0]
+    for text in ((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text(), example):
+        for job in yaml.safe_load(text)["scrape_configs"]:
+            assert job.get("scheme") == "https" or not job.keys() & {"basic_auth", "authorization"}, job
+
+
+@pytest.mark.parametrize("file", sorted(DOCKER.rglob("*.Dockerfile")), ids=lambda file: file.name)
+def test_a_base_can_be_pinned_by_its_digest(file: Path) -> None:
+    """Every base is the one build argument, so that a digest given there pins the whole image."""
+    text = file.read_text()
+    assert re.search(r"^ARG BASE=\S+$", text, re.MULTILINE)
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)$", text, re.MULTILINE))
+    assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) <= {"${BASE}"} | stages
 
 
 def test_the_gateway_is_reached_by_consumers_alone() -> None:

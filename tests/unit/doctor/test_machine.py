@@ -25,6 +25,7 @@ from consumer.doctor.machine import (
     descriptors_needed,
 )
 from consumer.doctor.stores import Directory, directory_at, directory_findings, file_system_of
+from deploy.local.ports import free_ports
 from tests.unit.top.pages import served
 
 GIB = 1 << 30
@@ -56,6 +57,20 @@ def test_an_address_that_is_free_or_not_of_this_machine() -> None:
     free = config(http={"listen": f"127.0.0.1:{port}"})
     assert statuses(check_address(free)) == statuses(check_address(free)) == ["ok"]
     assert statuses(check_address(config(http={"listen": ""}))) == ["ok"]
+
+
+def test_a_password_that_can_be_read_on_its_way(tmp_path: Path) -> None:
+    """Where others reach the pages and there is no TLS; on this machine nobody listens in."""
+    account = {"user": "ops", "password": "correct horse"}
+    (port,) = free_ports(1)
+    everywhere, here = {"listen": f"0.0.0.0:{port}"}, {"listen": f"127.0.0.1:{port}"}
+    told = list(check_address(config(http=everywhere | account)))
+    assert statuses(iter(told)) == ["warning", "ok"]
+    assert "without TLS" in told[0].found
+    assert statuses(check_address(config(http=here | account))) == ["ok"]
+    crt, key = certificate(tmp_path, "pages")
+    tls = {"tls_certificate": crt, "tls_key": key}
+    assert statuses(check_address(config(http=everywhere | account | tls))) == ["ok"]
 
 
 def test_an_address_that_something_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
