@@ -411,7 +411,7 @@ def copied(tmp_path: Path) -> Copied:
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("base/consumer.yaml", "readinessProbe", "readynessProbe", "'readynessProbe' was unexpected"),
+        ("base/consumer.yaml", "minReadySeconds", "minReadySecs", "'minReadySecs' was unexpected"),
         ("base/consumer.yaml", "replicas: 2", "replicas: two", "is right"),
         ("overlays/production/consumer.yaml", "dupwatch-gateway", "dupwatch-gate", "names the Secret dupwatch-gate"),
         ("overlays/production/pack.yaml", "dupwatch-pack", "dupwatch-packer", "no matches for Id"),
