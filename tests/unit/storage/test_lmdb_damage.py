@@ -20,7 +20,7 @@ from tests.builders import make_tombstone, make_version
 from tests.unit.storage.processes import ROOT, SMALL
 
 READONLY = replace(SMALL, readonly=True)
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+PAGE_BYTES = min(os.sysconf("SC_PAGE_SIZE"), 1 << 15)
 VERSIONS = 60
 
 
