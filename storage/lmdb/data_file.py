@@ -31,7 +31,8 @@ _BRANCH: Final = 0x01
 _META_PAGE: Final = 0x08
 _BIG_DATA: Final = 0x01
 _NO_PAGE: Final = (1 << 64) - 1
-_PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 17))
+_PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
+"""Up to LMDB's ``MAX_PAGESIZE``."""
 _LOOKS_MAX: Final = 16
 """How often a free list is read anew that another process changes meanwhile."""
 

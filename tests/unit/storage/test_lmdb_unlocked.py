@@ -98,9 +98,10 @@ def test_with_the_right_to_write_the_lock_file_a_store_in_use_is_read(path: Path
         store.close()
 
 
-def test_without_the_right_to_read_the_lock_file_nobody_can_tell(path: Path) -> None:
-    """So it is refused, whether somebody writes or not."""
-    restrict(path, folder=0o555, data=0o444, lock=0o600)
+@pytest.mark.parametrize("lock", [0o600, 0o602])
+def test_without_the_right_to_read_the_lock_file_nobody_can_tell(path: Path, lock: int) -> None:
+    """So it is refused, whether somebody writes or not, and whether this user may write that file or not."""
+    restrict(path, folder=0o555, data=0o444, lock=lock)
     if os.geteuid() == 0:
         assert "without permission to read" in in_another(look, path)
 
