@@ -109,7 +109,7 @@ _REFUSED: Final[tuple[tuple[Side, str, str], ...]] = (
         "auto.offset.reset",
     ),
     ("consumer", "messages of aborted transactions are no articles; dupwatch reads committed ones", "isolation.level"),
-    ("consumer", "dupwatch would take the end of a partition for an error", "enable.partition.eof"),
+    ("consumer", "dupwatch sets it itself: it needs the end of each partition to know its lag", "enable.partition.eof"),
     ("consumer", _NO_EFFECT, "consume.callback.max.messages"),
     ("consumer", _SHARE_GROUPS, "max.poll.records share.acknowledgement.mode"),
     ("producer", "dupwatch sets it: each event is written once and in order", "enable.idempotence"),

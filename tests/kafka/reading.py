@@ -240,17 +240,18 @@ class Group:
         client: dict[str, Any] | None = None,
         **options: Any,  # noqa: ANN401  # whichever of the source's options
     ) -> Member:
-        """A member, not started yet."""
+        """A member, not started yet; ``client`` may have settings that no user may change."""
         settings = consumer_settings(
             self.address,
             KafkaOptions(
                 group=self.group,
                 instance_id=instance_id,
                 group_protocol=self.protocol,
-                client={"reconnect.backoff.max.ms": 500} | (client or {}),
+                client={"reconnect.backoff.max.ms": 500},
                 consumer={} if self.protocol == "consumer" else {"heartbeat.interval.ms": 300},
             ),
         )
+        settings |= client or {}
         watched = Watched()
         source = KafkaSource(settings, [self.topic], limits, SourceOptions(**options), watched)
         self.members.append(Member(source, watched))

@@ -425,13 +425,13 @@ def test_not_into_the_letters_themselves(feed: Feed) -> None:
 
 
 def test_a_record_that_cannot_be_written(feed: Feed) -> None:
-    """The replay ends with a sentence and another exit code than 0."""
-    options = KafkaOptions(producer={"message.max.bytes": 2000})
-    feed.bury(rejected(feed.articles, value=bytes(5000)))
+    """A record that is larger than the producer takes ends the replay with a sentence."""
+    options = KafkaOptions(producer={"message.max.bytes": 10 << 20})
+    feed.bury(rejected(feed.articles))
     with TopicLetters(feed.address, feed.letters, options) as letters:
         sending = Replay(feed.address, options, feed.letters, None, 300_000, dry_run=False)
         with pytest.raises(SinkError, match=r"0:0 cannot be sent to .*too large"):
-            sending.send(next(letters.letters()))
+            sending.send(replace(next(letters.letters()), value=bytes(11 << 20)))
 
 
 def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
