@@ -59,7 +59,7 @@ class HbaseOptions:
     """
 
     keep_bodies: bool = True
-    row_postings_max: int = 100_000
+    row_postings_max: int = 4_000
     deadline_s: float = 45.0
     call_s: float = 20.0
     connect_s: float = 3.0
