@@ -139,8 +139,8 @@ class Lineup:
         else:
             # Rules of sources only ever make the threshold higher.
             passes = similarities >= settings.similarity_min
-        passes &= (kinds == one.kind) & (one.kind != TextKind.EMPTY)
-        return places[passes].tolist(), _known_similarities(one, kinds, similarities, same_text)
+        possible = passes & (kinds == one.kind) & (one.kind != TextKind.EMPTY)
+        return places[possible].tolist(), _known_similarities(one, kinds, similarities, same_text)
 
     @cached_property
     def _arrays(self) -> "_Arrays":

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from consumer import events
 from consumer.candidates import (
+    CROWDED_VERIFICATIONS_MAX,
     SOUGHT_POSTINGS_MAX,
     Candidates,
     Probe,
@@ -225,7 +226,7 @@ class Detector:
         self.tally.row_reads += sum(len(probe.keys) for probe in probes)
         self.tally.postings_read += sum(sizes[key] for probe in probes for key in probe.keys)
         self.tally.crowded_rows += sum(rows[key].truncated for probe in probes for key in probe.keys)
-        self.tally.crowded_articles += sum(one.found > self.settings.verifications_max for one in found)
+        self.tally.crowded_articles += sum(one.truncated and one.found > CROWDED_VERIFICATIONS_MAX for one in found)
         self.tally.candidates.add([one.found for one in found])
         self.tally.suspects.add([one.suspects for one in found])
         return found

@@ -19,7 +19,10 @@ from storage.records import Record, Release, Stored, Tombstone, Version
 
 
 class Stats(NamedTuple):
-    """How much a store holds; ``size_bytes`` is what it takes on disk or in memory, None where that is not known."""
+    """How much a store holds; ``size_bytes`` is what it takes on disk or in memory, None where that is not known.
+
+    ``crowded_rows`` have more postings than the store reads whole; ``widest_row`` is how many the widest row has.
+    """
 
     versions: int
     verdicts: int
@@ -27,6 +30,8 @@ class Stats(NamedTuple):
     postings: int
     rows: int
     size_bytes: int | None
+    crowded_rows: int = 0
+    widest_row: int = 0
 
 
 class Records(Protocol):

@@ -173,13 +173,16 @@ class MemoryStore:
         """See ``Upkeep.stats``. What Python's objects take is not known."""
         with self._lock:
             posting_bytes = (self._layout or POSTING_LAYOUTS[8]).posting_bytes
+            widths = [len(row) // posting_bytes for row in self._rows.values()]
             return Stats(
                 versions=len(self._versions),
                 verdicts=len(self._verdicts),
                 tombstones=len(self._tombstones),
-                postings=sum(map(len, self._rows.values())) // posting_bytes,
-                rows=len(self._rows),
+                postings=sum(widths),
+                rows=len(widths),
                 size_bytes=None,
+                crowded_rows=sum(width > self._row_postings_max for width in widths),
+                widest_row=max(widths, default=0),
             )
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
 """The table ``postings``: under each key fresh postings, a cell each, and posting sets, which are read together."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,24 @@ _COUNT_BATCH: Final = 500
 _COUNT_AHEAD: Final = 200
 _COUNT_CELLS: Final = 200_000
 """When counting: cells of a piece, pieces fetched at once, and cells after which work is not done again."""
+
+
+class PostingCounts(NamedTuple):
+    """Postings and the rows they are in, how many of these are over the cap, and how wide the widest is."""
+
+    postings: int = 0
+    rows: int = 0
+    crowded: int = 0
+    widest: int = 0
+
+    def plus(self, other: "PostingCounts") -> "PostingCounts":
+        """Those of other rows too."""
+        return PostingCounts(
+            self.postings + other.postings,
+            self.rows + other.rows,
+            self.crowded + other.crowded,
+            max(self.widest, other.widest),
+        )
 
 
 class PostingRows:
@@ -85,16 +103,15 @@ class PostingRows:
         """The postings at these places: of the fresh ones all, of the packed ones those in the first few sets."""
         return self._gateways.spread([partial(self._with_code, calls, place, postings_max, layout) for place in places])
 
-    def count(self) -> tuple[int, int]:
-        """How many postings there are, each as often as it is stored, and in how many rows."""
-        postings = rows = 0
+    def count(self) -> PostingCounts:
+        """How many postings there are, each as often as it is stored, and how they are spread over rows."""
+        counts = PostingCounts()
         start: bytes | None = b""
         while start is not None:
             selection = Selection(self._table, _FAMILIES, start, batch=_COUNT_BATCH, ahead=_COUNT_AHEAD)
-            part, some, start = self._gateways.calls().scan(selection, self._count_some)
-            postings += part
-            rows += some
-        return postings, rows
+            part, start = self._gateways.calls().scan(selection, self._count_some)
+            counts = counts.plus(part)
+        return counts
 
     def _rows(self, found: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[Row]:
         """Join each row's fresh postings and its sets. Of one over the cap, those of the lowest codes are taken."""
@@ -167,21 +184,23 @@ class PostingRows:
     def _names_of_sets(self, key: bytes) -> Selection:
         return Selection(self._table, [sets.FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
 
-    def _count_some(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[int, int, bytes | None]:
-        """Count whole rows until enough was read: postings, rows, and the row to go on with, None at the end."""
-        postings = rows = cells = 0
-        last: bytes | None = None
+    def _count_some(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[PostingCounts, bytes | None]:
+        """Count whole rows until enough was read, and return the row to go on with, None at the end."""
+        widths: dict[bytes, int] = {}
+        cells = 0
         for row, columns in found:
-            if row != last:
-                if cells >= _COUNT_CELLS:
-                    return postings, rows, row
-                rows += 1
-                last = row
+            if row not in widths and cells >= _COUNT_CELLS:
+                return self._counts(widths), row
             cells += len(columns)
             packed = [column for column in columns if column.startswith(_SET)]
-            postings += len(columns) - len(packed)
-            postings += sum(_set_count(row, column, columns[column].value) for column in packed)
-        return postings, rows, None
+            width = len(columns) - len(packed)
+            width += sum(_set_count(row, column, columns[column].value) for column in packed)
+            widths[row] = widths.get(row, 0) + width
+        return self._counts(widths), None
+
+    def _counts(self, widths: Mapping[bytes, int]) -> PostingCounts:
+        crowded = sum(width > self._postings_max for width in widths.values())
+        return PostingCounts(sum(widths.values()), len(widths), crowded, max(widths.values(), default=0))
 
 
 def _puts(record: Record) -> Iterator[Change]:

@@ -136,8 +136,17 @@ class HbaseStore:
             versions += len(row.versions)
             verdicts += sum(one.verdict is not None for one in row.versions.values())
             tombstones += len(row.tombstones)
-        postings, rows = self._postings.count()
-        return Stats(versions, verdicts, tombstones, postings, rows, size_bytes=None)
+        counts = self._postings.count()
+        return Stats(
+            versions,
+            verdicts,
+            tombstones,
+            counts.postings,
+            counts.rows,
+            size_bytes=None,
+            crowded_rows=counts.crowded,
+            widest_row=counts.widest,
+        )
 
     def packer(self) -> Packer:
         """What packs and unpacks this store's postings; ``StoreRefused`` where it was opened for reading only."""

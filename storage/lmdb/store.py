@@ -246,14 +246,17 @@ class LmdbStore:
 
         def work(transaction: Transaction) -> Stats:
             held = {name: transaction.stat(database)["entries"] for name, database in self._databases.items()}
-            rows = transaction.cursor(self._databases["postings"]).iternext_nodup(keys=True, values=False)
+            cursor = transaction.cursor(self._databases["postings"])
+            widths = np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
             return Stats(
                 versions=held["records"],
                 verdicts=held["verdicts"],
                 tombstones=held["tombstones"],
                 postings=held["postings"],
-                rows=sum(1 for _ in rows),
+                rows=len(widths),
                 size_bytes=self._environment.size_bytes(),
+                crowded_rows=int(np.count_nonzero(widths > self._options.row_postings_max)),
+                widest_row=int(widths.max(initial=0)),
             )
 
         return self._environment.read(work)
