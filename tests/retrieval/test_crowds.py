@@ -79,7 +79,7 @@ def judged(store: Store, version: Version, settings: JudgeSettings = LIMITED) ->
     return decode_verdict(Detector(store, settings, lambda: TIME_MS).judge([version])[0])
 
 
-@pytest.mark.parametrize("cap", [50, 1_000])
+@pytest.mark.parametrize("cap", [100, 1_000])
 def test_a_copy_is_found_in_a_crowd(kind: Kind, clock: SetClock, cap: int) -> None:
     """Verbatim or edited a little, though more candidates than the limit came before its original."""
     with crowded(kind, clock, cap) as store:
@@ -103,7 +103,7 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
         assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", "crowd 60", True)
 
 
-@pytest.mark.parametrize("cap", [50, 1_000])
+@pytest.mark.parametrize("cap", [100, 1_000])
 def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock, cap: int) -> None:
     """Rows that were cut are cut short, and of those that are alike in lane 0 alone a few records are read."""
     chance = random.Random("cost")
