@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -56,9 +57,9 @@ class _Counted:
         return getattr(self._store, name)
 
 
-def crowd(chance: random.Random, count: int = CROWD) -> list[Version]:
+def crowd(chance: random.Random) -> list[Version]:
     """So many articles, one of which has the base itself as its text."""
-    texts = [replace(new_text(chance), fingerprint=BASE.fingerprint) for _ in range(count)]
+    texts = [replace(new_text(chance), fingerprint=BASE.fingerprint) for _ in range(CROWD)]
     return [version_of(f"crowd {n}", BASE if n == ORIGINAL else text, n) for n, text in enumerate(texts)]
 
 
@@ -96,11 +97,12 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
     with kind.opened(clock, 20) as store:
         detector = Detector(store, LIMITED, lambda: TIME_MS)
         texts = [replace(new_text(chance), fingerprint=BASE.fingerprint, bands=BASE.bands) for _ in range(60)]
-        # It sorts behind all others, in either lane.
-        last = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
-        detector.judge([version_of(f"crowd {n}", text, n) for n, text in enumerate([*texts, last])])
-        verdict = judged(store, version_of("copy", last, 1_000))
-        assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", "crowd 60", True)
+        # It sorts behind all others: by its code in lane 1, and by its reference in lane 0.
+        text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
+        last = next(one for n in count() if (one := version_of(f"last {n}", text, 60)).record.reference > b"\xff")
+        detector.judge([*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts)), last])
+        verdict = judged(store, version_of("copy", text, 1_000))
+        assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", last.record.id, True)
 
 
 @pytest.mark.parametrize("cap", [100, 1_000])
