@@ -95,8 +95,11 @@ class PostingRows:
         works = [partial(self._in_pieces, calls, key, layout) for key in in_pieces]
         parts |= zip(in_pieces, self._gateways.spread(works), strict=True)
         rows = self._rows([parts[key] for key in keys], layout)
-        self._wide.remember(calls, (key for key, columns in found.items() if len(columns) > wide_rows.WIDE_CELLS))
-        self._wide.remember(calls, (key for key, row in zip(keys, rows, strict=True) if row.truncated))
+        wide = {key for key, columns in found.items() if len(columns) > wide_rows.WIDE_CELLS}
+        # Of a row that was read in pieces, its postings are counted: most are cells.
+        wide |= {key for key in in_pieces if sum(map(len, parts[key])) > wide_rows.WIDE_CELLS * layout.posting_bytes}
+        wide |= {key for key, row in zip(keys, rows, strict=True) if row.truncated}
+        self._wide.remember(calls, wide)
         return rows
 
     def seek(self, calls: Calls, places: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
