@@ -30,6 +30,7 @@ from consumer.versions import Came, VersionBuilder
 from deploy.local import shell
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
+from storage.hbase.options import ROW_POSTINGS_MAX
 from storage.hbase.schema import render_script, schema_of
 from storage.hbase.store import HbaseStore
 from storage.interface import Store
@@ -98,7 +99,9 @@ def opened(kind: str, plan: BlockPlan, cap: int | None) -> Iterator[Callable[[],
             wanted = Wanted(plan.name, 0, packed=False)
             schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, _BANDS), 4)
             shell.run(running.hbase.conf, render_script(schema))
-            hbase = HbaseOptions(row_postings_max=cap or HbaseOptions().row_postings_max)
+            hbase = HbaseOptions(
+                row_postings_max=cap or ROW_POSTINGS_MAX.get(plan.name, HbaseOptions().row_postings_max)
+            )
             yield lambda: HbaseStore.open(parse_place(running.url(wanted)), hbase)
 
 

@@ -41,6 +41,7 @@ from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
 from storage.files import FileWriting
 from storage.hbase import HbaseOptions, TlsOptions, parse_place
+from storage.hbase.options import ROW_POSTINGS_MAX as HBASE_ROW_POSTINGS_MAX
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import ROW_POSTINGS_MAX, MemoryStore
@@ -195,7 +196,8 @@ def _hbase_options(config: Config, *, readonly: bool) -> HbaseOptions:
     ttl_min_s = HbaseOptions().ttl_min_s if readonly else config.judge.window_s + config.store.slack_s
     return HbaseOptions(
         keep_bodies=config.store.keep_bodies,
-        row_postings_max=config.store.row_postings_max or HbaseOptions().row_postings_max,
+        row_postings_max=config.store.row_postings_max
+        or HBASE_ROW_POSTINGS_MAX.get(config.judge.plan, HbaseOptions().row_postings_max),
         deadline_s=section.deadline_s,
         call_s=section.call_s,
         connect_s=section.connect_s,
