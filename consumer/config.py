@@ -282,7 +282,7 @@ class StoreSection(_Section):
     slack_s: Annotated[int, Field(ge=0)] = 86_400
     """How long past the window a version is kept."""
     row_postings_max: Count | None = None
-    """How wide a row of postings may be to be read whole; on HBase 4,000 (1,000 with 16x28), else 10,000 when left out."""
+    """How wide a row may be to be read whole. When left out: on HBase 4,000 (1,000 with 16x28), else 10,000."""
     map_bytes_max: Count = _LMDB.map_bytes_max
     hbase: HbaseSection = HbaseSection()
 
