@@ -41,9 +41,10 @@ from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
 from storage.files import FileWriting
 from storage.hbase import HbaseOptions, TlsOptions, parse_place
+from storage.hbase.options import ROW_POSTINGS_MAX as HBASE_ROW_POSTINGS_MAX
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
-from storage.memory import MemoryStore
+from storage.memory import ROW_POSTINGS_MAX, MemoryStore
 from storage.watched import StoreWatcher, WatchedStore
 
 STREAM = "-"
@@ -149,7 +150,7 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
         options = LmdbOptions(
             durability=section.durability,
             keep_bodies=section.keep_bodies,
-            row_postings_max=section.row_postings_max,
+            row_postings_max=section.row_postings_max or LmdbOptions().row_postings_max,
             map_bytes=min(LmdbOptions().map_bytes, section.map_bytes_max),
             map_bytes_max=section.map_bytes_max,
             readonly=readonly,
@@ -165,7 +166,7 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
             "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
         )
     else:
-        store = MemoryStore(row_postings_max=section.row_postings_max)
+        store = MemoryStore(row_postings_max=section.row_postings_max or ROW_POSTINGS_MAX)
     try:
         yield store if watcher is None else WatchedStore(store, watcher)
     finally:
@@ -195,7 +196,8 @@ def _hbase_options(config: Config, *, readonly: bool) -> HbaseOptions:
     ttl_min_s = HbaseOptions().ttl_min_s if readonly else config.judge.window_s + config.store.slack_s
     return HbaseOptions(
         keep_bodies=config.store.keep_bodies,
-        row_postings_max=config.store.row_postings_max,
+        row_postings_max=config.store.row_postings_max
+        or HBASE_ROW_POSTINGS_MAX.get(config.judge.plan, HbaseOptions().row_postings_max),
         deadline_s=section.deadline_s,
         call_s=section.call_s,
         connect_s=section.connect_s,

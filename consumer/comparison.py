@@ -6,9 +6,12 @@ happened to return.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from consumer.fingerprint import (
     LANE_MINHASH,
@@ -21,6 +24,9 @@ from consumer.fingerprint import (
 from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings, Thresholds
 from storage.postings import lane_of
 from storage.records import Record, Stored
+
+_ONE_BY_ONE_MAX: Final = 16
+"""Up to so many are compared one by one: what arrays cost at all is not worth it for fewer."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -81,6 +87,101 @@ def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> l
         _compare(one, other, bands, similarity, settings)
         for other, similarity in zip(others, similarities, strict=True)
     ]
+
+
+class Compared(NamedTuple):
+    """One version compared with others: how many, which are near, and the similarities of the pairs that have one."""
+
+    others: int
+    near: list[tuple[Stored, Comparison]]
+    similarities: list[float]
+
+
+class Lineup:
+    """Stored versions side by side, so that one is compared with hundreds of them at once.
+
+    What the sketches or fingerprints rule out costs a few nanoseconds; only what they leave is compared in full.
+    """
+
+    def __init__(self, versions: Sequence[Stored]) -> None:
+        self._versions = versions
+        self._places = {one.record.reference: place for place, one in enumerate(versions)}
+
+    def compare(self, one: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
+        """Compare with those of these that are in the line-up."""
+        places = [self._places[reference] for reference in references if reference in self._places]
+        if len(places) <= _ONE_BY_ONE_MAX:
+            others = [self._versions[place] for place in places]
+            comparisons = compare(one, others, settings)
+            similarities = [each.similarity for each in comparisons if each.similarity is not None]
+            return Compared(len(others), _near(others, comparisons), similarities)
+        possible, known = self._possible(one.record, np.array(places), settings)
+        others = [self._versions[place] for place in possible]
+        return Compared(len(places), _near(others, compare(one, others, settings)), known)
+
+    def _possible(
+        self, one: Record, places: NDArray[np.intp], settings: JudgeSettings
+    ) -> tuple[list[int], list[float]]:
+        """Which of these may be verified (see ``_verified``), and the similarities of all that have one."""
+        arrays = self._arrays
+        same_text = (arrays.text_digests[places] == _words(one.text_digest)).all(axis=1)
+        kinds = arrays.kinds[places]
+        similarities: NDArray[np.float64] | None = None
+        if one.sketch:
+            similarities = sketch_similarity(np.frombuffer(one.sketch, np.uint8), arrays.sketches[places])
+        if one.kind == TextKind.SHORT:
+            passes = same_text
+        elif not settings.verify:
+            differing = np.bitwise_count(arrays.fingerprints[places] ^ _words(one.fingerprint))
+            passes = differing.sum(axis=1) <= settings.max_distance
+        elif similarities is None:
+            passes = np.zeros(len(places), np.bool_)
+        else:
+            # Rules of sources only ever make the threshold higher.
+            passes = similarities >= settings.similarity_min
+        possible = passes & (kinds == one.kind) & (one.kind != TextKind.EMPTY)
+        return places[possible].tolist(), _known_similarities(one, kinds, similarities, same_text)
+
+    @cached_property
+    def _arrays(self) -> "_Arrays":
+        records = [one.record for one in self._versions]
+        return _Arrays(
+            kinds=np.array([one.kind for one in records], np.uint8),
+            sketches=np.frombuffer(b"".join(one.sketch for one in records), np.uint8).reshape(len(records), -1),
+            text_digests=_words(*(one.text_digest for one in records)),
+            fingerprints=_words(*(one.fingerprint for one in records)),
+        )
+
+
+class _Arrays(NamedTuple):
+    """Fields of many records, a row each."""
+
+    kinds: NDArray[np.uint8]
+    sketches: NDArray[np.uint8]
+    text_digests: NDArray[np.uint64]
+    fingerprints: NDArray[np.uint64]
+
+
+def _words(*values: bytes) -> NDArray[np.uint64]:
+    return np.frombuffer(b"".join(values), np.uint64).reshape(len(values), -1)
+
+
+def _near(others: Sequence[Stored], comparisons: Sequence[Comparison]) -> list[tuple[Stored, Comparison]]:
+    return [(other, each) for other, each in zip(others, comparisons, strict=True) if each.near]
+
+
+def _known_similarities(
+    one: Record, kinds: NDArray[np.uint8], estimates: NDArray[np.float64] | None, same_text: NDArray[np.bool_]
+) -> list[float]:
+    """What ``_similarity`` says of each of many pairs, where it says anything."""
+    if one.kind == TextKind.EMPTY:
+        return []
+    is_short = (kinds == TextKind.SHORT) | (one.kind == TextKind.SHORT)
+    equal = is_short & same_text & (kinds != TextKind.EMPTY)
+    if estimates is None:
+        return [1.0] * int(np.count_nonzero(equal))
+    known: list[float] = np.where(equal, 1.0, estimates)[kinds != TextKind.EMPTY].tolist()
+    return known
 
 
 def not_released(a: Stored, b: Stored) -> bool:

@@ -281,7 +281,8 @@ class StoreSection(_Section):
     """Keep the texts, for show and explain."""
     slack_s: Annotated[int, Field(ge=0)] = 86_400
     """How long past the window a version is kept."""
-    row_postings_max: Count = _LMDB.row_postings_max
+    row_postings_max: Count | None = None
+    """How wide a row may be to be read whole. When left out: on HBase 4,000 (1,000 with 16x28), else 10,000."""
     map_bytes_max: Count = _LMDB.map_bytes_max
     hbase: HbaseSection = HbaseSection()
 

@@ -23,8 +23,16 @@ from functools import partial
 from typing import NamedTuple
 
 from consumer import events
-from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
-from consumer.comparison import Comparison, compare, not_released
+from consumer.candidates import (
+    CROWDED_VERIFICATIONS_MAX,
+    SOUGHT_POSTINGS_MAX,
+    Candidates,
+    Probe,
+    find_candidates,
+    places_to_seek,
+    probe_keys,
+)
+from consumer.comparison import Compared, Comparison, Lineup, not_released
 from consumer.decision import Decisions, Duplicate, Neighbour, State, decide
 from consumer.distribution import COUNTS, SHARES, Distribution
 from consumer.fingerprint import TextKind
@@ -33,6 +41,7 @@ from consumer.settings import JudgeSettings
 from consumer.verdict import outcome_of
 from storage.errors import StoreError
 from storage.interface import Store
+from storage.postings import KeyedCode, Row
 from storage.records import Record, Stored, Tombstone, Version
 
 KNOWN_ORIGINALS_MAX = 10_000
@@ -68,6 +77,8 @@ class Tally:
     record_reads: int = 0
     lost_compare_and_sets: int = 0
     truncated: int = 0
+    crowded_rows: int = 0
+    crowded_articles: int = 0
     floods: int = 0
     flood_copies: int = 0
     candidates: Distribution = field(default_factory=_of_counts)
@@ -209,27 +220,40 @@ class Detector:
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
         rows = dict(zip(keys, self.store.look_up(keys), strict=True))
-        found = find_candidates(probes, rows, self.settings)
+        sought = self._seek(records, rows)
+        found = find_candidates(probes, rows, self.settings, sought)
+        sizes = {key: len(row.postings) for key, row in rows.items()}
         self.tally.row_reads += sum(len(probe.keys) for probe in probes)
-        self.tally.postings_read += sum(len(rows[key].postings) for probe in probes for key in probe.keys)
+        self.tally.postings_read += sum(sizes[key] for probe in probes for key in probe.keys)
+        self.tally.crowded_rows += sum(rows[key].truncated for probe in probes for key in probe.keys)
+        self.tally.crowded_articles += sum(one.truncated and one.found > CROWDED_VERIFICATIONS_MAX for one in found)
         self.tally.candidates.add([one.found for one in found])
         self.tally.suspects.add([one.suspects for one in found])
         return found
 
+    def _seek(self, records: Sequence[Record], rows: Mapping[bytes, Row]) -> dict[KeyedCode, Row]:
+        """Postings with the codes of these records that may lie beyond the cap of rows that were cut."""
+        if not any(row.truncated for row in rows.values()):
+            return {}
+        places = sorted({place for record in records for place in places_to_seek(record, rows, self.settings)})
+        return dict(zip(places, self.store.seek(places, SOUGHT_POSTINGS_MAX), strict=True)) if places else {}
+
     def _sight(self, records: Sequence[Record], found: Sequence[Candidates], stored: Mapping[bytes, Stored]) -> _Sight:
         neighbours: dict[bytes, list[Neighbour]] = {}
-        compared: list[int] = []
+        verifications: list[int] = []
         similarities: list[float] = []
+        # One version may be a candidate of every article of the batch: its verdict is looked at once.
+        matchable = Lineup([one for one in stored.values() if _state(one) is not State.DUPLICATE])
         for record, candidates in zip(records, found, strict=True):
             if record.reference not in stored:
                 raise StoreError(
                     f"{record.id!r} was swept away while it was judged: the window is shorter than the lag"
                 )
-            others = [stored[reference] for reference in candidates.references if reference in stored]
-            matchable = [other for other in others if _state(other) is not State.DUPLICATE]
-            compared.append(len(matchable))
-            neighbours[record.reference] = self._compare(stored[record.reference], matchable, similarities)
-        self.tally.verifications.add(compared)
+            compared = matchable.compare(stored[record.reference], candidates.references, self.settings)
+            verifications.append(compared.others)
+            similarities += compared.similarities
+            neighbours[record.reference] = self._neighbours(compared)
+        self.tally.verifications.add(verifications)
         self.tally.similarities.add(similarities)
         truncated = frozenset(record.reference for record, one in zip(records, found, strict=True) if one.truncated)
         self.tally.truncated += len(truncated)
@@ -237,12 +261,14 @@ class Detector:
 
     def _compare(self, one: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
         """Which of these are near; how similar each is goes to ``similarities``."""
-        comparisons = compare(one, others, self.settings)
-        similarities += [comparison.similarity for comparison in comparisons if comparison.similarity is not None]
+        compared = Lineup(others).compare(one, [other.record.reference for other in others], self.settings)
+        similarities += compared.similarities
+        return self._neighbours(compared)
+
+    def _neighbours(self, compared: Compared) -> list[Neighbour]:
         return [
             Neighbour(other.record, comparison.distance, self._similarity(comparison))
-            for other, comparison in zip(others, comparisons, strict=True)
-            if comparison.near
+            for other, comparison in compared.near
         ]
 
     def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:

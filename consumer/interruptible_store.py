@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from storage.interface import Stats, Store
-from storage.postings import Row
+from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
 
 
@@ -52,6 +52,11 @@ class InterruptibleStore:
         """See ``Postings.look_up``."""
         self._turn()
         return self._store.look_up(keys)
+
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``."""
+        self._turn()
+        return self._store.seek(places, postings_max)
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""

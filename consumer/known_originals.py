@@ -8,6 +8,9 @@ from collections import OrderedDict, defaultdict
 
 from storage.records import Record
 
+ORIGINALS_A_KEY_MAX = 64
+"""A key that more originals share says nothing about a copy of one of them: it is not asked."""
+
 
 class KnownOriginals:
     """References of kept versions by posting key, the least recently repeated one forgotten first."""
@@ -42,9 +45,13 @@ class KnownOriginals:
                 self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
-        """References of originals that share a key with the record, those that share most keys first."""
+        """References of originals that share a key with the record, those that share most keys first.
+
+        Keys of a crowd, where many originals share one, are passed over: a copy shares all keys with its original.
+        """
         shared: defaultdict[bytes, int] = defaultdict(int)
         for key in record.keys:
-            for reference in self._by_key.get(key, ()):
+            references = self._by_key.get(key, ())
+            for reference in references if len(references) <= ORIGINALS_A_KEY_MAX else ():
                 shared[reference] += 1
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]

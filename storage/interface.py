@@ -14,12 +14,15 @@ The contract, for every implementation (``tests/contract`` holds each of them to
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from storage.postings import Row
+from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
 
 
 class Stats(NamedTuple):
-    """How much a store holds; ``size_bytes`` is what it takes on disk or in memory, None where that is not known."""
+    """How much a store holds; ``size_bytes`` is what it takes on disk or in memory, None where that is not known.
+
+    ``crowded_rows`` have more postings than the store reads whole; ``widest_row`` is how many the widest row has.
+    """
 
     versions: int
     verdicts: int
@@ -27,6 +30,8 @@ class Stats(NamedTuple):
     postings: int
     rows: int
     size_bytes: int | None
+    crowded_rows: int = 0
+    widest_row: int = 0
 
 
 class Records(Protocol):
@@ -64,7 +69,17 @@ class Postings(Protocol):
         ...
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """Read the rows of these keys (they differ), each up to the store's cap of postings a row."""
+        """Read the rows of these keys (they differ), whole up to the store's cap of postings a row.
+
+        Of a row that is wider, the postings of the lowest codes are read, ``storage.postings.cut_of`` the cap.
+        """
+        ...
+
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """Read at each place the postings that have just its code, up to so many, however wide the row is.
+
+        The places differ. A row is ``truncated`` where there may be more of them.
+        """
         ...
 
     def remove(self, records: Sequence[Record]) -> None:

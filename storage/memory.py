@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from storage.clock import Clock, now_ms
 from storage.interface import Stats
-from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
+from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
-ROW_POSTINGS_MAX: Final = 100_000
+ROW_POSTINGS_MAX: Final = 10_000
 
 
 class _Expiry(NamedTuple):
@@ -30,7 +30,7 @@ class _Expiry(NamedTuple):
 class MemoryStore:
     """The ``Store`` contract over dictionaries.
 
-    ``clock`` gives the time of writing, ``row_postings_max`` is the cap of postings that one look-up reads from a row.
+    ``clock`` gives the time of writing, ``row_postings_max`` is how wide a row may be to be read whole.
     """
 
     def __init__(self, *, clock: Clock = now_ms, row_postings_max: int = ROW_POSTINGS_MAX) -> None:
@@ -97,9 +97,23 @@ class MemoryStore:
         """See ``Postings.look_up``."""
         with self._lock:
             layout = self._layout or POSTING_LAYOUTS[8]
-            cap_bytes = self._row_postings_max * layout.posting_bytes
             rows = [self._rows.get(key, b"") for key in keys]
-        return [Row(row[:cap_bytes], len(row) > cap_bytes, layout) for row in rows]
+        cap_bytes, cut_bytes = (
+            count * layout.posting_bytes for count in (self._row_postings_max, cut_of(self._row_postings_max))
+        )
+        return [
+            Row(row[:cut_bytes], truncated=True, layout=layout)
+            if len(row) > cap_bytes
+            else Row(row, truncated=False, layout=layout)
+            for row in rows
+        ]
+
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``."""
+        with self._lock:
+            layout = self._layout or POSTING_LAYOUTS[8]
+            rows = [self._rows.get(place.key, b"") for place in places]
+        return [_with_code(row, place.code, layout, postings_max) for row, place in zip(rows, places, strict=True)]
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""
@@ -159,13 +173,16 @@ class MemoryStore:
         """See ``Upkeep.stats``. What Python's objects take is not known."""
         with self._lock:
             posting_bytes = (self._layout or POSTING_LAYOUTS[8]).posting_bytes
+            widths = [len(row) // posting_bytes for row in self._rows.values()]
             return Stats(
                 versions=len(self._versions),
                 verdicts=len(self._verdicts),
                 tombstones=len(self._tombstones),
-                postings=sum(map(len, self._rows.values())) // posting_bytes,
-                rows=len(self._rows),
+                postings=sum(widths),
+                rows=len(widths),
                 size_bytes=None,
+                crowded_rows=sum(width > self._row_postings_max for width in widths),
+                widest_row=max(widths, default=0),
             )
 
     def close(self) -> None:
@@ -218,6 +235,16 @@ class MemoryStore:
         timeline.remove(what.arrival)
         if not timeline:
             del self._timelines[what.id_hash]
+
+
+def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int) -> Row:
+    """The postings of a row, which are in order, that have this code."""
+    width = layout.posting_bytes
+    places = range(0, len(row), width)
+    start = width * bisect_left(places, code, key=lambda place: row[place : place + len(code)])
+    end = width * bisect_right(places, code, key=lambda place: row[place : place + len(code)])
+    cut = min(end, start + width * postings_max)
+    return Row(row[start:cut], cut < end, layout)
 
 
 def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:

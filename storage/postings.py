@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.errors import StoreRefused
-from storage.records import REFERENCE_BYTES, Arrival, Record
+from storage.records import REFERENCE_BYTES, Record
 
 _LANE_SHIFT: Final = 4
 _WORD_BYTES: Final = 8
@@ -31,8 +31,18 @@ _BYTE_BITS: Final = 8
 _ARRIVAL: Final = struct.Struct(">QQ")
 _TAIL: Final = struct.Struct(f">{REFERENCE_BYTES}sQQ")
 
+TAIL_WORDS: Final = _TAIL.size // _WORD_BYTES
+"""Words of a posting behind its code: four of the reference, then the time and the sequence of the arrival."""
+
 PostingArray = NDArray[Any]
 """A one-dimensional array of a layout's dtype."""
+
+
+class Near(NamedTuple):
+    """Postings near a code: their words behind the code (uint64[n, TAIL_WORDS]), and their distances in bits."""
+
+    tails: NDArray[np.uint64]
+    distances: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +78,12 @@ class PostingLayout:
             distances += np.bitwise_count(theirs[word::every] ^ ours[word])
         return distances
 
-    def within(self, postings: bytes, code: bytes, distance_max: int) -> dict[bytes, int]:
-        """The postings within so many bits of this code, with their distances; one that was read twice counts once."""
+    def near(self, postings: bytes, code: bytes, distance_max: int) -> "Near":
+        """The postings within so many bits of this code, in the order in which they lie; none becomes an object."""
         distances = self.distances(postings, code)
         hits = (distances <= distance_max).nonzero()[0]
-        width = self.posting_bytes
-        # A near pair shares several keys, and its posting stands under each.
-        return {
-            postings[hit * width : (hit + 1) * width]: distance
-            for hit, distance in zip(hits.tolist(), distances[hits].tolist(), strict=True)
-        }
-
-    def arrival(self, posting: bytes) -> Arrival:
-        """When the version behind a posting came, and which it is."""
-        reference, time_ms, sequence = _TAIL.unpack_from(posting, self.code_bytes)
-        return Arrival(time_ms, sequence, reference)
+        words = np.frombuffer(postings, ">u8").reshape(-1, self.posting_bytes // _WORD_BYTES)
+        return Near(words[hits, -TAIL_WORDS:].astype(np.uint64), distances[hits])
 
     def widened(self, code: bytes) -> bytes:
         """A code with zeros before it, as wide as this layout has them."""
@@ -95,8 +96,12 @@ POSTING: Final = POSTING_LAYOUTS[8].dtype
 """The dtype of postings of fingerprints of 64 bits."""
 
 
+CUT_ROW_POSTINGS_MAX: Final = 1_024
+"""How much is read of a row that is wider than the store's cap, of which nothing can be promised anyway."""
+
+
 class Row(NamedTuple):
-    """What was read under one key; ``truncated``: the row is wider than the store's cap, and its rest was not read.
+    """What was read under one key; ``truncated``: the row is wider than the store's cap, and most of it was not read.
 
     ``packed`` are the postings one after the other, so that the rows of a look-up are joined without a look at them.
     """
@@ -109,6 +114,23 @@ class Row(NamedTuple):
     def postings(self) -> PostingArray:
         """The postings as an array, which is not a copy."""
         return np.frombuffer(self.packed, self.layout.dtype)
+
+
+class KeyedCode(NamedTuple):
+    """A code under a key: where in a row the postings with just this code lie. The code is as wide as the row's."""
+
+    key: bytes
+    code: bytes
+
+
+def code_of(record: Record, lane: int) -> bytes:
+    """The code of a record's postings in this lane."""
+    return layout_of(record).widened(record.one_bits) if lane else record.fingerprint
+
+
+def cut_of(row_postings_max: int) -> int:
+    """How many postings are read of a row that has more than so many: those of the lowest codes."""
+    return min(row_postings_max, CUT_ROW_POSTINGS_MAX)
 
 
 def lane_of(key: bytes) -> int:
@@ -124,7 +146,7 @@ def layout_of(record: Record) -> PostingLayout:
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
     """Every (key, posting) under which a version is to be found; none where it has no keys."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
-    codes = (record.fingerprint, layout_of(record).widened(record.one_bits))
+    codes = [code_of(record, lane) for lane in (0, 1)]
     return [(key, codes[lane_of(key)] + tail) for key in record.keys]
 
 

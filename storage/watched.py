@@ -7,12 +7,14 @@ from typing import Final, Literal, Protocol, TypeVar
 
 from storage.errors import StoreFull, StoreRefused, StoreUnavailable
 from storage.interface import Stats, Store
-from storage.postings import Row
+from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
 
 _Result = TypeVar("_Result")
 
-Operation = Literal["agree", "retract", "create", "read", "bodies", "add", "look_up", "remove", "settle", "sweep"]
+Operation = Literal[
+    "agree", "retract", "create", "read", "bodies", "add", "look_up", "seek", "remove", "settle", "sweep"
+]
 """The calls that a run makes; the others are for those who look into a store."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
 Connecting = Literal["opened", "refused", "lost"]
@@ -74,6 +76,10 @@ class WatchedStore:
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """See ``Postings.look_up``."""
         return self._told("look_up", keys, partial(self._store.look_up, keys))
+
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``."""
+        return self._told("seek", places, partial(self._store.seek, places, postings_max))
 
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""

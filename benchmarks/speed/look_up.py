@@ -161,7 +161,7 @@ def _as_bytes(codes: Codes) -> npt.NDArray[np.uint8]:
 def _count_near(packed: bytes, code: bytes) -> int:
     if not packed:
         return 0
-    return len(_LAYOUT.within(packed, code, DISTANCE_MAX))
+    return len(set(map(bytes, _LAYOUT.near(packed, code, DISTANCE_MAX).tails)))
 
 
 def check(built: Sequence[Index], codes: Codes) -> int:

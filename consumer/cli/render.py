@@ -84,6 +84,8 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
     table.add_row("records read an article", f"{tally.record_reads / judged:.1f}")
     if tally.truncated:
         table.add_row("judged under a limit", f"{tally.truncated}")
+    if tally.crowded_articles:
+        table.add_row("with a crowded fingerprint", f"{tally.crowded_articles}")
     if tally.lost_compare_and_sets:
         table.add_row("lost compare-and-sets", f"{tally.lost_compare_and_sets}")
     return table

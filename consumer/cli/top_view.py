@@ -77,11 +77,11 @@ def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
 def _consumers(seen: Sequence[Seen]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("consumer", no_wrap=True)
-    for name in ("articles/s", "dup.", "lag", "p50", "p99", "dead", "errors", "parts"):
+    for name in ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state", overflow="fold")
     for one in seen:
-        figures = [_NONE] * 8 if one.interval is None else _figures([one.interval])
+        figures = [_NONE] * 9 if one.interval is None else _figures([one.interval])
         table.add_row(plain(one.name), *figures, _state(one))
     there = [one.interval for one in seen if one.interval is not None]
     if len(seen) > 1:
@@ -90,7 +90,7 @@ def _consumers(seen: Sequence[Seen]) -> Table:
 
 
 def _figures(intervals: Sequence[Interval]) -> list[str]:
-    """Rates over the interval, and lag, dead letters and errors as they are now."""
+    """Rates over the interval; lag, dead letters, articles with a crowded fingerprint and errors as they are now."""
     articles = rate(intervals, _ARTICLES)
     duplicates = rate(intervals, _ARTICLES, outcome="duplicate")
     bounds = [float(one) for interval in intervals for one in interval.after.values_of(f"{_LATENCY}_bucket", "le")]
@@ -102,6 +102,7 @@ def _figures(intervals: Sequence[Interval]) -> list[str]:
         milliseconds(quantile(intervals, 0.5, _LATENCY), last_s),
         milliseconds(quantile(intervals, 0.99, _LATENCY), last_s),
         f"{_now(intervals, 'dupwatch_dead_letters_total'):,.0f}",
+        f"{_now(intervals, 'dupwatch_crowded_articles_total'):,.0f}",
         f"{_now(intervals, 'dupwatch_errors_total'):,.0f}",
         f"{_now(intervals, 'dupwatch_assigned_partitions'):,.0f}",
     ]

@@ -171,6 +171,18 @@ VERIFICATIONS: Final = Measure(
     "records",
     bounds=COUNTS,
 )
+CROWDED_ROWS: Final = Measure(
+    "dupwatch_crowded_row_reads_total",
+    "counter",
+    "Rows with more postings than store.row_postings_max, of which a look-up read a part.",
+    "rows",
+)
+CROWDED_ARTICLES: Final = Measure(
+    "dupwatch_crowded_articles_total",
+    "counter",
+    "Articles whose search was cut short among many candidates, as their fingerprint is crowded.",
+    "articles",
+)
 ROW_READS: Final = Measure("dupwatch_posting_row_reads_total", "counter", "Rows of postings read.", "rows")
 POSTINGS_READ: Final = Measure(
     "dupwatch_postings_read_total", "counter", "Postings in the rows that were read.", "postings"
@@ -319,6 +331,7 @@ GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "How long it takes": (END_TO_END, STAGES, BATCH_RECORDS, BATCH_BYTES, BATCH_FILL),
     "What judging costs": (
         CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, RECORD_READS, LOST_COMPARE_AND_SETS,
+        CROWDED_ROWS, CROWDED_ARTICLES,
     ),
     "The topics": (LAG, ASSIGNED, REBALANCES, PAUSED, LOST_TO_RETENTION),
     "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS),
@@ -338,6 +351,8 @@ TALLIED: Final[Mapping[str, Measure]] = {
     "record_reads": RECORD_READS,
     "lost_compare_and_sets": LOST_COMPARE_AND_SETS,
     "truncated": TRUNCATED,
+    "crowded_rows": CROWDED_ROWS,
+    "crowded_articles": CROWDED_ARTICLES,
     "candidates": CANDIDATES,
     "suspects": SUSPECTS,
     "verifications": VERIFICATIONS,

@@ -180,6 +180,16 @@ _LIMITS: Final = Row(
             queries=(Query("sum(increase(dupwatch_verdicts_truncated_total{$of}[$__rate_interval]))", "truncated"),),
             runbooks=("verdicts-truncated",),
         ),
+        Panel(
+            title="Crowded fingerprints",
+            about="Articles that share their fingerprint with thousands, and rows that were too wide to be read whole.",
+            queries=(
+                Query(_per_article("dupwatch_crowded_articles_total"), "articles"),
+                Query(_per_article("dupwatch_crowded_row_reads_total"), "rows an article"),
+            ),
+            steps=(Step(0.01, "orange"),),
+            runbooks=("crowded-fingerprints", "verdicts-truncated"),
+        ),
     ),
 )
 

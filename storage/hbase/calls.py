@@ -82,13 +82,16 @@ class Calls:
     operation: Operation | None = None
     _pauses: "count[int]" = field(default_factory=count)
 
-    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int) -> dict[bytes, Columns]:
+    def rows(
+        self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int, bytes_max: int | None = None
+    ) -> dict[bytes, Columns]:
         """What these rows hold of these columns or families, ``at_once`` of them at most asked for with one question.
 
         Few are spread over the connections too: gateways and servers work on one part while another is read here.
+        Raises ``AnswerTooBig`` where one answer has more than ``bytes_max`` bytes.
         """
         each = max(-(-len(rows) // self.gateways.options.connections_max), ROWS_APART_MIN)
-        works = [partial(self._rows, table, some, columns) for some in pieces(rows, min(each, at_once))]
+        works = [partial(self._rows, table, some, columns, bytes_max) for some in pieces(rows, min(each, at_once))]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
 
     def change(self, table: bytes, changes: Iterable[Change], until_ms: int | None = None) -> None:
@@ -137,8 +140,10 @@ class Calls:
             self.gateways.watcher.store_repeated(self.operation)
         time.sleep(wait_s)
 
-    def _rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
-        return self.ask(lambda connection: connection.rows(table, rows, columns))
+    def _rows(
+        self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None
+    ) -> dict[bytes, Columns]:
+        return self.ask(lambda connection: connection.rows(table, rows, columns, bytes_max))
 
     def _change(self, table: bytes, changes: Sequence[Change], until_ms: int | None) -> None:
         self.ask(lambda connection: connection.change(table, changes, until_ms))

@@ -19,7 +19,7 @@ from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport, TSocket
 
 from storage.hbase.deadline import Deadline
-from storage.hbase.failures import Denied, Lost, text_of
+from storage.hbase.failures import AnswerTooBig, Denied, Lost, text_of
 from storage.hbase.options import Address
 from storage.hbase.thrift_api import DECLARED_ERRORS, BatchMutation, Hbase, Mutation, TScan
 
@@ -74,6 +74,8 @@ class _Socket(TSocket):  # type: ignore[misc]  # the library has no types here
         super().__init__(host=address.host, port=address.port)
         self._tls = tls
         self.deadline = Deadline(0.0)
+        # What may still be read of the answer under way, None for any amount.
+        self.left_bytes: int | None = None
 
     def open(self) -> None:
         plain = socket.create_connection((self.host, self.port), timeout=self._left_s())
@@ -87,6 +89,10 @@ class _Socket(TSocket):  # type: ignore[misc]  # the library has no types here
     def read(self, sz: int) -> bytes:
         self._arm()
         received: bytes = super().read(sz)
+        if self.left_bytes is not None:
+            self.left_bytes -= len(received)
+            if self.left_bytes < 0:
+                raise AnswerTooBig
         return received
 
     def write(self, buf: bytes) -> None:
@@ -166,10 +172,19 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             self.is_lost = True
             raise Lost(f"{self.address}: {text_of(error)}") from error
 
-    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
-        """What these rows hold of these columns or whole families; a row that holds nothing is left out."""
+    def rows(
+        self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
+    ) -> dict[bytes, Columns]:
+        """What these rows hold of these columns or whole families; a row that holds nothing is left out.
+
+        Raises ``AnswerTooBig`` as soon as more than ``bytes_max`` bytes have come; the connection is lost then.
+        """
         self._send("getRowsWithColumns", tableName=table, rows=rows, columns=columns, attributes={})
-        found = self._receive("getRowsWithColumns")
+        self._socket.left_bytes = bytes_max
+        try:
+            found = self._receive("getRowsWithColumns")
+        finally:
+            self._socket.left_bytes = None
         self._check(rows, (result.row for result in found))
         return {result.row: result.columns for result in found}
 
@@ -269,6 +284,9 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             return self.client.receive(name)
         except DECLARED_ERRORS as error:
             raise Denied(text_of(error)) from error
+        except AnswerTooBig:
+            self.is_lost = True
+            raise
         except Exception as error:
             raise self._lost(error) from error
 

@@ -30,6 +30,10 @@ class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
     """HBase sends no row of that size at once; it can be read in pieces."""
 
 
+class AnswerTooBig(Exception):  # noqa: N818  # it is what the answer was
+    """An answer grew over what its caller would take. The connection, which holds the rest of it, is thrown away."""
+
+
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
     ("NoSuchColumnFamilyException", StoreRefused, f"A table of {{place}} lacks a family: {{why}}. {_INIT_COMMANDS}."),
     ("AccessDeniedException", StoreRefused, "The gateway of the store {place} may not do that: {why}."),

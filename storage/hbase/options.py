@@ -36,6 +36,10 @@ class Place(NamedTuple):
         return f"{SCHEME}{','.join(map(str, self.addresses))}/{self.namespace}"
 
 
+ROW_POSTINGS_MAX: Final = {"16x28": 1_000}
+"""How wide a row may be to be read whole, of plans under whose keys an article has more rows than four."""
+
+
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
     """TLS to the gateways: PEM files; None for ``ca`` means the authorities that the system trusts."""
@@ -59,7 +63,7 @@ class HbaseOptions:
     """
 
     keep_bodies: bool = True
-    row_postings_max: int = 100_000
+    row_postings_max: int = 4_000
     deadline_s: float = 45.0
     call_s: float = 20.0
     connect_s: float = 3.0

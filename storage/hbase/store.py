@@ -12,7 +12,7 @@ from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.interface import Stats
-from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout
+from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
 from storage.watched import Operation, StoreWatcher
 
@@ -27,7 +27,7 @@ class HbaseStore:
         namespace = gateways.place.namespace.encode()
         self._gateways = gateways
         self._articles = Articles(namespace + b":articles", gateways)
-        self._postings = PostingRows(namespace + b":postings", gateways)
+        self._postings = PostingRows(namespace + b":postings", namespace + b":meta", gateways)
         self._meta = Meta(namespace + b":meta")
         # None until this process has seen a posting's width in the store, which never changes then.
         self._layout: PostingLayout | None = None
@@ -94,6 +94,11 @@ class HbaseStore:
         calls = self._gateways.calls("look_up")
         return self._postings.look_up(calls, keys, self._stored_layout(calls) or POSTING_LAYOUTS[8])
 
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``. Of what was packed, the first sets of a row only are looked into."""
+        calls = self._gateways.calls("seek")
+        return self._postings.seek(calls, places, postings_max, self._stored_layout(calls) or POSTING_LAYOUTS[8])
+
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``. What was packed into a set stays there until it expires."""
         self._postings.remove(self._writing("remove"), records)
@@ -131,8 +136,17 @@ class HbaseStore:
             versions += len(row.versions)
             verdicts += sum(one.verdict is not None for one in row.versions.values())
             tombstones += len(row.tombstones)
-        postings, rows = self._postings.count()
-        return Stats(versions, verdicts, tombstones, postings, rows, size_bytes=None)
+        counts = self._postings.count()
+        return Stats(
+            versions,
+            verdicts,
+            tombstones,
+            counts.postings,
+            counts.rows,
+            size_bytes=None,
+            crowded_rows=counts.crowded,
+            widest_row=counts.widest,
+        )
 
     def packer(self) -> Packer:
         """What packs and unpacks this store's postings; ``StoreRefused`` where it was opened for reading only."""

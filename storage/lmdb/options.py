@@ -21,7 +21,7 @@ class LmdbOptions:
 
     durability: Literal["power", "process"] = "power"
     keep_bodies: bool = True
-    row_postings_max: int = 100_000
+    row_postings_max: int = 10_000
     map_bytes: int = 1 << 30
     map_bytes_max: int = 1 << 38
     readers_max: int = 126

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,7 +14,7 @@ from storage.lmdb import layout
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND, UnreadableError
 from storage.lmdb.options import LmdbOptions
-from storage.postings import POSTING_LAYOUTS, PostingLayout, Row, common_layout, postings_of
+from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
 from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone, Version
 
 _ROWS_AT_ONCE: Final = 16
@@ -149,6 +149,16 @@ class LmdbStore:
 
         return self._environment.read(work)
 
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``. A row's postings are in order: those with a code lie side by side."""
+
+        def work(transaction: Transaction) -> list[Row]:
+            layout = self._stored_layout(transaction) or POSTING_LAYOUTS[8]
+            cursor = transaction.cursor(self._databases["postings"])
+            return [_with_code(cursor, place, layout, postings_max) for place in places]
+
+        return self._environment.read(work)
+
     def remove(self, records: Sequence[Record]) -> None:
         """See ``Postings.remove``."""
         postings = sorted(posting for record in records for posting in postings_of(record))
@@ -236,14 +246,17 @@ class LmdbStore:
 
         def work(transaction: Transaction) -> Stats:
             held = {name: transaction.stat(database)["entries"] for name, database in self._databases.items()}
-            rows = transaction.cursor(self._databases["postings"]).iternext_nodup(keys=True, values=False)
+            cursor = transaction.cursor(self._databases["postings"])
+            widths = np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
             return Stats(
                 versions=held["records"],
                 verdicts=held["verdicts"],
                 tombstones=held["tombstones"],
                 postings=held["postings"],
-                rows=sum(1 for _ in rows),
+                rows=len(widths),
                 size_bytes=self._environment.size_bytes(),
+                crowded_rows=int(np.count_nonzero(widths > self._options.row_postings_max)),
+                widest_row=int(widths.max(initial=0)),
             )
 
         return self._environment.read(work)
@@ -312,7 +325,7 @@ class LmdbStore:
         for key, width in zip(keys, widths, strict=True):
             if width > cap:
                 cursor.set_key(key)
-                row = b"".join(islice(cursor.iternext_dup(), cap))
+                row = b"".join(islice(cursor.iternext_dup(), cut_of(cap)))
             else:
                 end = start + width * posting_bytes
                 row = packed[start:end]
@@ -349,6 +362,16 @@ class LmdbStore:
             return []
         places = list(islice(timeline.iternext(), _SCAN_PAGE))
         return [(key, self._whole(transaction, layout.arrival_at(key).reference, kind)) for key, kind in places]
+
+
+def _with_code(cursor: Cursor, place: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:
+    """The postings at a place: one step down the tree to the first, then one after the other."""
+    lowest = place.code.ljust(layout.posting_bytes, b"\0")
+    if not cursor.set_range_dup(place.key, lowest):
+        return Row(b"", truncated=False, layout=layout)
+    alike = takewhile(lambda posting: posting.startswith(place.code), cursor.iternext_dup())
+    found = list(islice(alike, postings_max + 1))
+    return Row(b"".join(found[:postings_max]), len(found) > postings_max, layout)
 
 
 def _alike(keys: Sequence[bytes]) -> Iterator[list[bytes]]:

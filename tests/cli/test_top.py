@@ -25,7 +25,7 @@ def test_one_picture(dupwatch: Command) -> None:
     shown = ended.out.decode()
     (row,) = [line for line in shown.splitlines() if line.startswith(pages.url)]
     # Nothing happened within the interval, so there are no rates and no latency.
-    assert row.split()[1:] == ["0.0", "–", "1,234", "–", "–", "5", "2", "3", "ready"]
+    assert row.split()[1:] == ["0.0", "–", "1,234", "–", "–", "5", "0", "2", "3", "ready"]
     stages = [line.split()[0] for line in shown.splitlines() if line.startswith(("decode", "look_up", "commit"))]
     assert stages == ["decode", "look_up", "commit"]
     (row,) = [line for line in shown.splitlines() if line.startswith("11-21")]

@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import StoreRefused
 from storage.interface import Store
-from storage.postings import Row, postings_of
+from storage.postings import KeyedCode, Row, cut_of, postings_of
 from storage.records import Record
 from tests.builders import make_key, make_record
 from tests.contract.conftest import Kind, Make, SetClock
@@ -164,6 +164,47 @@ def test_a_row_wider_than_the_cap_is_truncated_and_says_so(
         assert set(raw(row)) <= {posting for record in wide for _, posting in postings_of(record)}
         assert len(set(raw(row))) == read
         assert (len(other.postings), other.truncated) == (1, False)
+
+
+def test_of_a_row_over_the_cap_a_fixed_part_is_read(kind: Kind, clock: SetClock, make: Make) -> None:
+    """However much wider it is, and whatever the cap: the lowest codes, so that it depends on nothing but the row."""
+    wide = [make(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(1_300)]
+    postings = sorted(posting for record in wide for _, posting in postings_of(record))
+    with kind.opened(clock, 1_200) as store:
+        store.add(wide[:1_200])
+        (row,) = store.look_up([KEY])
+        assert (len(row.postings), row.truncated) == (1_200, False)
+        store.add(wide[1_200:])
+        (row,) = store.look_up([KEY])
+        assert row.truncated
+        assert raw(row) == postings[: cut_of(1_200)]
+
+
+def test_a_code_is_found_in_a_row_of_any_width(kind: Kind, clock: SetClock, make: Make) -> None:
+    """All that have just this code, in either lane, whether or not the row is over the cap."""
+    width = len(make().fingerprint)
+    codes = [bytes(width), bytes(width - 1) + b"\1", b"'" * width, b"\xff" * width]
+    minima = [bytes(8), b"'" * 8, b"\xff" * 8]
+    records = [
+        make(f"{number} {code.hex()}", fingerprint=code, one_bits=minima[number % 3], keys=(KEY, OTHER_KEY))
+        for code in codes
+        for number in range(7)
+    ]
+    with kind.opened(clock, 10) as store:
+        assert store.seek([KeyedCode(KEY, codes[0])], 9) == [Row(b"", truncated=False)]
+        store.add(records)
+        store.add([make("narrow", fingerprint=codes[2], keys=(make_key(8),))])
+        places = [KeyedCode(KEY, code) for code in codes]
+        places += [KeyedCode(OTHER_KEY, bytes(width - 8) + ones) for ones in minima]
+        places += [KeyedCode(make_key(8), codes[2]), KeyedCode(KEY, b"\x80" * width), KeyedCode(make_key(99), codes[0])]
+        for postings_max, cut in ((16, False), (12, False), (6, True)):
+            rows = store.seek(places, postings_max)
+            assert [len(row.postings) for row in rows[:4]] == [min(7, postings_max)] * 4
+            assert [len(row.postings) for row in rows[4:]] == [min(n, postings_max) for n in (12, 8, 8, 1, 0, 0)]
+            assert [row.truncated for row in rows] == [cut] * 7 + [False] * 3
+            for place, row in zip(places, rows, strict=True):
+                assert {posting[:width] for posting in raw(row)} <= {place.code}
+                assert len(set(raw(row))) == len(row.postings)
 
 
 def test_rows_of_many_pages_are_whole(store: Store, make: Make) -> None:

@@ -1,14 +1,19 @@
 """Rows of any width: whole up to the cap, in pieces where they are wide, posting sets beside fresh postings."""
 
+from collections.abc import Iterator, Sequence
+
+import msgspec
 import pytest
 
 from storage.errors import StoreError
-from storage.hbase import HbaseOptions, parse_place, posting_rows, sets
-from storage.hbase.calls import Gateways
-from storage.hbase.connection import Change, GatewayConnection, Selection
+from storage.hbase import HbaseOptions, parse_place, posting_rows, sets, wide_rows
+from storage.hbase.calls import Calls, Gateways
+from storage.hbase.connection import Change, Columns, GatewayConnection, Selection
 from storage.hbase.failures import Denied
+from storage.hbase.posting_rows import PostingRows
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, postings_of
+from storage.records import Record
 from tests.builders import make_key, make_record
 
 pytestmark = pytest.mark.servers
@@ -22,7 +27,7 @@ POSTINGS = sorted(postings_of(record)[0][1] for record in RECORDS)
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of more than 100 cells is wide, and read 64 at a time."""
-    monkeypatch.setattr(posting_rows, "WIDE_CELLS", 100)
+    monkeypatch.setattr(wide_rows, "WIDE_CELLS", 100)
     monkeypatch.setattr(posting_rows, "_CELLS_AT_ONCE", 64)
 
 
@@ -47,6 +52,14 @@ def opened(address: str, namespace: str, row_postings_max: int = 100_000) -> Hba
     )
 
 
+def put_fresh(address: str, namespace: str, records: Sequence[Record]) -> None:
+    """Store fresh postings as another program does: no store of this process has counted them."""
+    gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
+    changes = [Change(key, b"p:" + posting, b"") for record in records for key, posting in postings_of(record)]
+    gateways.calls().change(f"{namespace}:postings".encode(), changes)
+    gateways.close()
+
+
 def put_set(address: str, namespace: str, key: bytes, value: bytes, number: int = 0) -> None:
     """Store a posting set as a packer does."""
     gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
@@ -60,7 +73,8 @@ def test_a_row_seen_wide_is_read_in_pieces_from_then_on(
 ) -> None:
     """Both ways give the same row; one that is narrow is read with all others."""
     store = opened(hbase_address, hbase_namespace)
-    store.add([*RECORDS, make_record("other", keys=(OTHER,))])
+    store.add([make_record("other", keys=(OTHER,))])
+    put_fresh(hbase_address, hbase_namespace, RECORDS)
     seen = []
     for _ in range(3):
         row, other = store.look_up([KEY, OTHER])
@@ -69,6 +83,112 @@ def test_a_row_seen_wide_is_read_in_pieces_from_then_on(
         assert (row.truncated, len(other.postings)) == (False, 1)
     assert seen == [0, 1, 2]
     assert set(scans) == {KEY}
+    store.close()
+
+
+def test_a_row_that_somebody_saw_wide_or_filled_is_read_in_pieces_by_all(
+    hbase_address: str, hbase_namespace: str, scans: list[bytes]
+) -> None:
+    """A mark in ``meta`` tells who opens the store later; who only looks in leaves none."""
+    put_fresh(hbase_address, hbase_namespace, RECORDS)
+    place = parse_place(f"hbase://{hbase_address}/{hbase_namespace}")
+    looking = HbaseStore.open(place, HbaseOptions(readonly=True))
+    looking.look_up([KEY])
+    looking.close()
+    for expected in ([], [KEY]):
+        scans.clear()
+        store = opened(hbase_address, hbase_namespace)
+        (row,) = store.look_up([KEY])
+        assert sorted(posting.tobytes() for posting in row.postings) == POSTINGS
+        assert scans == expected
+        store.close()
+    filling = opened(hbase_address, hbase_namespace)
+    for record in RECORDS[:101]:
+        filling.add([msgspec.structs.replace(record, keys=(OTHER,))])
+    filling.close()
+    scans.clear()
+    store = opened(hbase_address, hbase_namespace)
+    store.look_up([OTHER])
+    assert scans == [OTHER]
+    store.close()
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 128])
+def test_an_answer_that_grows_too_big_is_given_up(
+    hbase_address: str, hbase_namespace: str, scans: list[bytes], monkeypatch: pytest.MonkeyPatch, rows_at_once: int
+) -> None:
+    """Nobody knew that the row is wide: what has come is thrown away, and all are read in pieces this once."""
+    monkeypatch.setattr(posting_rows, "ANSWER_BYTES_MAX", 10_000)
+    store = opened(hbase_address, hbase_namespace, 128)
+    store.add([make_record("other", keys=(OTHER,))])
+    store._postings._rows_at_once = rows_at_once
+    put_fresh(hbase_address, hbase_namespace, RECORDS)
+    for expected in ([KEY, OTHER], [KEY]):
+        scans.clear()
+        row, other = store.look_up([KEY, OTHER])
+        assert (row.truncated, len(row.postings), len(other.postings)) == (True, 128, 1)
+        assert sorted(scans) == expected
+    assert store._postings._rows_at_once == max(rows_at_once // 2, 1)
+    store.close()
+
+
+def test_a_set_that_is_packed_anew_while_a_row_is_read_is_looked_for_again(
+    hbase_address: str, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name was read, and then it was merged into another or unpacked: the row of one moment is returned."""
+    store = opened(hbase_address, hbase_namespace)
+    put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT), 1)
+    store._postings._wide.keep([KEY])
+    read_value = PostingRows._set_value
+    gone: list[bytes] = []
+
+    def merge_first(self: PostingRows, calls: Calls, key: bytes, name: bytes) -> bytes | None:
+        if not gone:
+            gone.append(name)
+            put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT), 2)
+            calls.change(f"{hbase_namespace}:postings".encode(), [Change(key, name, None)])
+        return read_value(self, calls, key, name)
+
+    monkeypatch.setattr(PostingRows, "_set_value", merge_first)
+    (row,) = store.look_up([KEY])
+    assert [posting.tobytes() for posting in row.postings] == POSTINGS
+    assert gone
+    store.close()
+
+
+def test_of_a_row_over_the_cap_no_more_is_asked_for_than_shows_it(
+    hbase_address: str, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cost on HBase's side: the cells that come are counted, and sets behind the one over the cap stay there."""
+    store = opened(hbase_address, hbase_namespace, 64)
+    store.add(RECORDS)
+    received: list[int] = []
+    scan = GatewayConnection.scan
+
+    def counted(self: GatewayConnection, selection: Selection) -> Iterator[tuple[bytes, Columns]]:
+        for key, columns in scan(self, selection):
+            received.append(len(columns))
+            yield key, columns
+
+    monkeypatch.setattr(GatewayConnection, "scan", counted)
+    monkeypatch.setattr(posting_rows, "_CELLS_AT_ONCE", 4_096)
+    (row,) = store.look_up([KEY])
+    assert (row.truncated, received) == (True, [65])
+    store.remove(RECORDS)
+    for number in range(3):
+        put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS[:100]), LAYOUT), number)
+    received.clear()
+    values: list[bytes] = []
+    read_value = PostingRows._set_value
+
+    def counted_value(self: PostingRows, calls: Calls, key: bytes, name: bytes) -> bytes | None:
+        values.append(name)
+        return read_value(self, calls, key, name)
+
+    monkeypatch.setattr(PostingRows, "_set_value", counted_value)
+    (row,) = store.look_up([KEY])
+    assert (row.truncated, received, len(values)) == (True, [3], 1)
+    assert [posting.tobytes() for posting in row.postings] == POSTINGS[:64]
     store.close()
 
 
@@ -91,13 +211,15 @@ def test_a_row_that_hbase_refuses_for_its_size_is_read_in_pieces(
 ) -> None:
     """Also one that was never seen before."""
     store = opened(hbase_address, hbase_namespace)
-    store.add(RECORDS)
+    put_fresh(hbase_address, hbase_namespace, RECORDS)
     rows = GatewayConnection.rows
 
-    def refuse(self: GatewayConnection, table: bytes, keys: list[bytes], columns: list[bytes]) -> object:
+    def refuse(
+        self: GatewayConnection, table: bytes, keys: list[bytes], columns: list[bytes], bytes_max: int | None = None
+    ) -> object:
         if KEY in keys:
             raise Denied("org.apache.hadoop.hbase.regionserver.RowTooBigException: Max row size allowed: 1048576")
-        return rows(self, table, keys, columns)
+        return rows(self, table, keys, columns, bytes_max)
 
     monkeypatch.setattr(GatewayConnection, "rows", refuse)
     for _ in range(2):

@@ -5,15 +5,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
+import msgspec
+import numpy as np
 import pytest
 
-from consumer.candidates import Candidates, Probe, find_candidates, probe_keys
+from consumer import candidates as candidates_module
+from consumer.candidates import (
+    CROWDED_VERIFICATIONS_MAX,
+    Candidates,
+    Probe,
+    find_candidates,
+    places_to_seek,
+    probe_keys,
+)
+from consumer.fingerprint import TextKind
 from consumer.settings import JudgeSettings
 from storage.memory import MemoryStore
-from storage.postings import lane_of
-from storage.records import Version
+from storage.postings import KeyedCode, Row, lane_of, postings_of
+from storage.records import Record, Version
 from tests.builders import TIME_MS
-from tests.chaos.near_articles import SETTINGS, Text, flips, new_text, version_of
+from tests.chaos.near_articles import SETTINGS, Text, edited, flips, new_text, version_of
 
 BASE = new_text(random.Random("candidates"))
 
@@ -93,12 +104,14 @@ def test_what_is_outside_the_window_is_not_read(sign: int, gap_ms: int, expected
     assert found(version_of("new", BASE, 9), those).found == expected
 
 
-def test_a_candidate_found_under_several_keys_counts_once_at_its_nearest() -> None:
-    """The same article stands in four rows of lane 0 and four of lane 1."""
+def test_a_candidate_found_under_several_keys_counts_once_and_is_ranked_by_lane_1_first() -> None:
+    """The same article stands in four rows of lane 0 and four of lane 1; lane 1 estimates what the sketch will say."""
     those = [version_of("a", off_by(0, one_bits=5), 0), version_of("b", off_by(3, one_bits=1), 1)]
     candidates = found(version_of("new", BASE, 9), those)
-    assert names(candidates, those) == [0, 1]
+    assert names(candidates, those) == [1, 0]
     assert candidates.found == 2
+    by_fingerprints = replace(SETTINGS, verify=False)
+    assert names(found(version_of("new", BASE, 9), those, by_fingerprints), those) == [0, 1]
 
 
 @pytest.mark.parametrize(("max_distance", "suspects"), [(0, 4), (2, 2), (3, 1), (4, 1)])
@@ -141,3 +154,123 @@ def test_a_radius_is_probed_in_lane_0_only(max_distance: int, blocks: int) -> No
     assert len(keys) == len(set(keys))
     assert [lane_of(key) for key in keys] == [0] * blocks + [1] * 4
     assert set(record.keys) <= set(keys)
+
+
+def shuffles(count: int, chance: random.Random) -> list[Version]:
+    """Texts with the words of the base in other orders: the same fingerprint, and nothing else alike."""
+    return [
+        version_of(f"shuffle {n}", replace(new_text(chance), fingerprint=BASE.fingerprint), n) for n in range(count)
+    ]
+
+
+def test_in_a_crowd_what_lane_1_supports_is_read_and_little_else() -> None:
+    """A copy, and one that was edited, come before all that share the fingerprint alone, though they came later."""
+    chance = random.Random("crowd")
+    limit = replace(SETTINGS, verifications_max=200)
+    crowd = shuffles(300, chance)
+    copy, edit = version_of("copy", BASE, 400), version_of("edit", edited(BASE, chance, 0.05), 401)
+    candidates = found(version_of("new", BASE, 500), [*crowd, edit, copy], limit, row_max=1_000)
+    assert names(candidates, [*crowd, edit, copy])[:2] == [400, 401]
+    assert names(candidates, [*crowd, edit, copy])[2:] == list(range(CROWDED_VERIFICATIONS_MAX))
+    assert (candidates.found, candidates.truncated) == (302, True)
+
+
+def test_without_bands_a_crowd_is_read_up_to_the_limit() -> None:
+    """There is no second lane to tell which are worth it: for plain SimHash, and for short texts."""
+    limit = replace(SETTINGS, verifications_max=200)
+    crowd = shuffles(300, random.Random("crowd"))
+    new = version_of("new", BASE, 500)
+    plain = replace(limit, verify=False, lane1=False)
+    short = Version(msgspec.structs.replace(new.record, kind=TextKind.SHORT, keys=new.record.keys[:4]), None)
+    for article, settings in ((new, plain), (short, limit)):
+        candidates = found(article, crowd, settings, row_max=1_000)
+        assert names(candidates, crowd) == list(range(200))
+
+
+def test_the_same_title_and_text_come_first() -> None:
+    """The digest in a reference is of both: so a copy of a short text is found among those that have its words only."""
+    limit = replace(SETTINGS, verifications_max=3)
+    new = version_of("new", replace(BASE, kind=TextKind.SHORT), 500)
+    crowd = [
+        version_of(f"shuffle {n}", replace(BASE, kind=TextKind.SHORT, sketch=bytes([n]) * 256), n) for n in range(9)
+    ]
+    copy = version_of("copy", replace(BASE, kind=TextKind.SHORT), 400)
+    assert names(found(new, [*crowd, copy], limit, row_max=1_000), [*crowd, copy]) == [400, 0, 1]
+
+
+def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
+    """A place of lane 1 is named where all its rows were cut, and only then; of lane 0 where there is no lane 1."""
+    chance = random.Random("cut")
+    new = version_of("new", BASE, 500).record
+    short = msgspec.structs.replace(new, keys=new.keys[:4])
+    cut, whole = Row(b"", truncated=True), Row(b"", truncated=False)
+    rows = dict.fromkeys(new.keys, cut)
+    minima, fingerprint = KeyedCode(new.keys[4], new.one_bits), KeyedCode(new.keys[0], new.fingerprint)
+    assert places_to_seek(new, rows, SETTINGS) == [minima]
+    assert places_to_seek(new, rows | {new.keys[7]: whole}, SETTINGS) == []
+    assert places_to_seek(new, rows, replace(SETTINGS, verify=False)) == [fingerprint]
+    assert places_to_seek(short, rows, SETTINGS) == [fingerprint]
+    assert places_to_seek(short, rows | {new.keys[0]: whole}, SETTINGS) == []
+    assert places_to_seek(msgspec.structs.replace(new, keys=()), {}, SETTINGS) == []
+    copy = version_of("copy", BASE, 400)
+    tail = postings_of(copy.record)[4][1]
+    crowd = [version_of(f"crowd {n}", edited(BASE, chance, 0.2), n) for n in range(3)]
+    probe = Probe(new, list(new.keys))
+    assert find_candidates([probe], rows, SETTINGS)[0] == Candidates((), 0, truncated=True)
+    sought = {minima: Row(tail, truncated=False)}
+    assert names(find_candidates([probe], rows, SETTINGS, sought)[0], [*crowd, copy]) == [400]
+
+
+def one_by_one(new: Version, those: Sequence[Version], settings: JudgeSettings) -> tuple[list[int], int]:
+    """What ``find_candidates`` says of rows that are whole, written down as it is told: the places, and how many."""
+    own = new.record
+    seen: list[tuple[Record, list[int], int]] = []
+    for other in (version.record for version in those):
+        keys = set(own.keys) & set(other.keys)
+        distances = []
+        for lane, code, limit in ((0, "fingerprint", settings.suspect_distance_max), (1, "one_bits", 16)):
+            bits = (int.from_bytes(getattr(own, code)) ^ int.from_bytes(getattr(other, code))).bit_count()
+            distances.append(bits if bits <= limit and any(lane_of(key) == lane for key in keys) else 255)
+        shared = sum(distances[lane_of(key)] < 255 for key in keys)
+        if shared and own.id != other.id and abs(own.time_ms - other.time_ms) <= settings.window_ms:
+            seen.append((other, distances, shared))
+    ranked = [
+        (
+            own.reference[16:] != other.reference[16:],
+            *(reversed(distances) if settings.verify else distances),
+            -shared,
+            other.arrival,
+            other.sequence,
+        )
+        for other, distances, shared in seen
+        if not any(other.id == one.id and other.arrival < one.arrival < own.arrival for one, _, _ in seen)
+    ]
+    return [sequence for *_, sequence in sorted(ranked)], len(ranked)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("verify", [True, False])
+def test_it_chooses_as_if_everything_were_looked_at_one_by_one(seed: int, *, verify: bool) -> None:
+    """Copies, edits, shuffles, versions that follow each other, ties in time, and what is beyond the window."""
+    chance = random.Random(seed)
+    settings = replace(SETTINGS, verify=verify, window_ms=1_000)
+    texts = [BASE, edited(BASE, chance, 0.1), replace(new_text(chance), fingerprint=BASE.fingerprint), new_text(chance)]
+    those = []
+    for number in range(chance.choice([3, 40, 400])):
+        text = chance.choice([*texts, edited(BASE, chance, chance.random() / 2)])
+        name = f"article {chance.randrange(300)}"
+        those.append(version_of(name, text, number, TIME_MS + chance.randrange(-1_200, 1_200) // 50 * 50))
+    those = list({version.record.reference: version for version in those}.values())
+    new = version_of("article 7", BASE, 200)
+    candidates = found(new, those, settings, row_max=1_000)
+    assert (names(candidates, those), candidates.found) == one_by_one(new, those, settings)
+    few = found(new, those, replace(settings, verifications_max=9), row_max=1_000)
+    assert few.references == candidates.references[:9]
+
+
+def test_versions_whose_digests_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are sorted by a mark of 64 bits; where all have one, their references are compared in full."""
+    monkeypatch.setattr(candidates_module, "_ODD", np.uint64(0))
+    those = [version_of(f"article {n}", BASE, n) for n in range(5)]
+    candidates = found(version_of("new", replace(BASE, sketch=bytes(256)), 9), those)
+    assert (names(candidates, those), candidates.found) == ([0, 1, 2, 3, 4], 5)

@@ -3,13 +3,15 @@
 import random
 from dataclasses import replace
 from types import MappingProxyType
+from unittest.mock import patch
 
 import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from consumer.comparison import Comparison, compare
+from consumer import comparison
+from consumer.comparison import Compared, Comparison, Lineup, compare
 from consumer.fingerprint import TextKind
 from consumer.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Record, Stored
@@ -47,6 +49,20 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
 def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
     """What else is compared at the same time changes nothing."""
     assert compare(one, others, by) == [compare(one, [other], by)[0] for other in others]
+
+
+@settings(max_examples=200)
+@given(one=stored_versions, others=some.lists(stored_versions, max_size=12), by=judge_settings)
+def test_a_line_up_rules_out_only_what_is_not_near(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
+    """Many are compared as arrays first: what is near, and every similarity, is what comparing each would say."""
+    others = list({other.record.reference: other for other in others}.values())
+    asked = [other.record.reference for other in others] + [b"of nobody"]
+    by_each = compare(one, others, by)
+    near = [(other, each) for other, each in zip(others, by_each, strict=True) if each.near]
+    similarities = [each.similarity for each in by_each if each.similarity is not None]
+    for one_by_one_max in (0, 100):
+        with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
+            assert Lineup(others).compare(one, asked, by) == Compared(len(others), near, similarities)
 
 
 @settings(max_examples=200)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.known_originals import KnownOriginals
+from consumer.known_originals import ORIGINALS_A_KEY_MAX, KnownOriginals
 from storage.records import Record
 from tests.builders import make_key, make_record
 from tests.chaos.near_articles import new_text, version_of
@@ -83,6 +83,18 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], original
     assert set(known.recall(everything, 100)) == {known_record(n, n, n + 1).reference for n in expected}
     assert set(known._by_key) == {make_key(value) for n in expected for value in (n, n + 1)}
     assert len(known._copies) == len(expected)
+
+
+def test_a_key_of_a_crowd_is_passed_over() -> None:
+    """Thousands of originals may share a fingerprint: the keys that few share tell which of them was copied."""
+    known = KnownOriginals(10_000)
+    crowd = [known_record(number, 1, 100 + number) for number in range(ORIGINALS_A_KEY_MAX)]
+    for record in crowd:
+        known.remember(record)
+    copy = known_record(99_999, 1, 103)
+    assert known.recall(copy, 100) == [crowd[3].reference, *sorted(r.reference for r in crowd if r is not crowd[3])]
+    known.remember(known_record(5_000, 1, 7_000))
+    assert known.recall(copy, 100) == [crowd[3].reference]
 
 
 def test_a_text_without_keys_is_never_recalled() -> None:

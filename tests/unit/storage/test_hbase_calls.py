@@ -18,7 +18,9 @@ class _Answers(GatewayConnection):
         super().__init__(address, None, 1.0)
         self._asked = asked
 
-    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
+    def rows(
+        self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
+    ) -> dict[bytes, Columns]:
         self._asked.append(len(rows))
         return {row: {} for row in rows}
 

@@ -14,6 +14,7 @@ from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
+from storage.postings import KeyedCode
 from storage.watched import Connecting, Ending, Operation
 from tests.builders import make_tombstone, make_version
 
@@ -35,6 +36,7 @@ CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
     "bodies": lambda store: store.bodies([REFERENCE]),
     "add": lambda store: store.add([VERSION.record]),
     "look_up": lambda store: store.look_up(VERSION.record.keys),
+    "seek": lambda store: store.seek([KeyedCode(VERSION.record.keys[0], VERSION.record.fingerprint)], 9),
     "remove": lambda store: store.remove([VERSION.record]),
     "settle": lambda store: store.settle([(REFERENCE, b"{}")]),
 }
@@ -55,7 +57,9 @@ class Answering(GatewayConnection):
         super().__init__(address, None, 1.0)
         self._answers = answers
 
-    def rows(self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes]) -> dict[bytes, Columns]:
+    def rows(
+        self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
+    ) -> dict[bytes, Columns]:
         """None holds anything."""
         self._answer()
         return {}

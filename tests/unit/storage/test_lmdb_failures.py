@@ -10,6 +10,7 @@ import pytest
 from storage.errors import StoreDamaged, StoreError, StoreFull, StoreRefused, StoreUnavailable
 from storage.lmdb import LmdbStore
 from storage.lmdb.failures import store_error
+from storage.postings import KeyedCode
 from tests.builders import make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
 
@@ -42,6 +43,7 @@ CALLS: dict[str, Callable[[LmdbStore], object]] = {
     "bodies": lambda store: store.bodies([make_record().reference]),
     "add": lambda store: store.add([make_record()]),
     "look_up": lambda store: store.look_up(make_record().keys),
+    "seek": lambda store: store.seek([KeyedCode(make_record().keys[0], make_record().fingerprint)], 9),
     "remove": lambda store: store.remove([make_record()]),
     "settle": lambda store: store.settle([(make_record().reference, b"kept")]),
     "agree": lambda store: store.agree(b"settings"),

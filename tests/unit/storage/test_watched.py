@@ -9,6 +9,7 @@ import pytest
 from storage.errors import StoreError, StoreFull, StoreRefused, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
+from storage.postings import KeyedCode
 from storage.records import Stored
 from storage.watched import Connecting, Ending, Operation, WatchedStore
 from tests.builders import make_tombstone, make_version
@@ -21,6 +22,7 @@ CALLS: dict[Operation, Callable[[Store], object]] = {
     "create": lambda store: store.create([VERSION]),
     "add": lambda store: store.add([VERSION.record]),
     "look_up": lambda store: store.look_up(VERSION.record.keys),
+    "seek": lambda store: store.seek([KeyedCode(VERSION.record.keys[0], VERSION.record.fingerprint)], 9),
     "settle": lambda store: store.settle([(REFERENCE, b'{"outcome":"unique"}')]),
     "read": lambda store: store.read([REFERENCE]),
     "bodies": lambda store: store.bodies([REFERENCE]),
@@ -32,6 +34,7 @@ EMPTY: list[Callable[[Store], object]] = [
     lambda store: store.create([]),
     lambda store: store.add([]),
     lambda store: store.look_up([]),
+    lambda store: store.seek([], 9),
     lambda store: store.settle([]),
     lambda store: store.read([]),
     lambda store: store.bodies([]),

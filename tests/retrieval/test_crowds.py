@@ -1,0 +1,161 @@
+"""A crowd: thousands of articles with the words of one text in other orders, which share nothing but its fingerprint.
+
+What an article costs in it is counted, not timed: postings and records that are read, over every store.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from consumer.candidates import CROWDED_VERIFICATIONS_MAX
+from consumer.detector import Detector
+from consumer.settings import JudgeSettings
+from consumer.verdict import Verdict, decode_verdict
+from storage.interface import Store
+from storage.postings import KeyedCode, Row, cut_of
+from storage.records import Stored, Version
+from tests.builders import TIME_MS
+from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
+from tests.contract.conftest import KINDS, Kind, SetClock
+
+CROWD = 300
+LIMITED = replace(SETTINGS, verifications_max=100)
+BASE = new_text(random.Random("crowds"))
+ORIGINAL = 150
+
+
+class _Counted:
+    """A store that counts what a judge is given, whatever the judge itself says of it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.postings = self.records = 0
+
+    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        """See ``Postings.look_up``."""
+        rows = self._store.look_up(keys)
+        self.postings += sum(len(row.postings) for row in rows)
+        return rows
+
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """See ``Postings.seek``."""
+        rows = self._store.seek(places, postings_max)
+        self.postings += sum(len(row.postings) for row in rows)
+        return rows
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """See ``Records.read``."""
+        self.records += len(references)
+        return self._store.read(references)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+def crowd(chance: random.Random) -> list[Version]:
+    """So many articles, one of which has the base itself as its text."""
+    texts = [replace(new_text(chance), fingerprint=BASE.fingerprint) for _ in range(CROWD)]
+    return [version_of(f"crowd {n}", BASE if n == ORIGINAL else text, n) for n, text in enumerate(texts)]
+
+
+@contextmanager
+def crowded(kind: Kind, clock: SetClock, cap: int, settings: JudgeSettings = LIMITED) -> Iterator[Store]:
+    """A store with the crowd in it, all of it kept, in which rows are cut at this cap."""
+    with kind.opened(clock, cap) as store:
+        detector = Detector(store, settings, lambda: TIME_MS)
+        versions = crowd(random.Random("crowd"))
+        for start in range(0, len(versions), 100):
+            events = detector.judge(versions[start : start + 100])
+            assert {decode_verdict(event).outcome for event in events} == {"unique"}
+        yield store
+
+
+def judged(store: Store, version: Version, settings: JudgeSettings = LIMITED) -> Verdict:
+    """The verdict of an article by a process that knows nothing of those before."""
+    return decode_verdict(Detector(store, settings, lambda: TIME_MS).judge([version])[0])
+
+
+@pytest.mark.parametrize("cap", [100, 1_000])
+def test_a_copy_is_found_in_a_crowd(kind: Kind, clock: SetClock, cap: int) -> None:
+    """Verbatim or edited a little, though more candidates than the limit came before its original."""
+    with crowded(kind, clock, cap) as store:
+        for number, text in enumerate((BASE, edited(BASE, random.Random("edit"), 0.05))):
+            verdict = judged(store, version_of(f"copy {number}", text, 1_000 + number))
+            assert (verdict.outcome, verdict.duplicate_of) == ("duplicate", f"crowd {ORIGINAL}")
+            assert verdict.truncated
+        assert judged(store, version_of("new", new_text(random.Random("new")), 1_002)).truncated is False
+
+
+def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock) -> None:
+    """Bands, too, can be made to agree: then its own code of lane 1 is looked for in a row that was cut."""
+    chance = random.Random("bands")
+    with kind.opened(clock, 20) as store:
+        detector = Detector(store, LIMITED, lambda: TIME_MS)
+        texts = [replace(new_text(chance), fingerprint=BASE.fingerprint, bands=BASE.bands) for _ in range(60)]
+        # It sorts behind all others: by its code in lane 1, and by its reference in lane 0.
+        text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
+        last = next(one for n in count() if (one := version_of(f"last {n}", text, 60)).record.reference > b"\xff")
+        detector.judge([*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts)), last])
+        verdict = judged(store, version_of("copy", text, 1_000))
+        assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", last.record.id, True)
+
+
+@pytest.mark.parametrize("cap", [100, 1_000])
+def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock, cap: int) -> None:
+    """Rows that were cut are cut short, and of those that are alike in lane 0 alone a few records are read."""
+    chance = random.Random("cost")
+    with crowded(kind, clock, cap) as store:
+        counted = _Counted(store)
+        detector = Detector(counted, LIMITED, lambda: TIME_MS)  # type: ignore[arg-type]  # the rest is the store's
+        batch = [
+            version_of(f"more {n}", replace(new_text(chance), fingerprint=BASE.fingerprint), 1_000 + n)
+            for n in range(32)
+        ]
+        events = [decode_verdict(event) for event in detector.judge(batch)]
+        assert all(event.outcome == "unique" and event.truncated for event in events)
+        # The rows of lane 0 are read once for 16 articles, and those of lane 1 are nearly their own.
+        in_row = cut_of(cap) if cap < CROWD else CROWD + len(batch)
+        assert counted.postings <= 2 * 4 * in_row + len(batch) * 8
+        # They have the same candidates, and read themselves.
+        assert counted.records <= CROWDED_VERIFICATIONS_MAX + len(batch) + 1
+        assert detector.tally.crowded_articles == len(batch)
+        assert detector.tally.crowded_rows == (len(batch) * 4 if cap < CROWD else 0)
+        assert store.stats().crowded_rows == (4 if cap < CROWD else 0)
+        assert store.stats().widest_row == CROWD + len(batch)
+
+
+def test_a_crowd_costs_no_multiple_of_its_size(clock: SetClock) -> None:
+    """Loosely timed, in one run: without the choice in numpy it is hundreds of times as much."""
+    chance = random.Random("time")
+    with KINDS["memory"].opened(clock, 10_000) as store:
+        detector = Detector(store, SETTINGS, lambda: TIME_MS)
+        for start in range(0, 4_000, 1_000):
+            versions = [_shuffle(chance, start + n) for n in range(1_000)]
+            store.create(versions)
+            store.add([version.record for version in versions])
+        ordinary, alike = [], []
+        for turn in range(5):
+            first = 10_000 + 1_000 * turn
+            ordinary.append(_seconds(detector, [version_of(f"o{n}", new_text(chance), n) for n in _numbers(first)]))
+            alike.append(_seconds(detector, [_shuffle(chance, n) for n in _numbers(first + 500)]))
+        assert min(alike) < 40 * min(ordinary)
+
+
+def _numbers(first: int) -> range:
+    return range(first, first + 64)
+
+
+def _shuffle(chance: random.Random, number: int) -> Version:
+    text: Text = replace(new_text(chance), fingerprint=BASE.fingerprint)
+    return version_of(f"shuffle {number}", text, number)
+
+
+def _seconds(detector: Detector, versions: Sequence[Version]) -> float:
+    began_s = time.process_time()
+    detector.judge(versions)
+    return time.process_time() - began_s
