@@ -13,6 +13,9 @@ from consumer.dead_letter import DeadLetter
 from consumer.errors import BadRecord
 from consumer.verdict import Verdict
 
+Partition = tuple[str, int]
+"""The topic and the number."""
+
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a source was read: ``line`` lines are done, which were ``offset`` bytes of decompressed input."""
@@ -76,7 +79,7 @@ class RawRecord:
 class Offsets(NamedTuple):
     """Where in each partition of a topic the next batch begins, and which assignment of partitions that belongs to."""
 
-    next: Mapping[tuple[str, int], int]
+    next: Mapping[Partition, int]
     assignment: int
 
 
@@ -106,6 +109,12 @@ class Rejection:
 
     record: RawRecord
     letter: DeadLetter
+
+
+def partition_name(partition: Partition) -> str:
+    """A partition as messages name it, and commands take it."""
+    topic, number = partition
+    return f"{topic}:{number}"
 
 
 class Source(Protocol):
@@ -188,6 +197,14 @@ class SourceWatcher(Protocol):
 
     def gap(self, records: int) -> None:
         """So many records were deleted from the topic before they were read."""
+        ...
+
+    def holding(self, held: Mapping[Partition, str]) -> None:
+        """These partitions of ours are held, each for a reason, and no others."""
+        ...
+
+    def note_unreadable(self) -> None:
+        """What stands beside a committed offset cannot be read, and counts as nothing."""
         ...
 
 

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 NAMES: Final = (
     "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "show", "explain", "query", "release",
-    "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "topics", "config",
+    "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics", "config",
 )  # fmt: skip
 """In the order in which --help has them."""
 

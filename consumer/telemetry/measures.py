@@ -16,7 +16,7 @@ from consumer.verdict import Outcome
 from storage.watched import Connecting, Ending, Operation
 
 TimedStage = Literal[Stage, "back_pressure"]
-Trouble = Literal[Part, "batch_abandoned", "request"]
+Trouble = Literal[Part, "batch_abandoned", "request", "offset_note"]
 Thread = Literal["client", "main"]
 Rebalance = Literal["assigned", "revoked", "lost"]
 Kind = Literal["copy", "near"]
@@ -85,6 +85,12 @@ TIMES_REPLACED: Final = Measure(
     "dupwatch_record_times_replaced_total",
     "counter",
     "Records whose time was missing or impossible, and became the ingest time.",
+    "records",
+)
+TIMES_BEHIND: Final = Measure(
+    "dupwatch_record_times_behind_total",
+    "counter",
+    "Records stamped more than `kafka.behind_s_max` before the highest arrival of their partition, which they got.",
     "records",
 )
 WITHOUT_KEYWORDS: Final = Measure(
@@ -196,11 +202,21 @@ BATCH_FILL: Final = Measure(
 LAG: Final = Measure(
     "dupwatch_lag_records",
     "gauge",
-    "Records of a partition that are there and not committed.",
+    "Records of a partition that are there and not committed; not of held ones.",
     "records",
     (
         Label("topic", others="the topics that are read"),
         Label("partition", others="the partitions that are this consumer's"),
+    ),
+)
+PARTITION_HELD: Final = Measure(
+    "dupwatch_partition_held",
+    "gauge",
+    "1 while this consumer does not read a partition of its own, since too many of its records cannot be judged.",
+    "0 or 1",
+    (
+        Label("topic", others="the topics that are read"),
+        Label("partition", others="the partitions that are held"),
     ),
 )
 ASSIGNED: Final = Measure("dupwatch_assigned_partitions", "gauge", "Partitions that are this consumer's.", "partitions")
@@ -299,6 +315,7 @@ HEARTBEAT: Final = Measure(
 GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "What was said": (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
+        TIMES_BEHIND,
     ),
     "Floods and drift": (
         FLOODS, FLOOD_COPIES, KNOWN_COPIES, KEYWORDS, DUPLICATE_SIMILARITY, DUPLICATE_DISTANCE, COMPARED_SIMILARITY,
@@ -307,7 +324,7 @@ GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "What judging costs": (
         CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, RECORD_READS, LOST_COMPARE_AND_SETS,
     ),
-    "The topics": (LAG, ASSIGNED, REBALANCES, PAUSED, LOST_TO_RETENTION),
+    "The topics": (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, LOST_TO_RETENTION),
     "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS),
     "What is out of reach": (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS),
     "The run": (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT),

@@ -20,6 +20,7 @@ from consumer.detector import Tally
 from consumer.distribution import Distribution
 from consumer.events import rfc3339
 from consumer.pipeline import Measured
+from consumer.ports import Partition
 from consumer.sources.file import ReadLimits
 from consumer.telemetry import measures
 from consumer.telemetry.health import Part
@@ -175,6 +176,10 @@ class Metrics:
         """So many records had no time, or an impossible one, and got the ingest time."""
         self._times_replaced.inc(records)
 
+    def record_time_behind(self) -> None:
+        """A record was stamped too far behind its partition, and arrived with what had come before it."""
+        self._times_behind.inc()
+
     # -- the watcher of the store
 
     def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
@@ -230,6 +235,17 @@ class Metrics:
         """So many records were deleted before they were read."""
         self._lost_to_retention.inc(records)
 
+    def holding(self, held: Mapping[Partition, str]) -> None:
+        """These partitions are held, and no others. Their lag is told no more, that of the others again soon."""
+        self._held.clear()
+        for topic, partition in held:
+            self._held.labels(topic, str(partition)).set(1)
+        self._lag.clear()
+
+    def note_unreadable(self) -> None:
+        """What stands beside an offset cannot be read."""
+        self.error("offset_note")
+
     # -- the watcher of the sink
 
     def sink_trouble(self, why: str | None) -> None:
@@ -273,6 +289,7 @@ class Metrics:
         self._duplicates = {kind: duplicates.labels(kind) for kind in measures.KINDS}
         self._dead_letters = self._counter(measures.DEAD_LETTERS)
         self._times_replaced = self._counter(measures.TIMES_REPLACED)
+        self._times_behind = self._counter(measures.TIMES_BEHIND)
         self._source_articles = self._counter(measures.SOURCE_ARTICLES)
         self._sources: dict[str, Mapping[Outcome, Counter]] = {}
         for source in self._names.labels:
@@ -300,6 +317,7 @@ class Metrics:
     def _watch_source(self) -> None:
         self._lag = self._gauge(measures.LAG)
         self._assigned = self._gauge(measures.ASSIGNED)
+        self._held = self._gauge(measures.PARTITION_HELD)
         self._rebalances = self._counter(measures.REBALANCES)
         self._paused = self._gauge(measures.PAUSED)
         self._lost_to_retention = self._counter(measures.LOST_TO_RETENTION)

@@ -183,16 +183,6 @@ def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
         assert len(seen) == count
 
 
-def test_a_feed_of_poison_stops_the_consumer(topics: Topics, tmp_path: Path) -> None:
-    """With a sentence that says why, an exit code, and the letters of the batches before."""
-    send(topics, [(f"{number}", b"{") for number in range(400)])
-    limits = ("--set", "kafka.poison_records_min=200", "--set", "source.batch_records_max=50")
-    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *limits) as consumer:
-        assert consumer.process.wait(60) == 3
-        assert "poison_share_max" in consumer.log.read_text()
-    assert 0 < len(read_all(topics, topics.sink("dead-letters"))) <= 200
-
-
 def test_a_store_that_goes_away_is_waited_for(
     topics: Topics, tmp_path: Path, new_gateway: Callable[..., ThriftGateway], hbase_namespace: str
 ) -> None:

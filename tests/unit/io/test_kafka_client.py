@@ -11,12 +11,12 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from consumer.errors import Abandoned, SourceError
 from consumer.membership import member_of
-from consumer.ports import Message, Offsets, Position, RawRecord
+from consumer.ports import Message, Offsets, Partition, Position, RawRecord
 from consumer.sources import commits, gaps, kafka_client
 from consumer.sources.file import ReadLimits
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
-from consumer.sources.partitions import Partition, Partitions
+from consumer.sources.partitions import Partitions
 from tests.kafka.reading import Watched
 
 P0, P1 = ("t", 0), ("t", 1)
