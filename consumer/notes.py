@@ -93,6 +93,14 @@ def decode_note(metadata: str | None) -> Note:
     return Note(**{name: getattr(found, name) for name in Note.__struct_fields__})
 
 
+def note_of(metadata: str | None) -> Note:
+    """The note in an offset's metadata, nothing where that is none: for those who only look."""
+    try:
+        return decode_note(metadata)
+    except UnreadableNote:
+        return NOTHING
+
+
 def _members(note: Note) -> dict[str, object]:
     members: dict[str, object] = msgspec.to_builtins(note)
     return members

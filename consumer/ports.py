@@ -199,8 +199,8 @@ class SourceWatcher(Protocol):
         """So many records were deleted from the topic before they were read."""
         ...
 
-    def holding(self, held: Mapping[Partition, str]) -> None:
-        """These partitions of ours are held, each for a reason, and no others."""
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """These partitions are ours, and why each is held; None where it is not."""
         ...
 
     def note_unreadable(self) -> None:

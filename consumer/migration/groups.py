@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from consumer.bounds import Bound
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
-from consumer.notes import NOTHING, Note, UnreadableNote, decode_note, encode_note
+from consumer.notes import NOTHING, Note, encode_note, note_of
 from consumer.ports import Partition
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
@@ -92,7 +92,7 @@ class Group:
             lambda: consumer.committed(asked, timeout=_TRY_S), self.name, SETTLED_S if settled else patience_s
         )
         return {
-            (one.topic, one.partition): Committed(one.offset, _note(one.metadata)) for one in found if one.offset >= 0
+            (one.topic, one.partition): Committed(one.offset, note_of(one.metadata)) for one in found if one.offset >= 0
         }
 
     def commit(self, places: Mapping[Partition, Committed]) -> None:
@@ -114,14 +114,6 @@ class Group:
         self._consumer.close()
         if self._waiting is not None:
             self._waiting.close()
-
-
-def _note(metadata: str | None) -> Note:
-    """The note in an offset's metadata; none where others have written something there."""
-    try:
-        return decode_note(metadata)
-    except UnreadableNote:
-        return NOTHING
 
 
 class Topics:

@@ -19,7 +19,7 @@ class Holds:
     def __init__(self, handover: Handover, watcher: SourceWatcher) -> None:
         self._handover = handover
         self._watcher = watcher
-        self._held: dict[Partition, Held] = {}
+        self._holds: dict[Partition, Held | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
         """The note beside a committed offset, without what a migration has said there."""
@@ -32,34 +32,35 @@ class Holds:
             return NOTHING
 
     def keep(self, consumer: Consumer) -> None:
-        """Pause what is held by now, and say so where that is another set of partitions than before."""
+        """Pause what is held by now, and say so where that, or what is ours, has changed."""
         with self._handover.changed:
-            held = self._handover.partitions.poisoned()
+            holds = self._handover.partitions.holds()
+            if holds == self._holds:
+                return
             places = self._handover.partitions.owned()
-        if held == self._held:
-            return
-        if new := held.keys() - self._held.keys():
-            consumer.pause([TopicPartition(*one) for one in sorted(new)])
-        for one in sorted(new):
+        new = {one: held for one, held in holds.items() if held is not None and not self.has(one)}
+        if new:
+            consumer.pause([TopicPartition(*one) for one in new])
+        for one, held in new.items():
             log.error(
                 "%s is held at offset %d: %s. Correct the producer or the field mapping, stop the consumers of the"
                 " group, and let the partition go on: dupwatch poison resume",
                 partition_name(one),
                 places[one].offset,
-                held[one].sentence(),
+                held.sentence(),
             )
-        self._held = held
-        self._watcher.holding({one: why.sentence() for one, why in held.items()})
+        self._holds = holds
+        self._watcher.holding({one: None if held is None else held.sentence() for one, held in holds.items()})
 
     def has(self, partition: Partition) -> bool:
         """Whether the client fetches nothing of this partition."""
-        return partition in self._held
+        return self._holds.get(partition) is not None
 
     def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
         """Before these go: a client remembers a pause, and would not fetch them when they come back."""
-        if gone := self._held.keys() & partitions:
-            consumer.resume([TopicPartition(*one) for one in sorted(gone)])
+        if paused := [one for one in partitions if self.has(one)]:
+            consumer.resume([TopicPartition(*one) for one in paused])
 
     def forget(self) -> None:
         """Another client has paused nothing."""
-        self._held = {}
+        self._holds = {}

@@ -239,8 +239,7 @@ class ClientThread:
         with self._handover.changed:
             # What was assigned or sought around a pause may have been forgotten by the client.
             self._handover.partitions.rewind()
-            held = self._handover.partitions.poisoned()
-            owned = [one for one in self._handover.partitions.owned() if one not in held]
+            owned = [one for one, held in self._handover.partitions.holds().items() if held is None]
         consumer.resume(_places(owned))
         self._watcher.paused(paused=False)
         self._seek(consumer)

@@ -246,13 +246,9 @@ class Partitions:
         if progress is not None:
             progress.know(place.offset, place.note)
 
-    def poisoned(self) -> dict[Partition, Held]:
-        """The partitions of ours that are not read on, and why."""
-        return {
-            partition: progress.note.held
-            for partition, progress in self._owned.items()
-            if progress.note.held is not None
-        }
+    def holds(self) -> dict[Partition, Held | None]:
+        """The partitions that are ours, and why each is not read on; None where it is."""
+        return {partition: progress.note.held for partition, progress in self._owned.items()}
 
     def owned(self) -> dict[Partition, Place]:
         """The partitions that are ours, and where each would have to be begun again."""

@@ -212,11 +212,11 @@ LAG: Final = Measure(
 PARTITION_HELD: Final = Measure(
     "dupwatch_partition_held",
     "gauge",
-    "1 while this consumer does not read a partition of its own, since too many of its records cannot be judged.",
+    "1 while this consumer does not read a partition, since too many of its records cannot be judged; else 0.",
     "0 or 1",
     (
         Label("topic", others="the topics that are read"),
-        Label("partition", others="the partitions that are held"),
+        Label("partition", others="the partitions that are this consumer's"),
     ),
 )
 ASSIGNED: Final = Measure("dupwatch_assigned_partitions", "gauge", "Partitions that are this consumer's.", "partitions")

@@ -235,11 +235,11 @@ class Metrics:
         """So many records were deleted before they were read."""
         self._lost_to_retention.inc(records)
 
-    def holding(self, held: Mapping[Partition, str]) -> None:
-        """These partitions are held, and no others. Their lag is told no more, that of the others again soon."""
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """Which partitions are held. The lag of these is told no more, that of the others again soon."""
         self._held.clear()
-        for topic, partition in held:
-            self._held.labels(topic, str(partition)).set(1)
+        for (topic, partition), why in held.items():
+            self._held.labels(topic, str(partition)).set(why is not None)
         self._lag.clear()
 
     def note_unreadable(self) -> None:

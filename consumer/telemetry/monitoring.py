@@ -142,10 +142,10 @@ class Monitoring:
         """As the port says."""
         self.metrics.gap(records)
 
-    def holding(self, held: Mapping[Partition, str]) -> None:
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
         """As the port says."""
         self.metrics.holding(held)
-        self.health.holding({partition_name(one): why for one, why in held.items()})
+        self.health.holding({partition_name(one): why for one, why in held.items() if why is not None})
 
     def note_unreadable(self) -> None:
         """As the port says."""

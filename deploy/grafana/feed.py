@@ -219,8 +219,11 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Record times replaced",
-            about="Records whose time was missing or impossible, of all articles.",
-            queries=(Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),),
+            about="Records whose time was missing or impossible, or far behind their partition, of all articles.",
+            queries=(
+                Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),
+                Query(_of_articles("dupwatch_record_times_behind_total"), "behind"),
+            ),
             unit="percentunit",
             share=True,
             steps=(Step(0.01, "orange"),),

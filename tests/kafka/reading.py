@@ -142,9 +142,9 @@ class Watched:
         """Keep."""
         self.lags[partition] = records
 
-    def holding(self, held: Mapping[Partition, str]) -> None:
-        """Keep."""
-        self.held = held
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """Keep those that are."""
+        self.held = {one: why for one, why in held.items() if why is not None}
 
     def note_unreadable(self) -> None:
         """Count."""
