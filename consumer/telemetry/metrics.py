@@ -3,7 +3,7 @@
 import time
 from collections import Counter as Tallied
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
@@ -236,11 +236,13 @@ class Metrics:
         self._lost_to_retention.inc(records)
 
     def holding(self, held: Mapping[Partition, str | None]) -> None:
-        """Which partitions are held. The lag of these is told no more, that of the others again soon."""
+        """Which partitions are held. The lag of these is told no more."""
         self._held.clear()
         for (topic, partition), why in held.items():
             self._held.labels(topic, str(partition)).set(why is not None)
-        self._lag.clear()
+            if why is not None:
+                with suppress(KeyError):
+                    self._lag.remove(topic, str(partition))
 
     def note_unreadable(self) -> None:
         """What stands beside an offset cannot be read."""

@@ -12,7 +12,7 @@ from consumer.notes import Held, Note, decode_note, encode_note
 from tests.cli.command import Outcome, run_process, text
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import Running, running
-from tests.kafka.test_run import BOTH, SHORT_SESSION
+from tests.kafka.test_run import BOTH, EXACTLY_ONCE, SHORT_SESSION
 from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -21,7 +21,6 @@ MIN, BATCH = 100, 30
 LIMITS = (
     "--set", f"kafka.poison_records_min={MIN}",
     "--set", f"source.batch_records_max={BATCH}",
-    *SHORT_SESSION,
 )  # fmt: skip
 BAD, GOOD, OTHER = 0, 1, 2
 ALL = ("verdicts", "dead-letters")
@@ -58,13 +57,13 @@ def buried(topics: Topics) -> set[int]:
     return {int(one["__connect.errors.offset"] or b"") for one in letters}
 
 
-def notes(topics: Topics) -> dict[int, tuple[int, Note]]:
-    """What the group has committed, and the note beside it."""
+def notes(topics: Topics, *partitions: int) -> dict[int, tuple[int, Note]]:
+    """What the group has committed of these partitions, or of all, and the notes beside it; negative where nothing."""
     consumer = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     try:
-        asked = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
+        asked = [TopicPartition(topics.source, number) for number in partitions or range(topics.partitions)]
         found = consumer.committed(asked, timeout=WAIT_S)
-        return {one.partition: (one.offset, decode_note(one.metadata)) for one in found if one.offset >= 0}
+        return {one.partition: (one.offset, decode_note(one.metadata)) for one in found}
     finally:
         consumer.close()
 
@@ -99,7 +98,7 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     send(topics, GOOD, articles(range(10)))
     send(topics, OTHER, articles(range(10, 20)))
     store = f"lmdb:{tmp_path / 'store'}"
-    options = (*LIMITS, *more)
+    options = (*LIMITS, *SHORT_SESSION, *more)
     # As a supervisor would: it ends in the middle, and is started again.
     with running(topics, store, tmp_path, *options) as consumer:
         wait_for_count(topics, ["dead-letters"], BATCH)
@@ -146,7 +145,11 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     assert b"No partition" in command(topics, "resume").out
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "more",
+    [SHORT_SESSION, (*EXACTLY_ONCE, "--set", "kafka.group_protocol=consumer")],
+    ids=["at least once, classic", "exactly once, consumer"],
+)
 def test_who_gets_a_held_partition_holds_it(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """It moves from consumer to consumer with its note, which nobody who has it reads on or commits past."""
     send(topics, BAD, poison(200))
@@ -186,6 +189,8 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
     consumer.commit(offsets=places, asynchronous=False)
     consumer.close()
     assert b"9 of the last 10" in command(topics, "list").out
+    told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
+    assert f"{name(topics)} is held at offset 20: 9 of the last 10 records" in " ".join(told.split())
     wrong: list[tuple[tuple[str, ...], str]] = [
         (("resume", name(topics), "--skip-to", "20"), "waits at offset 20"),
         (("resume", name(topics), "--skip-to", "54"), "up to 53"),
@@ -197,29 +202,13 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
         refused = command(topics, *words)
         assert refused.code == 2, words
         assert why in refused.err
-    assert {number: one.metadata for number, one in raw(topics).items()}[BAD] == encode_note(held)
+    assert notes(topics, BAD)[BAD] == (20, held)
     done = command(topics, "resume", name(topics), "--skip-to", "50")
     assert b"Offsets 20 to 49 are skipped" in done.out
-    assert notes_of_bad(topics) == (50, Note(highest_ms=5))
+    assert notes(topics, BAD)[BAD] == (50, Note(highest_ms=5))
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *LIMITS) as running_one:
         wait_for_count(topics, ["verdicts"], 3)
         assert running_one.metric("dupwatch_errors_total") == 1
         assert "somebody else's" in running_one.log.read_text()
         assert running_one.stop() == 0
     assert buried(topics) == set()
-
-
-def raw(topics: Topics) -> dict[int, TopicPartition]:
-    """What the brokers have of each partition."""
-    consumer = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
-    try:
-        asked = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
-        return {one.partition: one for one in consumer.committed(asked, timeout=WAIT_S)}
-    finally:
-        consumer.close()
-
-
-def notes_of_bad(topics: Topics) -> tuple[int, Note]:
-    """Offset and note of the bad partition."""
-    found = raw(topics)[BAD]
-    return found.offset, decode_note(found.metadata)

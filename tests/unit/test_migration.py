@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from consumer.bounds import Ranges
@@ -10,7 +11,7 @@ from consumer.errors import ConfigError, SourceError
 from consumer.migration import migration
 from consumer.migration.groups import FILLING, SWITCHED, Committed
 from consumer.migration.migration import GAP_MS, Migration, Moves, Watcher, filled_places, gap_in, places_of
-from consumer.notes import Note
+from consumer.notes import Held, Note
 from consumer.ports import Message, Offsets, Partition, Position, RawBatch, RawRecord
 from consumer.stopping import Stopping
 
@@ -27,6 +28,7 @@ class Cluster:
         self.high = {A: 100, B: 100}
         self.begins = {A: 10, B: 20}
         self.old: dict[Partition, int] = {A: 50, B: 60}
+        self.old_notes: dict[Partition, Note] = {}
         self.members = 1
         self.asked_settled = False
         self.settled_ahead: set[tuple[Partition, int]] = set()
@@ -67,7 +69,12 @@ class OldGroup:
         """As ``Group``; while somebody is in the group, transactions are open all the time."""
         assert not settled or self._cluster.members == 0
         self._cluster.asked_settled = settled
-        return {key: Committed(self._cluster.old[key]) for key in partitions if key in self._cluster.old}
+        notes = self._cluster.old_notes
+        return {
+            key: Committed(self._cluster.old[key], notes.get(key, Note()))
+            for key in partitions
+            if key in self._cluster.old
+        }
 
 
 class NewGroup:
@@ -203,6 +210,19 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made.on_wait = leave
     monkeypatch.setattr(Migration, "_wait", lambda _: made.on_wait())
     return made
+
+
+def test_what_the_old_group_holds_the_new_one_holds(cluster: Cluster) -> None:
+    """Its notes go over with the offsets, once; and a switch that has been made is known again."""
+    held = Note(highest_ms=7, held=Held(bad=6, records=10))
+    cluster.old_notes = {B: held}
+    assert Made(cluster).migration.run()
+    assert cluster.new[A] == Committed(50, SWITCHED)
+    assert cluster.new[B] == Committed(60, msgspec.structs.replace(held, migrate="switched"))
+    assert {note for _, note in cluster.saved[:-1]} == {FILLING}
+    saved = len(cluster.saved)
+    assert Made(cluster).migration.run()
+    assert len(cluster.saved) == saved
 
 
 def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> None:
