@@ -471,7 +471,11 @@ def test_who_gets_a_held_partition_does_not_read_it(monkeypatch: pytest.MonkeyPa
     assert batch is not None
     assert isinstance(batch.end, Offsets)
     assert batch.end.next == {P1: 6}
-    assert given.partitions.owned()[P0].note == HELD
+    given.partitions.begin(batch.end)
+    given.partitions.acknowledge_committed(batch.end)
+    given.turn(4)
+    assert given.partitions.owned()[P0] == Place(5, None, HELD)
+    assert given.partitions.room() > 0
 
 
 def test_where_places_are_asked_for_again_so_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:

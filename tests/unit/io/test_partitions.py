@@ -431,6 +431,14 @@ def test_a_partition_that_is_held_before_anything_was_committed_has_an_offset() 
     assert kept.uncommitted() == {P0: Place(17, None, Note(held=HELD))}
 
 
+def test_nothing_is_taken_in_of_a_partition_that_comes_held() -> None:
+    """Before the client has paused it, it may have fetched something."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(5, committed=True, note=Note(held=HELD))})
+    kept.deliver(records(P0, [5]))
+    assert kept.waiting() == 0
+
+
 def test_of_a_batch_that_was_given_up_nothing_is_held() -> None:
     """Its partitions may be another's by now, or have come back further on."""
     kept = owning(P0, P1)
