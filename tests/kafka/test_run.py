@@ -23,7 +23,7 @@ EXACTLY_ONCE = (
     "--set", 'kafka.producer={"transaction.timeout.ms"=5000}',
 )  # fmt: skip
 BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at least once", "exactly once"])
-SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000}')
+SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000, "heartbeat.interval.ms"=2000}')
 ALL = ("verdicts", "dead-letters")
 
 
