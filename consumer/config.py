@@ -151,10 +151,12 @@ class KafkaSection(_Section):
     """How long whoever stops a consumer waits before killing it; drain_s and 20 s for closing have to fit into it."""
     ahead_s_max: Seconds = 300.0
     """How far ahead of the clock a message's timestamp may be; beyond it the time of reading stands for it."""
+    behind_s_max: Seconds = 60.0
+    """How far before the highest arrival of its partition a message may be stamped; beyond it that arrival stands."""
     poison_share_max: Share = 0.5
-    """Stop when more than this share of the last messages cannot be judged."""
+    """Hold a partition when more than this share of its last messages cannot be judged."""
     poison_records_min: Count = 1_000
-    """Of how many messages that share is taken."""
+    """Of how many messages of a partition that share is taken."""
     client: dict[str, str | int | float | bool] = {}
     """librdkafka's own settings, for consumer and producer."""
     consumer: dict[str, str | int | float | bool] = {}

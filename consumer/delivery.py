@@ -8,23 +8,25 @@ from typing import Any, Protocol
 
 from consumer.dead_letter import DeadLetter
 from consumer.errors import OutcomeUnknown
-from consumer.ports import End, Offsets
+from consumer.ledger import Ledger
+from consumer.notes import Note, encode_note
+from consumer.ports import End, Offsets, Partition
 from consumer.verdict import Verdict
 
 
 class GroupSource(Protocol):
     """A source whose partitions are shared with other consumers of its group, as its journal sees it."""
 
-    def begin(self, end: Offsets) -> None:
-        """The batch is about to be judged; raises ``Abandoned`` where its partitions went."""
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """The batch is about to be judged, and these are its notes; raises ``Abandoned`` where its partitions went."""
         ...
 
-    def commit(self, end: Offsets) -> None:
-        """These offsets may be committed; raises ``Abandoned`` where its partitions went."""
+    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """These offsets may be committed, with these notes; raises ``Abandoned`` where its partitions went."""
         ...
 
-    def done(self, end: Offsets) -> None:
-        """These offsets were committed in a transaction."""
+    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """These offsets were committed in a transaction, with these notes."""
         ...
 
     def abandon(self) -> None:
@@ -43,8 +45,16 @@ class GroupSource(Protocol):
 class Transactions(Protocol):
     """A sink that commits the source's offsets with what it wrote."""
 
-    def commit(self, offsets: Mapping[tuple[str, int], int], group_metadata: Any) -> None:  # noqa: ANN401
-        """All of it counts; raises ``Abandoned`` where nothing does, ``OutcomeUnknown`` where nobody knows."""
+    def commit(
+        self,
+        offsets: Mapping[Partition, int],
+        group_metadata: Any,  # noqa: ANN401  # as above
+        metadata: Mapping[Partition, str],
+    ) -> None:
+        """All of it counts, with the metadata of each offset.
+
+        Raises ``Abandoned`` where nothing does, ``OutcomeUnknown`` where nobody knows.
+        """
         ...
 
     def abort(self) -> None:
@@ -58,12 +68,13 @@ class KafkaJournal:
     What a sink has of a batch that was abandoned is sent all the same; whoever judges the batch sends it again.
     """
 
-    def __init__(self, source: GroupSource) -> None:
+    def __init__(self, source: GroupSource, ledger: Ledger) -> None:
         self._source = source
+        self._ledger = ledger
 
     def begin(self, end: End) -> None:
         """As the port says."""
-        self._source.begin(_offsets(end))
+        self._ledger.begin(self._source.begin(_offsets(end)))
 
     def abandon(self) -> None:
         """As the port says."""
@@ -71,7 +82,7 @@ class KafkaJournal:
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
         """As the port says."""
-        self._source.commit(_offsets(end))
+        self._source.commit(_offsets(end), self._ledger.notes)
 
     def finish(self) -> None:
         """Nothing: a topic has no end."""
@@ -80,15 +91,16 @@ class KafkaJournal:
 class TransactionalJournal:
     """Exactly once: the sink's transaction has the offsets as well."""
 
-    def __init__(self, source: GroupSource, sink: Transactions) -> None:
+    def __init__(self, source: GroupSource, sink: Transactions, ledger: Ledger) -> None:
         self._source = source
         self._sink = sink
+        self._ledger = ledger
         self._unknown = False
 
     def begin(self, end: End) -> None:
         """As the port says."""
         self._unknown = False
-        self._source.begin(_offsets(end))
+        self._ledger.begin(self._source.begin(_offsets(end)))
 
     def abandon(self) -> None:
         """As the port says. The sink comes first: the source asks the brokers what was committed."""
@@ -100,13 +112,14 @@ class TransactionalJournal:
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
         """As the port says."""
-        offsets = _offsets(end)
+        offsets, notes = _offsets(end), self._ledger.notes
+        metadata = {partition: encode_note(note) for partition, note in notes.items()}
         try:
-            self._sink.commit(offsets.next, self._source.group_metadata())
+            self._sink.commit(offsets.next, self._source.group_metadata(), metadata)
         except OutcomeUnknown:
             self._unknown = True
             raise
-        self._source.done(offsets)
+        self._source.done(offsets, notes)
 
     def finish(self) -> None:
         """Nothing: a topic has no end."""

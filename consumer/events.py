@@ -24,6 +24,7 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> bytes:
             truncated=truncated,
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
+            stamped_at=_stamped_at(record.stamped_ms),
         )
     )
 
@@ -48,18 +49,20 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
             truncated=truncated,
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
+            stamped_at=_stamped_at(record.stamped_ms),
         )
     )
 
 
-def retracted_event(article_id: str, *, time_ms: int, decided_ms: int) -> bytes:
-    """A retraction."""
+def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_ms: int | None = None) -> bytes:
+    """A retraction; ``stamped_ms`` is the time that its message claims, where it arrived at another one."""
     return encode(
         Verdict(
             id=article_id,
             outcome="retracted",
             arrived_at=rfc3339(time_ms),
             decided_at=rfc3339(decided_ms),
+            stamped_at=_stamped_at(stamped_ms),
         )
     )
 
@@ -115,6 +118,10 @@ def shown_time(time_ms: int) -> str:
         return rfc3339(time_ms)
     except (OverflowError, ValueError, OSError):
         return f"{time_ms} ms"
+
+
+def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
+    return msgspec.UNSET if stamped_ms is None else rfc3339(stamped_ms)
 
 
 def rounded(similarity: float | None) -> float | None:

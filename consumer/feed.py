@@ -9,12 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from consumer.article import Article
+from consumer.ledger import Ledger
 from consumer.ports import Message, RawRecord
 from consumer.versions import Came
 from storage.clock import Clock
 
 _MS_PER_S = 1000
+_SAYABLE_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999: times after it cannot be written in an event."""
 
 
 class Feed(Protocol):
@@ -116,12 +121,50 @@ class TopicFeed:
         if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
             return Came(message.timestamp_ms, message.offset)
         self.replaced()
-        return Came(now_ms, message.offset)
+        return Came(now_ms, message.offset, stamped_ms=_sayable(message.timestamp_ms))
 
     def place(self, record: RawRecord) -> bytes:
         """Topic, partition and offset."""
         message = _message(record)
         return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFeed:
+    """The messages of topics as they come: none arrives far behind those of its partition that came before it.
+
+    One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
+    ``behind`` is told. Else whoever sends a copy could have it arrive before its original. The highest arrival is in
+    the partition's note. It never is ahead of the clock: a message that is would make its successors late.
+    """
+
+    topics: TopicFeed
+    ledger: Ledger
+    behind_ms_max: int
+    behind: Callable[[], None]
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """The timestamp or what stands for it, and the offset in its partition."""
+        message = _message(record)
+        partition = message.topic, message.partition
+        note = self.ledger.note(partition)
+        came = self.topics.came(record, article)
+        highest_ms = note.highest_ms
+        if highest_ms is not None and came.time_ms < highest_ms - self.behind_ms_max:
+            self.behind()
+            return Came(highest_ms, came.sequence, stamped_ms=_sayable(message.timestamp_ms))
+        reached_ms = min(came.time_ms, self.topics.clock())
+        if highest_ms is None or reached_ms > highest_ms:
+            self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
+        return came
+
+    def place(self, record: RawRecord) -> bytes:
+        """Topic, partition and offset."""
+        return self.topics.place(record)
+
+
+def _sayable(time_ms: int) -> int | None:
+    return time_ms if 0 <= time_ms <= _SAYABLE_MS_MAX else None
 
 
 def _message(record: RawRecord) -> Message:

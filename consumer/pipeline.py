@@ -25,7 +25,7 @@ from consumer.errors import Abandoned, BadRecord
 from consumer.feed import Feed
 from consumer.fingerprinting import Fingerprinting, Made
 from consumer.journal import Journal
-from consumer.poison import PoisonLimit
+from consumer.poison import PoisonGate
 from consumer.ports import Answer, RawBatch, RawRecord, Rejection, Sink, Source
 from consumer.reading_ahead import read_ahead
 from consumer.stopping import Stopping
@@ -172,7 +172,7 @@ class Pipeline:
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
-    poison: PoisonLimit | None = None
+    poison: PoisonGate | None = None
     at_work: Callable[[], AbstractContextManager[None]] = nullcontext
     turn: Callable[[], None] = _go_on
     check: Callable[[], None] = _go_on
@@ -239,7 +239,7 @@ class Pipeline:
         self.journal.begin(prepared.batch.end)
         self.observer.begun(prepared.batch)
         if self.poison is not None:
-            self.poison.see(len(prepared.batch.records), len(prepared.rejections))
+            self.poison.see(prepared.batch, prepared.rejections)
         tally = self.detector.tally
         before = tally.versions, tally.postings_read
         made = self._made(prepared)

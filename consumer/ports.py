@@ -15,6 +15,8 @@ from consumer.verdict import Verdict
 
 NO_TIME_MS: Final = -1
 """The timestamp of a message that has none, as the brokers write it."""
+Partition = tuple[str, int]
+"""The topic and the number."""
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +89,7 @@ class RawRecord:
 class Offsets(NamedTuple):
     """Where in each partition of a topic the next batch begins, and which assignment of partitions that belongs to."""
 
-    next: Mapping[tuple[str, int], int]
+    next: Mapping[Partition, int]
     assignment: int
 
 
@@ -117,6 +119,12 @@ class Rejection:
 
     record: RawRecord
     letter: DeadLetter
+
+
+def partition_name(partition: Partition) -> str:
+    """A partition as messages name it, and commands take it."""
+    topic, number = partition
+    return f"{topic}:{number}"
 
 
 class Source(Protocol):
@@ -199,6 +207,14 @@ class SourceWatcher(Protocol):
 
     def gap(self, records: int) -> None:
         """So many records were deleted from the topic before they were read."""
+        ...
+
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """These partitions are ours, and why each is held; None where it is not."""
+        ...
+
+    def note_unreadable(self) -> None:
+        """What stands beside a committed offset cannot be read, and counts as nothing."""
         ...
 
 

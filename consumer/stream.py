@@ -17,14 +17,15 @@ from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.delivery import KafkaJournal, TransactionalJournal
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
-from consumer.feed import TopicFeed
+from consumer.feed import LiveFeed, TopicFeed
 from consumer.heap_trim import trimming
 from consumer.interruptible_store import InterruptibleStore
 from consumer.journal import Journal
+from consumer.ledger import Ledger
 from consumer.letter_headers import letter_headers
 from consumer.message_headers import Headers, cloud_event_headers, event_headers
 from consumer.messages import decode_message
-from consumer.migration.groups import FILLING, Group
+from consumer.migration.groups import Group
 from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
 from consumer.pages.health import health_pages
@@ -32,7 +33,7 @@ from consumer.pages.latest_flags import LatestFlags
 from consumer.pages.server import HealthServer, Page, tls_context
 from consumer.patience import Backoff, Drain
 from consumer.pipeline import Entered, Measured, Observer, Patience, Pipeline, Summed
-from consumer.poison import PoisonLimit
+from consumer.poison import PoisonGate, PoisonLimit
 from consumer.ports import Answer, RawBatch, RawRecord, Sink, SinkWatcher
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import StreamSink
@@ -173,7 +174,8 @@ def prepared_stream(
         store = held.enter_context(_store(config, settings, starting, monitoring))
         latest.read_from(store)
         held.callback(latest.close)
-        sink, journal = _delivery(config, streams, source, monitoring, turn_and_check, starting)
+        ledger = Ledger()
+        sink, journal = _delivery(config, streams, _Intake(source, ledger), monitoring, turn_and_check, starting)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
         held.callback(sink.close)
@@ -185,9 +187,7 @@ def prepared_stream(
             bury=burier(source.name),
             fingerprinting=fingerprinting,
             builder=app.version_builder(settings),
-            feed=TopicFeed(
-                now_ms, int(config.kafka.ahead_s_max * _MS_PER_S), partial(metrics.record_times_replaced, 1)
-            ),
+            feed=_feed(config, ledger, metrics),
             detector=detector,
             sink=sink,
             journal=journal,
@@ -199,7 +199,9 @@ def prepared_stream(
             at_work=monitoring.at_work,
             turn=turn,
             check=check,
-            poison=PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min),
+            poison=PoisonGate(
+                PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min), ledger, source.hold
+            ),
         )
         # Whatever was waited for until now: from here on records are.
         monitoring.resting()
@@ -254,7 +256,7 @@ def _check_filled(config: Config) -> None:
             # Brokers that are away, and topics that are yet to be made, are waited for.
             log.warning("%s", error)
             return
-    if any(one.note == FILLING for one in found.values()):
+    if any(one.note.migrate == "filling" for one in found.values()):
         raise ConfigError(
             f"the store of the group {config.kafka.group} is being filled: let dupwatch migrate end, and start its"
             " consumers then"
@@ -324,6 +326,12 @@ def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> Kafka
     return KafkaSource(settings, place.names, app.read_limits(config), options, monitoring, stopping.asked)
 
 
+def _feed(config: Config, ledger: Ledger, metrics: Metrics) -> LiveFeed:
+    section = config.kafka
+    topics = TopicFeed(now_ms, int(section.ahead_s_max * _MS_PER_S), partial(metrics.record_times_replaced, 1))
+    return LiveFeed(topics, ledger, int(section.behind_s_max * _MS_PER_S), metrics.record_time_behind)
+
+
 @contextmanager
 def _store(config: Config, settings: JudgeSettings, starting: Starting, monitoring: Monitoring) -> Iterator[Store]:
     """The store, bound to the settings; waited for where it is out of reach."""
@@ -337,26 +345,33 @@ def _store(config: Config, settings: JudgeSettings, starting: Starting, monitori
         yield Backoff(starting.check, monitoring).call(partial(starting.call, bound))
 
 
+class _Intake(NamedTuple):
+    """What a run reads, and the notes of the partitions at hand."""
+
+    source: KafkaSource
+    ledger: Ledger
+
+
 def _delivery(
     config: Config,
     streams: app.Streams,
-    source: KafkaSource,
+    intake: _Intake,
     monitoring: Monitoring,
     check: Callable[[], None],
     starting: Starting,
 ) -> tuple[Sink, Journal]:
     if config.sink.url == app.STREAM and config.kafka.delivery == "at-least-once":
-        return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(source)
+        return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(*intake)
     place, topics = parse_kafka(config.sink.url), sink_topics(config)
     starting.call(partial(check_topics, config, place.brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, app.kafka_options(config), transactional=exactly_once)
-    messages = Messages(topics, dress_of(config, source.name), letter_headers)
+    messages = Messages(topics, dress_of(config, intake.source.name), letter_headers)
     times = record_times(config, monitoring)
     if exactly_once:
         sink = TransactionalSink(settings, messages, times, monitoring, check)
-        return sink, TransactionalJournal(source, sink)
-    return KafkaSink(settings, messages, times, monitoring, check), KafkaJournal(source)
+        return sink, TransactionalJournal(intake.source, sink, intake.ledger)
+    return KafkaSink(settings, messages, times, monitoring, check), KafkaJournal(*intake)
 
 
 def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:

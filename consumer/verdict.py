@@ -44,6 +44,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     A retraction has only its ``id`` and the two times; what else it could say is null or empty, as the defaults are.
     ``released`` is left out where nothing was: the events of judges are the same bytes as before there were releases.
+    So is ``stamped_at``, the time that the message claims, where the version arrived at that time.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -62,6 +63,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     truncated: bool = False
     arrived_at: Timestamp
     decided_at: Timestamp
+    stamped_at: Timestamp | msgspec.UnsetType = msgspec.UNSET
     released: Released | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -13,10 +13,14 @@ _ONE_BITS_BYTES = 8
 
 
 class Came(NamedTuple):
-    """When and where an article came: record time in milliseconds, and its sequence in the feed."""
+    """When and where an article came: record time in milliseconds, and its sequence in the feed.
+
+    ``stamped_ms`` is the time that its message claims, where that is another one.
+    """
 
     time_ms: int
     sequence: int
+    stamped_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class VersionBuilder:
                 lang=article.lang,
                 published_at=article.published_at,
                 facts=fingerprints.facts[index] if fingerprints.facts else b"",
+                stamped_ms=at.stamped_ms,
             )
             versions.append(Version(record, article.body))
         return versions
@@ -73,5 +78,7 @@ def tombstone(article_id: str, came: Came, place: bytes, decided_ms: int) -> Tom
         id=article_id,
         time_ms=came.time_ms,
         sequence=came.sequence,
-        event=events.retracted_event(article_id, time_ms=came.time_ms, decided_ms=decided_ms),
+        event=events.retracted_event(
+            article_id, time_ms=came.time_ms, decided_ms=decided_ms, stamped_ms=came.stamped_ms
+        ),
     )

@@ -9,7 +9,7 @@ Identities are digests, so that keys have one width and spread evenly:
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -36,7 +36,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys
     under which the version can be found, none for a text without keywords. ``sketch`` is what similarity is
     estimated from. ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of
-    what tells stories in the same words apart; empty where there are none, or none were asked for.
+    what tells stories in the same words apart; empty where there are none, or none were asked for. ``stamped_ms`` is
+    the time that its message claims, where the version arrived at another one.
     """
 
     reference: bytes
@@ -57,6 +58,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lang: str = ""
     published_at: float | None = None
     facts: bytes = b""
+    stamped_ms: int | None = None
 
     @property
     def arrival(self) -> Arrival:
@@ -67,6 +69,19 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def id_hash(self) -> bytes:
         """The first half of the reference: the same for every version of an id."""
         return self.reference[:ID_HASH_BYTES]
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as MessagePack: its fields as an array, in the order of their definition.
+
+    ``stamped_ms`` is left out where there is none, so such a record is the same bytes as before there was the field.
+    """
+    if record.stamped_ms is None:
+        return _encode(msgspec.structs.astuple(record)[:-1])
+    return _encode(record)
 
 
 class Version(NamedTuple):

@@ -13,7 +13,8 @@ from typer.core import TyperGroup
 
 NAMES: Final = (
     "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
-    "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "topics", "config",
+    "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
+    "config",
 )  # fmt: skip
 """In the order in which --help has them."""
 

@@ -16,6 +16,7 @@ FLAGS_SHOWN: Final = 8
 _ARTICLES: Final = "dupwatch_articles_total"
 _LATENCY: Final = "dupwatch_end_to_end_seconds"
 _STAGE: Final = "dupwatch_stage_seconds"
+_HELD: Final = "dupwatch_partition_held"
 _STAGES: Final = ("poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit", "back_pressure")
 _BAR_CHARS: Final = 30
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -116,9 +117,17 @@ def _state(one: Seen) -> Text:
     if one.away is not None:
         return Text(f"away: {plain(one.away, _WHY_CHARS_MAX)}", "bold red")
     if one.ready:
-        return Text("ready", "green")
+        held = _held(one)
+        return Text(f"ready; holds {', '.join(held)}", "yellow") if held else Text("ready", "green")
     why = "; ".join(plain(reason, _WHY_CHARS_MAX) for reason in one.reasons)
     return Text(f"not ready{why and ': '}{why}", "yellow")
+
+
+def _held(one: Seen) -> list[str]:
+    """The partitions that it does not read on, as ``dupwatch poison`` names them."""
+    samples = {} if one.interval is None else one.interval.after.samples.get(_HELD, {})
+    labels = [dict(found) for found, value in samples.items() if value]
+    return sorted(plain(f"{found.get('topic', '')}:{found.get('partition', '')}", _WHY_CHARS_MAX) for found in labels)
 
 
 def _stages(times: Sequence[StageTime], consumers: int) -> Table:

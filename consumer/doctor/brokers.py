@@ -14,6 +14,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 
 from consumer.client_log import silent_log
 from consumer.errors import ConfigError, SourceError
+from consumer.notes import Held, note_of
 from consumer.topics import FoundTopic, found_topics
 from consumer.watermarks import once_led
 
@@ -56,7 +57,8 @@ class Group(NamedTuple):
 class Progress(NamedTuple):
     """How far the group is in one partition: the first message that is there, the end, and what it has committed.
 
-    ``young`` is where messages begin that are younger than was asked, None where nothing was.
+    ``young`` is where messages begin that are younger than was asked, None where nothing was. ``held`` says why the
+    group does not read it on, None where it does.
     """
 
     topic: str
@@ -65,6 +67,7 @@ class Progress(NamedTuple):
     end: int
     committed: int | None
     young: int | None
+    held: Held | None = None
 
 
 class Newest(NamedTuple):
@@ -148,7 +151,9 @@ class Brokers:
         ]
         of_group = [ConsumerGroupTopicPartitions(group, places)]
         asked = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=ASK_S))
-        committed = {(one.topic, one.partition): one.offset for one in asked.topic_partitions if one.offset >= 0}
+        known = [one for one in asked.topic_partitions if one.offset >= 0]
+        committed = {(one.topic, one.partition): one.offset for one in known}
+        held = {(one.topic, one.partition): note_of(one.metadata).held for one in known}
         first = self._offsets(dict.fromkeys(places, _EARLIEST))
         end = self._offsets(dict.fromkeys(places, _LATEST))
         now_ms = int(time.time() * _MS_PER_S)
@@ -167,6 +172,7 @@ class Brokers:
                 committed.get((place.topic, place.partition)),
                 # Where no message is that young, those that are would begin at the end.
                 _begin(young[place].offset, end[place].offset) if place in young else None,
+                held.get((place.topic, place.partition)),
             )
             for place in places
         ]

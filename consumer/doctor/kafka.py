@@ -8,6 +8,7 @@ from consumer.config import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Newest, Progress
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.errors import ConfigError, Fatal, SinkError, SourceError
+from consumer.ports import partition_name
 from consumer.topics import (
     BY_BROKER,
     BY_PRODUCER,
@@ -149,6 +150,13 @@ def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> It
         if one.committed is None:
             continue
         where = f"{one.topic}[{one.partition}]"
+        if one.held is not None:
+            yield warning(
+                f"{partition_name((one.topic, one.partition))} is held at offset {one.committed}:"
+                f" {one.held.sentence()}. {max(0, one.end - max(one.committed, one.first))} messages wait there.",
+                "Correct the producer or the field mapping, stop the consumers, and let it go on: dupwatch poison"
+                " resume.",
+            )
         if one.committed < one.first:
             lost = one.first - one.committed
             found = f"Of {where} {lost} messages were deleted before the group read them."

@@ -15,16 +15,20 @@ from confluent_kafka.admin import AdminClient
 from consumer.bounds import Bound
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
+from consumer.notes import NOTHING, Note, encode_note, note_of
+from consumer.ports import Partition
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
 from consumer.watermarks import partitions_of, watermarks
 
-Partition = tuple[str, int]
-
-FILLING: Final = "dupwatch migrate: filling"
+FILLING: Final = Note(migrate="filling")
 """What stands beside the offsets of a group whose store is being filled; its consumers do not start."""
-SWITCHED: Final = "dupwatch migrate: switched"
-"""What stands there after the switch, until its consumers commit."""
+SWITCHED: Final = Note(migrate="switched")
+"""What stands there after the switch, with what the old group had there, until its consumers commit."""
+STOP_THEM: Final = (
+    "stop them all, and give the command again. One that was killed, or has a kafka.instance_id, is in the group until"
+    " its session has run out (session.timeout.ms)"
+)
 ASK_S: Final = 30.0
 SETTLED_S: Final = 120.0
 """Longer than a transaction may be open that nobody ends."""
@@ -52,7 +56,7 @@ class Committed(NamedTuple):
     """How far a group is in a partition, and the note that stands beside it."""
 
     offset: int
-    note: str
+    note: Note = NOTHING
 
 
 class Group:
@@ -88,12 +92,12 @@ class Group:
             lambda: consumer.committed(asked, timeout=_TRY_S), self.name, SETTLED_S if settled else patience_s
         )
         return {
-            (one.topic, one.partition): Committed(one.offset, one.metadata or "") for one in found if one.offset >= 0
+            (one.topic, one.partition): Committed(one.offset, note_of(one.metadata)) for one in found if one.offset >= 0
         }
 
-    def commit(self, places: Mapping[Partition, int], note: str) -> None:
-        """Set all these offsets, in one request; ``ConfigError`` where somebody is in the group."""
-        wanted = [TopicPartition(*key, offset, note) for key, offset in places.items()]
+    def commit(self, places: Mapping[Partition, Committed]) -> None:
+        """Set all these offsets and notes, in one request; ``ConfigError`` where somebody is in the group."""
+        wanted = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
 
         def commit() -> list[TopicPartition]:
             return self._consumer.commit(offsets=wanted, asynchronous=False) or []
@@ -102,9 +106,7 @@ class Group:
             _answered(commit, self.name, ASK_S)
         except _RefusedError as refused:
             if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
-                raise ConfigError(
-                    f"there are consumers in the group {self.name}, before the switch: stop them, and start this again"
-                ) from refused
+                raise ConfigError(f"there are consumers in the group {self.name}: {STOP_THEM}") from refused
             raise
 
     def close(self) -> None:

@@ -15,6 +15,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from consumer import app
 from consumer.app import kafka_options
 from consumer.article import Article
@@ -27,9 +29,10 @@ from consumer.errors import BadRecord, ConfigError, SourceError, StoreMismatch
 from consumer.events import shown_time
 from consumer.feed import TopicFeed
 from consumer.migration.adopting import Adopted, AdoptingDetector
-from consumer.migration.groups import FILLING, SWITCHED, Committed, Group, Partition, Topics
+from consumer.migration.groups import FILLING, SWITCHED, Committed, Group, Topics
+from consumer.notes import Note
 from consumer.pipeline import Onlooker, Pipeline, distinct_ids
-from consumer.ports import End, Offsets, RawRecord
+from consumer.ports import End, Offsets, Partition, RawRecord
 from consumer.replaying import same_store
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
@@ -106,7 +109,7 @@ def places_of(
 
 def filled_places(new: Mapping[Partition, Committed], group: str) -> dict[Partition, int]:
     """How far the fill is, nowhere where it has not begun. ``ConfigError`` where these are no offsets of a fill."""
-    others = [key for key, one in new.items() if one.note != FILLING]
+    others = [key for key, one in new.items() if one.note.migrate != FILLING.migrate]
     if others:
         raise ConfigError(
             f"the group {group} has offsets that no fill has set: it is in use, or was switched before. To begin anew"
@@ -211,7 +214,7 @@ class Migration:
         marks = self.topics.marks()
         places_of(self.old.committed([*marks]), marks, self.topic_names, self.moves.from_group)
         found = self.new.committed([*marks])
-        if found and all(one.note == SWITCHED for one in found.values()):
+        if found and all(one.note.migrate == SWITCHED.migrate for one in found.values()):
             return True
         self._places.update(filled_places(found, self.new.name))
         gone = {key: place for key, place in self._places.items() if place < marks[key][0]}
@@ -219,9 +222,9 @@ class Migration:
         self._places.update({key: marks[key][0] for key in gone})
         return False
 
-    def _old_places(self, *, settled: bool = False) -> dict[Partition, int]:
+    def _old_places(self) -> dict[Partition, int]:
         marks = self.topics.marks()
-        return places_of(self.old.committed([*marks], settled=settled), marks, self.topic_names, self.moves.from_group)
+        return places_of(self.old.committed([*marks]), marks, self.topic_names, self.moves.from_group)
 
     def _begin(self, places: Mapping[Partition, int]) -> None:
         """Have partitions begin a window ago that were not begun before."""
@@ -274,13 +277,14 @@ class Migration:
     def _switch(self, places: Mapping[Partition, int]) -> bool:
         """Take over, unless the old group has moved on since; then there has to be another round."""
         self._adopt_ahead(places)
-        if (
-            self.stopping.asked()
-            or not self.topics.empty(self.moves.from_group)
-            or self._old_places(settled=True) != places
-        ):
+        if self.stopping.asked() or not self.topics.empty(self.moves.from_group):
             return False
-        self.new.commit(places, SWITCHED)
+        marks = self.topics.marks()
+        old = self.old.committed([*marks], settled=True)
+        if places_of(old, marks, self.topic_names, self.moves.from_group) != places:
+            return False
+        # What is held by the old group is held by the new one, and the highest arrivals are the same.
+        self.new.commit({key: Committed(offset, _switched(old.get(key))) for key, offset in places.items()})
         return True
 
     def _adopt_ahead(self, places: Mapping[Partition, int]) -> None:
@@ -304,12 +308,17 @@ class Migration:
 
     def _save(self) -> None:
         if self._places:
-            self.new.commit(self._places, FILLING)
+            self.new.commit({key: Committed(offset, FILLING) for key, offset in self._places.items()})
 
     def _wait(self) -> None:
         until_s = time.monotonic() + _LOOK_S
         while time.monotonic() < until_s and not self.stopping.asked():
             time.sleep(0.1)
+
+
+def _switched(old: Committed | None) -> Note:
+    """The note of a partition after the switch: what the old group has beside its offset, and that this was done."""
+    return SWITCHED if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED.migrate)
 
 
 @contextmanager

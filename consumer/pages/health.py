@@ -40,7 +40,10 @@ def _stacks(late: Sequence[Late]) -> str:
 def _ready(health: Health, request: Request) -> Response:
     reasons = health.reasons()
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-    told = {"ready": not reasons, "reasons": reasons} if request.trusted else {"ready": not reasons}
+    told: dict[str, object] = {"ready": not reasons}
+    if request.trusted:
+        # Another consumer would hold these partitions too, so they are no reason to send it away.
+        told |= {"reasons": reasons, "held": health.held()}
     return Response(status, "application/json", json.dumps(told, ensure_ascii=False).encode() + b"\n")
 
 

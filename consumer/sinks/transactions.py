@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -24,7 +25,7 @@ from consumer.calls import Call
 from consumer.clients import TRANSACTION_TIMEOUT_MS
 from consumer.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.membership import GroupMetadata, member_of
-from consumer.ports import Answer, Rejection, SinkWatcher
+from consumer.ports import Answer, Partition, Rejection, SinkWatcher
 from consumer.sinks.messages import Messages, Outgoing
 from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
 from consumer.sinks.record_times import RecordTimes
@@ -39,6 +40,7 @@ RENEWALS_MAX: Final = 10
 """So many producers in a row without one commit are a defect, not an outage: in one, the first waits."""
 _MS_PER_S: Final = 1000
 _RETRY_PAUSE_S: Final = 0.02
+_NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
     {
         KafkaError._FENCED,  # noqa: SLF001  # librdkafka's own codes are named so
@@ -98,9 +100,15 @@ class TransactionalSink:
         if producing.ended:
             raise self._lost(None)
 
-    def commit(self, offsets: Mapping[tuple[str, int], int], group_metadata: GroupMetadata) -> None:
+    def commit(
+        self,
+        offsets: Mapping[Partition, int],
+        group_metadata: GroupMetadata,
+        metadata: Mapping[Partition, str] = _NO_METADATA,
+    ) -> None:
         """Make the batch count, with the places at which the source goes on; ``group_metadata`` is fresh.
 
+        ``metadata`` is what is to stand beside the offsets of partitions.
         Raises ``Abandoned`` where nothing of it counts, and ``OutcomeUnknown`` where only the brokers know.
         """
         if offsets and member_of(group_metadata) is None:
@@ -108,7 +116,7 @@ class TransactionalSink:
         self._begin()
         self.flush()
         client = self._client().client
-        places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        places = [TopicPartition(*key, offset, metadata.get(key, "")) for key, offset in offsets.items()]
         try:
             if places:
                 send = partial(client.send_offsets_to_transaction, places, group_metadata)

@@ -8,9 +8,11 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.membership import member_of
+from consumer.notes import encode_note
+from consumer.ports import Partition
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_trouble import AGAIN_S, describe, is_fatal, is_refusal
-from consumer.sources.partitions import Partition, Place
+from consumer.sources.partitions import Place
 
 log = logging.getLogger("dupwatch")
 
@@ -24,13 +26,13 @@ class Commits:
         self._handover = handover
         self._fail = fail
         self._transactional = transactional
-        self._sent = False
+        self._sent: Mapping[Partition, Place] | None = None
         self._again_s = 0.0
         self._refused: int | None = None
 
     def send(self, consumer: Consumer) -> None:
         """Commit what was answered since the last time, one commit at a time; ``answered`` hears what came of it."""
-        if self._transactional or self._sent or time.monotonic() < self._again_s:
+        if self._transactional or self._sent is not None or time.monotonic() < self._again_s:
             return
         with self._handover.changed:
             places = self.due()
@@ -38,18 +40,18 @@ class Commits:
             return
         try:
             consumer.commit(offsets=_offsets(places), asynchronous=True)
-            self._sent = True
+            self._sent = places
         except KafkaException as error:
             self._failed(error.args[0])
 
     def answered(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         """The client's word on a commit that was sent."""
-        self._sent = False
-        self._keep(error, offsets)
+        sent, self._sent = self._sent or {}, None
+        self._keep(error, offsets, sent)
 
     def forget(self) -> None:
         """Another client has never heard of what was sent."""
-        self._sent = False
+        self._sent = None
 
     def due(self) -> dict[Partition, Place]:
         """What the client itself is to commit; the lock is the caller's. Transactions commit what else there is."""
@@ -64,13 +66,15 @@ class Commits:
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}
         try:
-            return self._keep(None, consumer.commit(offsets=_offsets(places), asynchronous=False))
+            return self._keep(None, consumer.commit(offsets=_offsets(places), asynchronous=False), places)
         except KafkaException as error:
             self._failed(error.args[0])
             return {}
 
-    def _keep(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> dict[Partition, int]:
-        """Keep what an answer says; what the group knows now."""
+    def _keep(
+        self, error: KafkaError | None, offsets: Sequence[TopicPartition], sent: Mapping[Partition, Place]
+    ) -> dict[Partition, int]:
+        """Keep what an answer says of what was sent; what the group knows now."""
         refused = error or next((one.error for one in offsets if one.error is not None), None)
         if refused is not None:
             self._failed(refused)
@@ -79,7 +83,9 @@ class Commits:
         known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
         with self._handover.changed:
             for partition, offset in known.items():
-                self._handover.partitions.committed(partition, offset)
+                # What is not as it was sent is sent again.
+                if partition in sent and sent[partition].offset == offset:
+                    self._handover.partitions.committed(partition, sent[partition])
         return known
 
     def _failed(self, error: KafkaError) -> None:
@@ -97,8 +103,8 @@ class Commits:
 
 def _offsets(places: Mapping[Partition, Place]) -> list[TopicPartition]:
     return [
-        TopicPartition(topic, number, place.offset)
+        TopicPartition(topic, number, place.offset, encode_note(place.note))
         if place.leader_epoch is None
-        else TopicPartition(topic, number, place.offset, leader_epoch=place.leader_epoch)
+        else TopicPartition(topic, number, place.offset, encode_note(place.note), leader_epoch=place.leader_epoch)
         for (topic, number), place in places.items()
     ]

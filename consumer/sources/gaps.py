@@ -16,10 +16,9 @@ from typing import Final, Literal
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.errors import SourceError
-from consumer.ports import SourceWatcher
+from consumer.ports import Partition, SourceWatcher
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_trouble import AGAIN_S, ASK_S
-from consumer.sources.partitions import Partition
 
 log = logging.getLogger("dupwatch")
 

@@ -9,16 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from consumer.errors import SourceError
-from consumer.ports import Offsets, RawBatch, SourceWatcher
+from consumer.notes import Note
+from consumer.poison import Holding
+from consumer.ports import Offsets, Partition, RawBatch, SourceWatcher
 from consumer.sources.file import ReadLimits
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
 
 log = logging.getLogger("dupwatch")
+
+Answer = TypeVar("Answer")
 
 CLOSE_S: Final = 10.0
 """How long closing may take, which is as long as the brokers take to answer a commit and a farewell."""
@@ -91,31 +95,39 @@ class KafkaSource:
         while (batch := self._next()) is not None:
             yield batch
 
-    def begin(self, end: Offsets) -> None:
-        """Say that a batch is about to be judged; batches are begun in order, one at a time.
+    def begin(self, end: Offsets) -> Mapping[Partition, Note]:
+        """Say that a batch is about to be judged, and have the notes of its partitions as they are before it.
 
-        Raises ``Abandoned`` where its partitions were assigned anew since it was given.
+        Batches are begun in order, one at a time. Raises ``Abandoned`` where its partitions were assigned anew since it
+        was given.
         """
-        self._tell(lambda partitions: partitions.begin(end))
+        return self._tell(lambda partitions: partitions.begin(end))
 
     def check(self) -> None:
         """Raise ``Abandoned`` where the batch that was begun has been given up: ask this while waiting."""
         self._tell(Partitions.check)
 
-    def commit(self, end: Offsets) -> None:
-        """Have the group told, soon, that the batch that was begun is answered.
+    def hold(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
+        """Have partitions of the batch that was begun wait, from where they were answered; then ``abandon`` it.
+
+        The group is told so, soon. Raises ``Abandoned`` where the batch was given up.
+        """
+        self._tell(lambda partitions: partitions.hold_poisoned(end, holdings))
+
+    def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Have the group told, soon, that the batch that was begun is answered, and what its partitions' notes are.
 
         It is told before any partition is given up, and before the source closes. Raises ``Abandoned`` where the
         batch was given up.
         """
-        self._tell(lambda partitions: partitions.acknowledge(end))
+        self._tell(lambda partitions: partitions.acknowledge(end, notes))
 
-    def done(self, end: Offsets) -> None:
-        """Say that the batch that was begun was answered and committed, in a transaction.
+    def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
+        """Say that the batch that was begun was answered and committed with these notes, in a transaction.
 
         Also of a batch that was given up meanwhile: what of it is still ours is not given again.
         """
-        self._tell(lambda partitions: partitions.acknowledge_committed(end))
+        self._tell(lambda partitions: partitions.acknowledge_committed(end, notes))
 
     def abandon(self) -> None:
         """Have the batch that was begun given again, and all that was read after it. Without one, do nothing."""
@@ -156,11 +168,12 @@ class KafkaSource:
         """What messages call the input."""
         return self._name
 
-    def _tell(self, what: Callable[[Partitions], None]) -> None:
+    def _tell(self, what: Callable[[Partitions], Answer]) -> Answer:
         with self._handover.changed:
             self._handover.raise_error()
-            what(self._handover.partitions)
+            answer = what(self._handover.partitions)
             self._handover.changed.notify_all()
+        return answer
 
     def _next(self) -> RawBatch | None:
         handover = self._handover

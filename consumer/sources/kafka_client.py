@@ -19,10 +19,11 @@ from consumer.calls import Call
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.membership import member_of
-from consumer.ports import SourceWatcher
+from consumer.ports import Partition, SourceWatcher
 from consumer.sources.commits import Commits
 from consumer.sources.gaps import GAPS, Gaps
 from consumer.sources.handover import Handover
+from consumer.sources.holds import Holds
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import (
     AGAIN_S,
@@ -36,7 +37,7 @@ from consumer.sources.kafka_trouble import (
     is_fenced,
     is_refusal,
 )
-from consumer.sources.partitions import BEGINNING, Partition, Place, Start
+from consumer.sources.partitions import BEGINNING, Place, Start
 
 log = logging.getLogger("dupwatch")
 
@@ -84,6 +85,7 @@ class ClientThread:
         self._lag_again_s = 0.0
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
         self._gaps = Gaps(options.on_gap, handover, watcher)
+        self._holds = Holds(handover, watcher)
         self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
         self._member: bytes | None = None
         self._lost_s = -math.inf
@@ -141,6 +143,7 @@ class ClientThread:
             raise self._failure
         self._outlived, self._lost_s = "", -math.inf
         self._commits.forget()
+        self._holds.forget()
         return self._subscribed()
 
     def _guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -158,6 +161,7 @@ class ClientThread:
         self._watcher.beat()
         self._note_membership(consumer)
         self._ask_places(consumer)
+        self._holds.keep(consumer)
         if not self._paused:
             self._seek(consumer)
         self._commits.send(consumer)
@@ -243,7 +247,7 @@ class ClientThread:
         with self._handover.changed:
             # What was assigned or sought around a pause may have been forgotten by the client.
             self._handover.partitions.rewind()
-            owned = list(self._handover.partitions.owned())
+            owned = [one for one, held in self._handover.partitions.holds().items() if held is None]
         consumer.resume(_places(owned))
         self._watcher.paused(paused=False)
         self._seek(consumer)
@@ -297,7 +301,7 @@ class ClientThread:
         with self._handover.changed:
             lost, owned = self._handover.partitions.places_lost, list(self._handover.partitions.owned())
         if lost:
-            found = self._asked(consumer, _places(owned), lambda one: one.offset if one.offset >= 0 else None)
+            found = self._asked(consumer, _places(owned), self._committed)
             with self._handover.changed:
                 self._handover.partitions.restart(found)
 
@@ -315,6 +319,7 @@ class ClientThread:
         )
         if self._paused and starts:
             consumer.pause(_places(list(starts)))
+        self._holds.keep(consumer)
         log.info("Assigned: %s", _names(starts))
         self._watcher.rebalanced("assigned")
         self._watcher.assigned(owned)
@@ -337,9 +342,12 @@ class ClientThread:
         self._trouble.over()
         return found
 
+    def _committed(self, found: TopicPartition) -> Start | None:
+        return Start(found.offset, committed=True, note=self._holds.read_note(found)) if found.offset >= 0 else None
+
     def _start(self, consumer: Consumer, found: TopicPartition) -> Start:
-        if found.offset >= 0:
-            return Start(found.offset, committed=True)
+        if (start := self._committed(found)) is not None:
+            return start
         if self._options.start == "earliest":
             return Start(BEGINNING, committed=True)
         _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=ASK_S)
@@ -349,7 +357,7 @@ class ClientThread:
         """Have the group know where it begins. While the client waits for us it is no other member than it was."""
         ours = {partition: Place(start.offset, None) for partition, start in starts.items() if not start.committed}
         known = self._commit_now(consumer, ours)
-        return {one: Start(start.offset, start.committed or one in known) for one, start in starts.items()}
+        return {one: start._replace(committed=start.committed or one in known) for one, start in starts.items()}
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._note_membership(consumer)
@@ -384,6 +392,8 @@ class ClientThread:
         if self._paused:
             # The client remembers a pause beyond the assignment: what comes back would never be fetched again.
             consumer.resume(_places(_keys(partitions)))
+        else:
+            self._holds.leaving(consumer, _keys(partitions))
         consumer.incremental_unassign(partitions)
         with self._handover.changed:
             owned = len(self._handover.partitions.owned())
@@ -420,7 +430,9 @@ class ClientThread:
         """An event that came in a message's place."""
         code = error.code()
         if code in GAPS:
-            self._gaps.add(partition)
+            # What is missing in a held partition stops nobody before it is read again.
+            if not self._holds.has(partition):
+                self._gaps.add(partition)
         elif code in UNKNOWN_TOPICS:
             self._missing.doubt(partition[0])
         elif is_fatal(error) or is_refusal(error):
@@ -449,6 +461,8 @@ class ClientThread:
             self._handover.partitions.pass_over()
             owned = self._handover.partitions.owned()
         for (topic, number), place in owned.items():
+            if place.note.held is not None:
+                continue
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
             if high >= 0:
                 self._watcher.lag(topic, number, max(0, high - max(low, place.offset, 0)))

@@ -21,31 +21,41 @@ partition then: its partitions are sought back, and what still comes from before
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from consumer.errors import Abandoned
-from consumer.ports import Message, Offsets, RawBatch, RawRecord, headers_bytes
-from consumer.sources.file import ReadLimits
+import msgspec
 
-Partition = tuple[str, int]
-"""The topic and the number."""
+from consumer.errors import Abandoned
+from consumer.notes import NOTHING, Held, Note
+from consumer.poison import Holding
+from consumer.ports import Message, Offsets, Partition, RawBatch, RawRecord, headers_bytes
+from consumer.sources.file import ReadLimits
 
 BEGINNING: Final = -2
 """A start before the first record that is there by then; lower than any offset, and never committed."""
 
 
+_NO_NOTES: Final[Mapping[Partition, Note]] = MappingProxyType({})
+
+
 class Place(NamedTuple):
-    """Where reading begins again, with the leader epoch of the record before it, None where that is not known."""
+    """Where reading begins again, with the leader epoch of the record before it, None where that is not known.
+
+    ``note`` is what is to stand beside the offset.
+    """
 
     offset: int
     leader_epoch: int | None
+    note: Note = NOTHING
 
 
 class Start(NamedTuple):
-    """Where a partition begins that came to us, and whether the group has that committed."""
+    """Where a partition begins that came to us, whether the group has that committed, and the note beside it."""
 
     offset: int
     committed: bool
+    note: Note = NOTHING
 
 
 @dataclass(slots=True)
@@ -54,6 +64,7 @@ class _Progress:
 
     ``committed`` is what the group knows, None where it knows nothing. ``leader_epochs`` are pairs: the first offset
     that was read under an epoch, and it. ``end`` is the offset up to which there is no record from ``position`` on.
+    ``note`` belongs to ``acknowledged``, and ``known_note`` to ``committed``.
     """
 
     position: int
@@ -62,20 +73,27 @@ class _Progress:
     seek: bool = False
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
     end: int | None = None
+    note: Note = NOTHING
+    known_note: Note = NOTHING
 
-    def acknowledge(self, offset: int) -> None:
+    def acknowledge(self, offset: int, note: Note) -> None:
         self.acknowledged = offset
+        self.note = note
         while len(self.leader_epochs) > 1 and self.leader_epochs[1][0] < offset:
             del self.leader_epochs[0]
 
-    def know(self, offset: int) -> None:
+    def know(self, offset: int, note: Note) -> None:
         """The group knows this; what was thrown away before it knew anything is read now."""
         self.seek = self.seek or self.committed is None
         self.committed = offset
+        self.known_note = note
+
+    def is_known(self) -> bool:
+        return self.acknowledged == self.committed and self.note == self.known_note
 
     def place(self) -> Place:
         before = [epoch for first, epoch in self.leader_epochs if first < self.acknowledged]
-        return Place(self.acknowledged, before[-1] if before else None)
+        return Place(self.acknowledged, before[-1] if before else None, self.note)
 
     def go_to(self, offset: int) -> None:
         if self.position != offset:
@@ -151,7 +169,10 @@ class Partitions:
     def assign(self, starts: Mapping[Partition, Start]) -> None:
         """These partitions are ours from now on."""
         for partition, start in starts.items():
-            self._owned[partition] = _Progress(start.offset, start.offset, start.offset if start.committed else None)
+            known = start.offset if start.committed else None
+            self._owned[partition] = _Progress(
+                start.offset, start.offset, known, note=start.note, known_note=start.note
+            )
 
     def deliver(self, records: Sequence[RawRecord]) -> None:
         """Take in what was read, but for what is not ours, was there before, or comes from before a seek."""
@@ -224,7 +245,11 @@ class Partitions:
 
     def seeks(self) -> dict[Partition, int]:
         """Where the client has to go before anything more is taken in."""
-        return {partition: progress.position for partition, progress in self._owned.items() if progress.seek}
+        return {
+            partition: progress.position
+            for partition, progress in self._owned.items()
+            if progress.seek and progress.note.held is None
+        }
 
     def sought(self, partition: Partition, offset: int) -> None:
         """The client went there."""
@@ -234,17 +259,17 @@ class Partitions:
 
     def uncommitted(self) -> dict[Partition, Place]:
         """What was acknowledged and the group does not know yet."""
-        return {
-            partition: progress.place()
-            for partition, progress in self._owned.items()
-            if progress.acknowledged != progress.committed
-        }
+        return {partition: progress.place() for partition, progress in self._owned.items() if not progress.is_known()}
 
-    def committed(self, partition: Partition, offset: int) -> None:
+    def committed(self, partition: Partition, place: Place) -> None:
         """The group knows this."""
         progress = self._owned.get(partition)
         if progress is not None:
-            progress.know(offset)
+            progress.know(place.offset, place.note)
+
+    def holds(self) -> dict[Partition, Held | None]:
+        """The partitions that are ours, and why each is not read on; None where it is."""
+        return {partition: progress.note.held for partition, progress in self._owned.items()}
 
     def owned(self) -> dict[Partition, Place]:
         """The partitions that are ours, and where each would have to be begun again."""
@@ -292,8 +317,11 @@ class Partitions:
         self._taken.append(end)
         return RawBatch(tuple(records), end)
 
-    def begin(self, end: Offsets) -> None:
-        """Begin the batch that was taken first; raises ``Abandoned`` where it became void since."""
+    def begin(self, end: Offsets) -> dict[Partition, Note]:
+        """Begin the batch that was taken first, and have the notes of its partitions before it.
+
+        Raises ``Abandoned`` where it became void since.
+        """
         if self._begun is not None:
             raise ValueError("a batch is begun when the one before it was committed or abandoned")
         if end.assignment != self.assignment:
@@ -301,29 +329,50 @@ class Partitions:
         if not self._taken or self._taken[0] != end:
             raise ValueError("batches are begun in the order in which they were taken")
         self._begun, self._given_up = self._taken.popleft(), None
+        return {partition: self._owned[partition].note for partition in end.next}
+
+    def hold_poisoned(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
+        """Of the batch that was begun, and is about to be abandoned, these partitions are not read on.
+
+        The group is told so beside the offset where what was answered ends. Raises ``Abandoned`` where the batch was
+        given up: then its partitions may be another's.
+        """
+        self._require_begun(end)
+        self.check()
+        for partition, holding in holdings.items():
+            progress = self._owned[partition]
+            if progress.acknowledged == BEGINNING:
+                # That is no offset, and so cannot be committed; before the first record that came there was none.
+                progress.acknowledged = holding.offset
+            progress.note = msgspec.structs.replace(progress.note, held=holding.held)
 
     def check(self) -> None:
         """Raise ``Abandoned`` where the batch that was begun was given up."""
         if self._given_up is not None:
             raise Abandoned(self._given_up)
 
-    def acknowledge(self, end: Offsets) -> None:
-        """The batch that was begun is answered, and may be committed. Raises ``Abandoned`` where it was given up."""
+    def acknowledge(self, end: Offsets, notes: Mapping[Partition, Note] = _NO_NOTES) -> None:
+        """The batch that was begun is answered, and may be committed, with these notes of its partitions.
+
+        Raises ``Abandoned`` where it was given up.
+        """
         self._require_begun(end)
         self.check()
         for partition, offset in end.next.items():
-            self._owned[partition].acknowledge(offset)
+            progress = self._owned[partition]
+            progress.acknowledge(offset, notes.get(partition, progress.note))
         self._begun = None
 
-    def acknowledge_committed(self, end: Offsets) -> None:
+    def acknowledge_committed(self, end: Offsets, notes: Mapping[Partition, Note] = _NO_NOTES) -> None:
         """The batch that was begun is answered and committed, whatever we thought of it meanwhile."""
         self._require_begun(end)
         given_up, self._begun, self._given_up = self._given_up, None, None
         for partition, offset in end.next.items():
             progress = self._owned.get(partition)
             if progress is not None and progress.acknowledged <= offset:
-                progress.acknowledge(offset)
-                progress.know(offset)
+                note = notes.get(partition, progress.note)
+                progress.acknowledge(offset, note)
+                progress.know(offset, note)
         if given_up is not None:
             # It is being read again already, and must not be.
             self._void()
@@ -344,16 +393,18 @@ class Partitions:
         self._void()
         self.places_lost = True
 
-    def restart(self, committed: Mapping[Partition, int | None]) -> None:
+    def restart(self, committed: Mapping[Partition, Start | None]) -> None:
         """These are the places that the group has committed; where it has none, nothing was answered since ours."""
         self.places_lost = False
-        for partition, offset in committed.items():
+        for partition, start in committed.items():
             progress = self._owned.get(partition)
             if progress is None:
                 continue
-            begin = progress.acknowledged if offset is None else offset
-            known = None if offset is None and begin != BEGINNING else begin
-            self._owned[partition] = _Progress(begin, begin, known, seek=True)
+            begin = progress.acknowledged if start is None else start.offset
+            known = None if start is None and begin != BEGINNING else begin
+            note = progress.note if start is None else start.note
+            known_note = progress.known_note if start is None else note
+            self._owned[partition] = _Progress(begin, begin, known, seek=True, note=note, known_note=known_note)
 
     def _give_up(self, concerned: Collection[Partition], why: str) -> None:
         if self.concerns(concerned):
@@ -377,7 +428,7 @@ class Partitions:
         return {
             partition: progress.acknowledged
             for partition, progress in self._owned.items()
-            if progress.acknowledged == progress.position != progress.committed and partition not in in_hand
+            if progress.acknowledged == progress.position and not progress.is_known() and partition not in in_hand
         }
 
     def _readable(self, partition: Partition) -> _Progress | None:
@@ -385,7 +436,8 @@ class Partitions:
         progress = self._owned.get(partition)
         if self.places_lost or self.held or progress is None or progress.committed is None or progress.seek:
             return None
-        return progress
+        # Of a held partition records may come that were fetched before it was paused, and then its end.
+        return progress if progress.note.held is None else None
 
     def _void(self) -> None:
         """Throw away what was read behind the begun batch, and have it read again."""

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from consumer.redaction import redacted
@@ -49,6 +49,7 @@ class Health:
         self._assigned: int | None = None if grouped else 0
         self._troubles: dict[Part, str] = {}
         self._ending = False
+        self._held: dict[str, str] = {}
 
     def late(self) -> list[Late]:
         """The threads that hang, as far as can be told; none of a run that is alive."""
@@ -71,6 +72,16 @@ class Health:
             if self._ending:
                 reasons.append("run: it is coming to its end")
         return reasons
+
+    def held(self) -> dict[str, str]:
+        """The partitions that are held, and why. A run that holds some is ready all the same: it reads the others."""
+        with self._lock:
+            return dict(self._held)
+
+    def holding(self, held: Mapping[str, str]) -> None:
+        """These partitions are held, each for a reason, and no others."""
+        with self._lock:
+            self._held = dict(held)
 
     def working(self, thread: str = MAIN) -> None:
         """This thread begins to work, or turns while it does: called at least once in the time allowed."""

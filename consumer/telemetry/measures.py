@@ -16,7 +16,7 @@ from consumer.verdict import Outcome
 from storage.watched import Connecting, Ending, Operation
 
 TimedStage = Literal[Stage, "back_pressure"]
-Trouble = Literal[Part, "batch_abandoned", "request"]
+Trouble = Literal[Part, "batch_abandoned", "request", "offset_note"]
 Thread = Literal["client", "main"]
 Rebalance = Literal["assigned", "revoked", "lost"]
 Kind = Literal["copy", "near"]
@@ -97,6 +97,12 @@ HEADERS_LOST: Final = Measure(
     "dupwatch_records_headers_lost_total",
     "counter",
     "Records with headers that the Kafka client cannot hand out as they came.",
+    "records",
+)
+TIMES_BEHIND: Final = Measure(
+    "dupwatch_record_times_behind_total",
+    "counter",
+    "Records stamped more than `kafka.behind_s_max` before the highest arrival of their partition, which they got.",
     "records",
 )
 WITHOUT_KEYWORDS: Final = Measure(
@@ -220,8 +226,19 @@ BATCH_FILL: Final = Measure(
 LAG: Final = Measure(
     "dupwatch_lag_records",
     "gauge",
-    "Offsets of a partition behind what was answered. Those without a record are passed over within 5 seconds.",
+    "Offsets of a partition behind what was answered, but for held ones. Those without a record are passed over within "
+    "5 seconds.",
     "records",
+    (
+        Label("topic", others="the topics that are read"),
+        Label("partition", others="the partitions that are this consumer's"),
+    ),
+)
+PARTITION_HELD: Final = Measure(
+    "dupwatch_partition_held",
+    "gauge",
+    "1 while this consumer does not read a partition, since too many of its records cannot be judged; else 0.",
+    "0 or 1",
     (
         Label("topic", others="the topics that are read"),
         Label("partition", others="the partitions that are this consumer's"),
@@ -323,7 +340,7 @@ HEARTBEAT: Final = Measure(
 GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "What was said": (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
-        TIMES_MOVED, HEADERS_LOST,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST,
     ),
     "Floods and drift": (
         FLOODS, FLOOD_COPIES, KNOWN_COPIES, KEYWORDS, DUPLICATE_SIMILARITY, DUPLICATE_DISTANCE, COMPARED_SIMILARITY,
@@ -333,7 +350,7 @@ GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
         CANDIDATES, SUSPECTS, VERIFICATIONS, ROW_READS, POSTINGS_READ, RECORD_READS, LOST_COMPARE_AND_SETS,
         CROWDED_ROWS, CROWDED_ARTICLES,
     ),
-    "The topics": (LAG, ASSIGNED, REBALANCES, PAUSED, LOST_TO_RETENTION),
+    "The topics": (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, LOST_TO_RETENTION),
     "The store": (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS),
     "What is out of reach": (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS),
     "The run": (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT),

@@ -3,7 +3,7 @@
 import time
 from collections import Counter as Tallied
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ from consumer.detector import Tally
 from consumer.distribution import Distribution
 from consumer.events import rfc3339
 from consumer.pipeline import Measured
+from consumer.ports import Partition
 from consumer.sources.file import ReadLimits
 from consumer.telemetry import measures
 from consumer.telemetry.health import Part
@@ -176,6 +177,10 @@ class Metrics:
         """So many records had no time, or an impossible one, and got the ingest time."""
         self._times_replaced.inc(records)
 
+    def record_time_behind(self) -> None:
+        """A record was stamped too far behind its partition, and arrived with what had come before it."""
+        self._times_behind.inc()
+
     # -- the watcher of the store
 
     def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
@@ -231,6 +236,19 @@ class Metrics:
         """So many records were deleted before they were read."""
         self._lost_to_retention.inc(records)
 
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """Which partitions are held. The lag of these is told no more."""
+        self._held.clear()
+        for (topic, partition), why in held.items():
+            self._held.labels(topic, str(partition)).set(why is not None)
+            if why is not None:
+                with suppress(KeyError):
+                    self._lag.remove(topic, str(partition))
+
+    def note_unreadable(self) -> None:
+        """What stands beside an offset cannot be read."""
+        self.error("offset_note")
+
     # -- the watcher of the sink
 
     def sink_trouble(self, why: str | None) -> None:
@@ -280,6 +298,7 @@ class Metrics:
         self._times_replaced = self._counter(measures.TIMES_REPLACED)
         self._headers_lost = self._counter(measures.HEADERS_LOST)
         self._times_moved = self._counter(measures.TIMES_MOVED)
+        self._times_behind = self._counter(measures.TIMES_BEHIND)
         self._source_articles = self._counter(measures.SOURCE_ARTICLES)
         self._sources: dict[str, Mapping[Outcome, Counter]] = {}
         for source in self._names.labels:
@@ -307,6 +326,7 @@ class Metrics:
     def _watch_source(self) -> None:
         self._lag = self._gauge(measures.LAG)
         self._assigned = self._gauge(measures.ASSIGNED)
+        self._held = self._gauge(measures.PARTITION_HELD)
         self._rebalances = self._counter(measures.REBALANCES)
         self._paused = self._gauge(measures.PAUSED)
         self._lost_to_retention = self._counter(measures.LOST_TO_RETENTION)

@@ -1,14 +1,14 @@
 """One object to be told how a run goes, for all who want to know."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from consumer.dead_letter import DeadLetter
 from consumer.pipeline import Entered, Measured, Summed
-from consumer.ports import RawBatch
+from consumer.ports import Partition, RawBatch, partition_name
 from consumer.telemetry.health import MAIN, Health
 from consumer.telemetry.metrics import Metrics
 from consumer.verdict import Verdict
@@ -155,6 +155,15 @@ class Monitoring:
     def gap(self, records: int) -> None:
         """As the port says."""
         self.metrics.gap(records)
+
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """As the port says."""
+        self.metrics.holding(held)
+        self.health.holding({partition_name(one): why for one, why in held.items() if why is not None})
+
+    def note_unreadable(self) -> None:
+        """As the port says."""
+        self.metrics.note_unreadable()
 
     def sink_trouble(self, why: str | None) -> None:
         """As the port says."""

@@ -212,6 +212,14 @@ _WRONG: Final = Row(
             runbooks=("dead-letters", "dead-letter-share", "poison-near-limit"),
         ),
         Panel(
+            title="Held partitions",
+            about="Partitions that wait until a person lets them go on: too many of their records cannot be judged.",
+            queries=(Query("max by (topic, partition) (dupwatch_partition_held{$of})", "{{topic}} {{partition}}"),),
+            stacked=True,
+            steps=(Step(1, "red"),),
+            runbooks=("partition-held",),
+        ),
+        Panel(
             title="Errors",
             about="What went wrong without ending the run.",
             queries=(Query("sum by (type) (increase(dupwatch_errors_total{$of}[$__rate_interval]))", "{{type}}"),),

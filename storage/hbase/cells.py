@@ -15,7 +15,7 @@ import msgspec
 
 from storage.errors import StoreError
 from storage.hbase.connection import Columns
-from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Stored, Tombstone
+from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Stored, Tombstone, encode_record
 
 RECORD_FAMILY: Final = b"a"
 BODY_FAMILY: Final = b"b"
@@ -32,7 +32,7 @@ _HEAD: Final = struct.Struct(">BBI")
 _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
 """Behind the record of a released version: what it was flagged against, and how many bytes the flag has."""
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+_encode_tombstone: Final = msgspec.msgpack.Encoder().encode
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 
@@ -54,7 +54,7 @@ def body_column(reference: bytes) -> bytes:
 
 def pending_cell(record: Record) -> bytes:
     """A version without a verdict."""
-    encoded = _encode(record)
+    encoded = encode_record(record)
     return _HEAD.pack(_FORMAT, _PENDING, len(encoded)) + encoded
 
 
@@ -86,7 +86,7 @@ def is_released(cell: bytes) -> bool:
 
 def tombstone_cell(tombstone: Tombstone) -> bytes:
     """A tombstone."""
-    return bytes([_FORMAT]) + _encode(tombstone)
+    return bytes([_FORMAT]) + _encode_tombstone(tombstone)
 
 
 class StoredCell(NamedTuple):

@@ -45,8 +45,8 @@ TOMBSTONE_KIND: Final = b"t"
 _TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
 _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
-encode: Final = msgspec.msgpack.Encoder().encode
-"""Records and tombstones as MessagePack arrays, the fields in the order of their definition."""
+encode_tombstone: Final = msgspec.msgpack.Encoder().encode
+"""Tombstones, as ``encode_record`` does records: MessagePack arrays, the fields in the order of their definition."""
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError)

@@ -15,7 +15,7 @@ from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, TOMBSTONE_KIND, VERSION_KIND, UnreadableError
 from storage.lmdb.options import LmdbOptions
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
-from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone, Version
+from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone, Version, encode_record
 
 _ROWS_AT_ONCE: Final = 16
 _SCAN_PAGE: Final = 256
@@ -47,7 +47,7 @@ class LmdbStore:
     def create(self, versions: Sequence[Version]) -> list[Stored]:
         """See ``Records.create``. Record, timeline, expiry and body of a version are written together."""
         now_ms = self._options.clock()
-        packed = [(version.record, layout.encode(version.record), self._pack(version.body)) for version in versions]
+        packed = [(version.record, encode_record(version.record), self._pack(version.body)) for version in versions]
         # In the order of the references, so that each page is found once.
         packed.sort(key=lambda one: one[0].reference)
 
@@ -77,7 +77,9 @@ class LmdbStore:
         def work(transaction: Transaction) -> list[Tombstone]:
             database = self._databases["tombstones"]
             for tombstone in tombstones:
-                if transaction.put(tombstone.reference, layout.encode(tombstone), overwrite=False, db=database):
+                if transaction.put(
+                    tombstone.reference, layout.encode_tombstone(tombstone), overwrite=False, db=database
+                ):
                     self._place(transaction, tombstone, TOMBSTONE_KIND, now_ms)
             references = [tombstone.reference for tombstone in tombstones]
             return [layout.decode_tombstone(one, transaction.get(one, db=database)) for one in references]

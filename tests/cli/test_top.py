@@ -49,6 +49,20 @@ def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
     assert dupwatch("top", away, *QUICK).code == 3
 
 
+def test_what_a_consumer_holds_is_named(dupwatch: Command) -> None:
+    """It is ready all the same, for its other partitions."""
+    with served() as pages:
+        status, metrics = pages.answers["/metrics"]
+        held = (
+            b'dupwatch_partition_held{topic="articles",partition="0"} 1\n'
+            b'dupwatch_partition_held{topic="articles",partition="1"} 0\n'
+        )
+        pages.answers["/metrics"] = (status, metrics + held)
+        ended = dupwatch("top", pages.url, *QUICK)
+    (row,) = [line for line in ended.out.decode().splitlines() if line.startswith(pages.url)]
+    assert row.endswith("ready; holds articles:0")
+
+
 def test_why_one_is_not_ready_is_told_in_a_pipe(dupwatch: Command) -> None:
     """In one line with its figures, although nobody has said that lines may be longer than 80 characters."""
     with served() as pages:

@@ -17,7 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from consumer.clients import KafkaOptions, consumer_settings
 from consumer.errors import Abandoned
-from consumer.ports import Message, Offsets, RawBatch, RawRecord
+from consumer.ports import Message, Offsets, Partition, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka import KafkaSource, SourceOptions
 
@@ -122,6 +122,8 @@ class Watched:
     lags: dict[int, int] = field(default_factory=dict)
     pauses: list[bool] = field(default_factory=list)
     waits_s: list[float] = field(default_factory=list)
+    held: Mapping[Partition, str] = field(default_factory=dict)
+    unreadable_notes: int = 0
     partitions: int = 0
 
     def beat(self) -> None:
@@ -139,6 +141,14 @@ class Watched:
     def lag(self, topic: str, partition: int, records: int) -> None:
         """Keep."""
         self.lags[partition] = records
+
+    def holding(self, held: Mapping[Partition, str | None]) -> None:
+        """Keep those that are."""
+        self.held = {one: why for one, why in held.items() if why is not None}
+
+    def note_unreadable(self) -> None:
+        """Count."""
+        self.unreadable_notes += 1
 
     def paused(self, *, paused: bool) -> None:
         """Keep."""
@@ -213,12 +223,12 @@ class Member:
 
     def _answer(self, batch: RawBatch) -> None:
         assert isinstance(batch.end, Offsets)
-        self.source.begin(batch.end)
+        notes = self.source.begin(batch.end)
         self.begun = batch
         time.sleep(self.pace_s)
         while not self.go_on.wait(0.005):
             self.source.check()
-        self.source.commit(batch.end)
+        self.source.commit(batch.end, notes)
         self.batches.append(list(batch.records))
         self.begun = None
 

@@ -19,8 +19,9 @@ from consumer import app
 from consumer.cli.options import configured
 from consumer.errors import ConfigError, SourceError, StoreMismatch
 from consumer.migration import groups
-from consumer.migration.groups import FILLING, SWITCHED, Group
+from consumer.migration.groups import FILLING, SWITCHED, Committed, Group
 from consumer.migration.migration import Moves, Watcher, prepared_migration
+from consumer.notes import Note
 from consumer.stopping import Stopping
 from storage.errors import StoreRefused
 from storage.hbase import parse_place
@@ -335,7 +336,7 @@ def delete_before(topics: Topics, offsets: dict[int, int]) -> None:
         done.result(30)
 
 
-def notes(topics: Topics) -> set[str]:
+def notes(topics: Topics) -> set[Note]:
     """What stands beside the offsets of the new group."""
     with closing(Group({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
         return {one.note for one in group.committed(group.partitions([topics.source])).values()}
@@ -504,7 +505,7 @@ def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path
     with pytest.raises(StoreMismatch, match="other settings"):
         begin(topics, judged, new, settings=OLD)
     with closing(Group({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
-        group.commit(dict.fromkeys(group.partitions([topics.source]), 0), "")
+        group.commit(dict.fromkeys(group.partitions([topics.source]), Committed(0)))
     with pytest.raises(ConfigError, match="in use"):
         begin(topics, judged, new)
 

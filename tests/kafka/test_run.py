@@ -23,7 +23,7 @@ EXACTLY_ONCE = (
     "--set", 'kafka.producer={"transaction.timeout.ms"=5000}',
 )  # fmt: skip
 BOTH = pytest.mark.parametrize("more", [(), EXACTLY_ONCE], ids=["at least once", "exactly once"])
-SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000}')
+SHORT_SESSION = ("--set", 'kafka.consumer={"session.timeout.ms"=6000, "heartbeat.interval.ms"=2000}')
 ALL = ("verdicts", "dead-letters")
 
 
@@ -181,16 +181,6 @@ def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
     }
     if once:
         assert len(seen) == count
-
-
-def test_a_feed_of_poison_stops_the_consumer(topics: Topics, tmp_path: Path) -> None:
-    """With a sentence that says why, an exit code, and the letters of the batches before."""
-    send(topics, [(f"{number}", b"{") for number in range(400)])
-    limits = ("--set", "kafka.poison_records_min=200", "--set", "source.batch_records_max=50")
-    with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *limits) as consumer:
-        assert consumer.process.wait(60) == 3
-        assert "poison_share_max" in consumer.log.read_text()
-    assert 0 < len(read_all(topics, topics.sink("dead-letters"))) <= 200
 
 
 def test_a_store_that_goes_away_is_waited_for(

@@ -229,10 +229,10 @@ def begin_one_of_both_partitions(address: str, topic: str, source: KafkaSource) 
     send(address, topic, range(20))
     for batch in source.batches():
         assert isinstance(batch.end, Offsets)
-        source.begin(batch.end)
+        notes = source.begin(batch.end)
         if len(batch.end.next) == 2:
             return
-        source.commit(batch.end)
+        source.commit(batch.end, notes)
         send(address, topic, range(20))
 
 

@@ -192,6 +192,43 @@ def replays() -> Iterator[Case]:
         yield Case(f"{name}, 0 delivered twice, 01|2|0 late", (*batches(shape, [0, 1], [2]), *alone(late)))
 
 
+def arrivals() -> Iterator[Case]:
+    """Deliveries that do not agree when articles arrived, nor in which order: each saw other commits before it.
+
+    A delivery is drawn as ``1@3``: article 1, arriving as the third. Which of two deliveries is stored differs from
+    article to article.
+    """
+
+    def delivered(shape: Shape, *places: int) -> Process:
+        """A process whose delivery puts article 0 at the first of these places, article 1 at the second, and so on."""
+        return Process(
+            tuple(
+                make_article(place, shape[number], article_id=f"article {number}")
+                for number, place in enumerate(places)
+            )
+        )
+
+    for name, shape in SHAPES.items():
+        # A copy that came after its original in one delivery, and before it in another.
+        yield Case(f"{name}, 0@1 1@2|0@2 1@1", (delivered(shape, 1, 2), delivered(shape, 2, 1)), 1)
+        yield Case(f"{name}, 0@1 1@2 2@3|0@3 1@2 2@1", (delivered(shape, 1, 2, 3), delivered(shape, 3, 2, 1)))
+        yield Case(f"{name}, 0@1 1@2 2@3|0@2 1@3 2@1", (delivered(shape, 1, 2, 3), delivered(shape, 2, 3, 1)))
+    # What replaced a version in one delivery came before it in another.
+    first, second = (
+        [make_article(at, bits, article_id="changing", content=content) for at in places]
+        for places, bits, content in (((1, 3), 0, b"first"), ((2, 1), MIDDLE, b"second"))
+    )
+    gone = [make_tombstone("changing", TIME_MS + at, 7, place=b"articles:0:7") for at in (3, 1)]
+    other, third = make_article(2), make_article(3, article_id="article 2")
+    pair = (delivered(TRIANGLE, 1, 4), delivered(TRIANGLE, 4, 1))
+    yield Case("pair, 0@1 1@4|0@4 1@1|2@3", (*pair, *alone(third)))
+    yield Case("v1@1|v2@2|v1@3|v2@1", alone(first[0], second[0], first[1], second[1]))
+    yield Case("first, v2@2|v2@1|other@2", alone(*second, other), 0, (first[0],))
+    yield Case(
+        "first, tombstone@3|tombstone@1|other@2", alone(*gone, other), 1, (make_article(0, article_id="changing"),)
+    )
+
+
 def tombstones() -> Iterator[Case]:
     """A retraction, among articles that arrive before and after it."""
     first = make_article(0, article_id="retracted")
@@ -230,6 +267,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "versions": versions,
     "ties": ties,
     "replays": replays,
+    "arrivals": arrivals,
     "tombstones": tombstones,
     "never flagged": never_flagged,
 }

@@ -33,6 +33,8 @@ BROKEN_JUDGES = [
 BROKEN_STORES = [
     (mutants.overwriting_store, "0 delivered twice, 0|1|0 late, 1 crashes", "circle"),
     (mutants.overwriting_store, "first, far, first again|between, 0 crashes", "both kept"),
+    (mutants.overwriting_store, "triangle, 0@1 1@2|0@2 1@1, 1 crashes", "circle"),
+    (mutants.overwriting_store, "path 1-0-2, 0@1 1@2 2@3|0@3 1@2 2@1, 0 crashes", "circle"),
     (mutants.hoarding_store, "pair 0|1, 2 crashes", "has a posting still"),
     (mutants.putting_store, "pair 0|1, 2 crashes", "both kept"),
     (mutants.putting_store, "path 1-0-2, 12|0, 1 crashes", "both kept"),

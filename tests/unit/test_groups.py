@@ -63,11 +63,11 @@ def given(group: Group, *answers: int | tuple[int, str | None]) -> Client:
 
 def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: Group) -> None:
     """The first who asks has the topic of offsets made; offsets of an open transaction are to be settled."""
-    given(group, *PASSING, (7, FILLING))
+    given(group, *PASSING, (7, "dupwatch migrate: filling"))
     assert group.committed([KEY]) == {KEY: Committed(7, FILLING)}
     client = given(group, *PASSING, (0, None))
-    group.commit({KEY: 7}, FILLING)
-    assert [(one.offset, one.metadata) for one in client.commits] == [(7, FILLING)]
+    group.commit({KEY: Committed(7, FILLING)})
+    assert [(one.offset, one.metadata) for one in client.commits] == [(7, "dupwatch migrate: filling")]
 
 
 def test_nothing_committed_is_left_out(group: Group) -> None:
@@ -75,7 +75,7 @@ def test_nothing_committed_is_left_out(group: Group) -> None:
     given(group, (-1001, None))
     assert group.committed([KEY]) == {}
     given(group, (0, None))
-    assert group.committed([KEY]) == {KEY: Committed(0, "")}
+    assert group.committed([KEY]) == {KEY: Committed(0)}
 
 
 def test_waiting_has_an_end(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_who_is_in_a_group_keeps_others_from_setting_its_offsets(group: Group) -
     """Consumers that were started before the switch are told of in words."""
     given(group, KafkaError.UNKNOWN_MEMBER_ID)
     with pytest.raises(ConfigError, match="there are consumers in the group new"):
-        group.commit({KEY: 7}, FILLING)
+        group.commit({KEY: Committed(7, FILLING)})
 
 
 class Listed:

@@ -192,11 +192,15 @@ def test_ready_once_partitions_are_assigned(server: HealthServer, health: Health
     status, text, headers = get(server, "/readyz")
     assert status == 503
     assert headers["Content-Type"] == "application/json"
-    assert json.loads(text) == {"ready": False, "reasons": ["source: no assignment of partitions has come yet"]}
+    assert json.loads(text) == {
+        "ready": False,
+        "reasons": ["source: no assignment of partitions has come yet"],
+        "held": {},
+    }
     health.assigned(0)
     status, text, _ = get(server, "/readyz")
     assert status == 200
-    assert json.loads(text) == {"ready": True, "reasons": []}
+    assert json.loads(text) == {"ready": True, "reasons": [], "held": {}}
 
 
 def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, health: Health) -> None:

@@ -263,6 +263,23 @@ def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, what: Rebal
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") is None
 
 
+def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics) -> None:
+    """A partition that waits for a person would hide behind alerts on lag; one that went is told no more."""
+    metrics.lag("articles", 0, 12)
+    metrics.lag("articles", 1, 12)
+    metrics.holding({("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"})
+    held = [value(metrics, "dupwatch_partition_held", topic="articles", partition=str(number)) for number in range(3)]
+    assert held == [1, 0, 1]
+    lags = [value(metrics, "dupwatch_lag_records", topic="articles", partition=str(number)) for number in range(2)]
+    assert lags == [None, 12]
+    metrics.holding({("articles", 1): None})
+    assert value(metrics, "dupwatch_partition_held", topic="articles", partition="0") is None
+    metrics.record_time_behind()
+    metrics.note_unreadable()
+    assert value(metrics, "dupwatch_record_times_behind_total") == 1
+    assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
+
+
 def test_a_sink_is_watched(metrics: Metrics) -> None:
     """Its outages and new clients count."""
     metrics.sink_trouble("timed out")
@@ -316,12 +333,17 @@ def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
     source.lag("t", 1, 4)
     source.paused(paused=True)
     source.gap(1)
+    source.holding({("t", 1): None, ("t", 2): "6 of the last 10"})
+    source.note_unreadable()
     sink.reconnected()
     assert value(metrics, "dupwatch_rebalances_total", what="lost") == 1
     assert value(metrics, "dupwatch_lag_records", topic="t", partition="1") == 4
     assert value(metrics, "dupwatch_paused") == 1
     assert value(metrics, "dupwatch_records_lost_to_retention_total") == 1
     assert value(metrics, "dupwatch_sink_reconnections_total") == 1
+    assert value(metrics, "dupwatch_partition_held", topic="t", partition="2") == 1
+    assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
+    assert monitoring.health.held() == {"t:2": "6 of the last 10"}
     monitoring.working()
     assert value(metrics, "dupwatch_busy") == 1
     clock.now_s += 61

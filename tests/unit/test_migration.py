@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from consumer.bounds import Ranges
 from consumer.errors import ConfigError, SourceError
 from consumer.migration import migration
-from consumer.migration.groups import FILLING, SWITCHED, Committed, Partition
+from consumer.migration.groups import FILLING, SWITCHED, Committed
 from consumer.migration.migration import GAP_MS, Migration, Moves, Watcher, filled_places, gap_in, places_of
-from consumer.ports import Message, Offsets, Position, RawBatch, RawRecord
+from consumer.notes import Held, Note
+from consumer.ports import Message, Offsets, Partition, Position, RawBatch, RawRecord
 from consumer.stopping import Stopping
 
 A, B = ("articles", 0), ("articles", 1)
@@ -26,13 +28,14 @@ class Cluster:
         self.high = {A: 100, B: 100}
         self.begins = {A: 10, B: 20}
         self.old: dict[Partition, int] = {A: 50, B: 60}
+        self.old_notes: dict[Partition, Note] = {}
         self.members = 1
         self.asked_settled = False
         self.settled_ahead: set[tuple[Partition, int]] = set()
         self.filled: list[tuple[Partition, int]] = []
         self.adopted: list[tuple[Partition, int]] = []
         self.new: dict[Partition, Committed] = {}
-        self.saved: list[tuple[dict[Partition, int], str]] = []
+        self.saved: list[tuple[dict[Partition, int], Note]] = []
         self.first_ms = NOW_MS - WINDOW_MS
         self.on_wait: Callable[[], None] = lambda: None
         self.on_ahead: Callable[[], None] = lambda: None
@@ -66,7 +69,12 @@ class OldGroup:
         """As ``Group``; while somebody is in the group, transactions are open all the time."""
         assert not settled or self._cluster.members == 0
         self._cluster.asked_settled = settled
-        return {key: Committed(self._cluster.old[key], "") for key in partitions if key in self._cluster.old}
+        notes = self._cluster.old_notes
+        return {
+            key: Committed(self._cluster.old[key], notes.get(key, Note()))
+            for key in partitions
+            if key in self._cluster.old
+        }
 
 
 class NewGroup:
@@ -81,11 +89,13 @@ class NewGroup:
         """As ``Group``."""
         return {key: one for key, one in self._cluster.new.items() if key in partitions}
 
-    def commit(self, places: Mapping[Partition, int], note: str) -> None:
+    def commit(self, places: Mapping[Partition, Committed]) -> None:
         """As ``Group``."""
+        (state,) = {one.note.migrate for one in places.values()}
+        note = Note(migrate=state)
         assert note == FILLING or self._cluster.asked_settled, "a transaction may still move the old group"
-        self._cluster.saved.append((dict(places), note))
-        self._cluster.new |= {key: Committed(offset, note) for key, offset in places.items()}
+        self._cluster.saved.append(({key: one.offset for key, one in places.items()}, note))
+        self._cluster.new |= places
 
 
 class Reading:
@@ -200,6 +210,19 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made.on_wait = leave
     monkeypatch.setattr(Migration, "_wait", lambda _: made.on_wait())
     return made
+
+
+def test_what_the_old_group_holds_the_new_one_holds(cluster: Cluster) -> None:
+    """Its notes go over with the offsets, once; and a switch that has been made is known again."""
+    held = Note(highest_ms=7, held=Held(bad=6, records=10))
+    cluster.old_notes = {B: held}
+    assert Made(cluster).migration.run()
+    assert cluster.new[A] == Committed(50, SWITCHED)
+    assert cluster.new[B] == Committed(60, msgspec.structs.replace(held, migrate="switched"))
+    assert {note for _, note in cluster.saved[:-1]} == {FILLING}
+    saved = len(cluster.saved)
+    assert Made(cluster).migration.run()
+    assert len(cluster.saved) == saved
 
 
 def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> None:
@@ -381,7 +404,7 @@ def test_groups_that_cannot_be_meant() -> None:
     """An old group that has committed nothing, and a new one whose offsets are not those of a fill."""
     with pytest.raises(ConfigError, match="--from-group"):
         places_of({}, {A: (0, 5)}, ["articles"], "old")
-    assert places_of({A: Committed(3, "")}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
+    assert places_of({A: Committed(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
     with pytest.raises(ConfigError, match="in use"):
-        filled_places({A: Committed(3, FILLING), B: Committed(3, "")}, "new")
+        filled_places({A: Committed(3, FILLING), B: Committed(3)}, "new")
     assert filled_places({A: Committed(3, FILLING)}, "new") == {A: 3}

@@ -14,6 +14,7 @@ from consumer.doctor.kafka import (
     topic_findings,
 )
 from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.notes import Held
 from consumer.topics import FoundTopic, SinkTopics, planned
 
 SECTION = KafkaSection()
@@ -170,6 +171,16 @@ def test_unread_messages_that_are_about_to_be_deleted() -> None:
     assert statuses(list(progress_findings([at(0, 100, 10, young=20)], SECTION))) == ["ok", "warning"]
     assert statuses(list(progress_findings([at(0, 100, 20, young=20)], SECTION))) == ["ok"]
     assert statuses(list(progress_findings([at(0, 100, 10, young=None)], SECTION))) == ["ok"]
+
+
+def test_a_partition_that_is_held() -> None:
+    """It is named as the command takes it, with what waits; it keeps nobody from starting."""
+    held = at(0, 100, 40)._replace(held=Held(bad=6, records=10, reason="invalid_json"))
+    found = list(progress_findings([held, at(0, 50, 50)], SECTION))
+    assert statuses(found) == ["ok", "warning"]
+    assert found[1].found.startswith("articles:0 is held at offset 40: 6 of the last 10 records cannot be judged")
+    assert "60 messages wait" in found[1].found
+    assert "dupwatch poison resume" in (found[1].remedy or "")
 
 
 def test_a_group_that_has_committed_nothing() -> None:

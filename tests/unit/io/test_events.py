@@ -50,6 +50,7 @@ JUDGED = {
     "truncated": st.booleans(),
     "arrived_at": TIMES,
     "decided_at": TIMES,
+    "stamped_at": st.just(msgspec.UNSET) | TIMES,
 }
 RELEASES = st.builds(
     Released,

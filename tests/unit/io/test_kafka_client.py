@@ -11,12 +11,14 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from consumer.errors import Abandoned, SourceError
 from consumer.membership import member_of
-from consumer.ports import Message, Offsets, Position, RawRecord
+from consumer.notes import Held, Note, encode_note
+from consumer.poison import Holding
+from consumer.ports import Message, Offsets, Partition, Position, RawRecord
 from consumer.sources import commits, gaps, kafka_client
 from consumer.sources.file import ReadLimits
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
-from consumer.sources.partitions import Partition, Partitions
+from consumer.sources.partitions import Partitions, Place
 from tests.kafka.reading import Watched
 
 P0, P1 = ("t", 0), ("t", 1)
@@ -51,6 +53,7 @@ class Client:
         self.told: list[tuple[str, dict[Partition, int]]] = []
         self.queue: deque[Ended | Callable[[], None]] = deque()
         self.group: dict[Partition, int] = {}
+        self.notes: dict[Partition, str] = {}
         self.logs: dict[Partition, tuple[int, int]] = {P0: (0, 100), P1: (0, 100)}
         self.refusal: int | None = None
         self.when_unassigned: Callable[[], None] = lambda: None
@@ -80,10 +83,16 @@ class Client:
             waiting()
         return None
 
+    def consume(self, count: int, timeout: float) -> list[Ended]:
+        """All there is comes one by one."""
+        del count, timeout
+        return []
+
     def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         """What the group has."""
         del timeout
-        return [TopicPartition(a.topic, a.partition, self.group.get((a.topic, a.partition), NOTHING)) for a in asked]
+        keys = [(one.topic, one.partition) for one in asked]
+        return [TopicPartition(*key, self.group.get(key, NOTHING), self.notes.get(key, "")) for key in keys]
 
     def commit(self, offsets: list[TopicPartition], *, asynchronous: bool) -> list[TopicPartition]:
         """Refuse, or let the group have them."""
@@ -91,6 +100,7 @@ class Client:
         if self.refusal is not None:
             raise KafkaException(KafkaError(self.refusal))
         self.group.update({(one.topic, one.partition): one.offset for one in offsets})
+        self.notes.update({(one.topic, one.partition): one.metadata for one in offsets if one.metadata})
         if asynchronous:
             self.queue.append(lambda: self.on_commit(None, offsets))
         return offsets
@@ -411,3 +421,97 @@ def test_what_a_rebalance_refuses_is_sent_again_soon_and_told_once(
     given.client.refusal = KafkaError.COORDINATOR_NOT_AVAILABLE
     given.turn(3)
     assert len(given.client.said("commit")) == 7
+
+
+HELD = Note(held=Held(bad=6, records=10, reason="invalid_json"), highest_ms=5)
+
+
+def test_a_partition_that_is_poisoned_is_paused_and_the_group_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once; the others are read, also after a pause of all; and who goes on reading it elsewhere can fetch it."""
+    given = Given(monkeypatch, transactional=False)
+    given.client.group = {P0: 5, P1: 5}
+    given.assign(P0, P1)
+    end = given.begin(P0, 5, 3)
+    assert HELD.held is not None
+    given.partitions.hold_poisoned(end, {P0: Holding(5, HELD.held)})
+    given.partitions.abandon()
+    given.turn(2)
+    assert given.client.said("pause") == [{P0: NOTHING}]
+    assert given.client.notes == {P0: encode_note(Note(held=HELD.held))}
+    assert given.watched.held == {P0: HELD.held.sentence()}
+    given.partitions.deliver([record(P1, 5 + number) for number in range(13)])
+    given.turn(2)
+    while (batch := given.partitions.take()) is not None:
+        assert isinstance(batch.end, Offsets)
+        given.partitions.begin(batch.end)
+        given.partitions.acknowledge(batch.end)
+    given.turn(2)
+    assert given.client.said("resume") == [{P1: NOTHING}]
+    assert 0 not in given.watched.lags
+    given.client.later("on_revoke", P0)
+    given.turn(2)
+    assert given.client.said("resume")[-1] == {P0: NOTHING}
+    assert given.watched.held == {}
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_who_gets_a_held_partition_does_not_read_it(monkeypatch: pytest.MonkeyPatch, *, transactional: bool) -> None:
+    """Nor is it committed again, nor is a gap in it anybody's end; a migration's word beside it is passed over."""
+    given = Given(monkeypatch, transactional=transactional, on_gap="stop")
+    given.client.group = {P0: 5, P1: 5}
+    given.client.notes = {P0: encode_note(Note(held=HELD.held, highest_ms=5, migrate="switched"))}
+    given.client.logs[P0] = (35, 100)
+    given.assign(P0, P1)
+    assert given.client.said("pause") == [{P0: NOTHING}]
+    given.client.queue.append(Ended(P0))
+    given.partitions.deliver([record(P0, 5), record(P1, 5)])
+    given.turn(2)
+    assert given.client.said("commit") == []
+    batch = given.partitions.take()
+    assert batch is not None
+    assert isinstance(batch.end, Offsets)
+    assert batch.end.next == {P1: 6}
+    given.partitions.begin(batch.end)
+    given.partitions.acknowledge_committed(batch.end)
+    given.turn(4)
+    assert given.partitions.owned()[P0] == Place(5, None, HELD)
+    assert given.partitions.room() > 0
+
+
+def test_where_places_are_asked_for_again_so_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a transaction whose end nobody knows the brokers say what was committed, note and all."""
+    given = Given(monkeypatch)
+    given.client.group = {P0: 5}
+    given.assign(P0)
+    given.client.group, given.client.notes = {P0: 7}, {P0: encode_note(HELD)}
+    given.partitions.lose_places()
+    given.turn()
+    assert given.partitions.owned() == {P0: Place(7, None, HELD)}
+
+
+def test_metadata_that_is_no_note_is_counted_and_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tools write there too; it is left as it stands until something is answered."""
+    given = Given(monkeypatch, transactional=False)
+    given.client.group, given.client.notes = {P0: 5}, {P0: "somebody else's"}
+    given.assign(P0)
+    given.turn()
+    assert given.watched.unreadable_notes == 1
+    assert given.client.said("commit") == []
+    given.partitions.acknowledge(given.begin(P0, 5), {P0: Note(highest_ms=5)})
+    given.turn()
+    assert given.client.notes == {P0: encode_note(Note(highest_ms=5))}
+
+
+def test_a_commit_of_another_note_is_not_taken_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one is on its way its partition is held: the offset is the same, and the hold is told by the next."""
+    given = Given(monkeypatch, transactional=False)
+    given.client.group = {P0: 5}
+    given.assign(P0)
+    given.partitions.acknowledge(given.begin(P0, 5), {P0: Note(highest_ms=5)})
+    given.thread._commits.send(given.thread.consumer)  # type: ignore[arg-type]  # it is there
+    end = given.begin(P0, 6)
+    assert HELD.held is not None
+    given.partitions.hold_poisoned(end, {P0: Holding(6, HELD.held)})
+    given.partitions.abandon()
+    given.turn(3)
+    assert given.client.notes == {P0: encode_note(HELD)}

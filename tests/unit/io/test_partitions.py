@@ -1,16 +1,20 @@
 """The bookkeeping of a consumer: no record is lost, and no offset is committed that was not answered or is not ours."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from consumer.errors import Abandoned
-from consumer.ports import Message, Offsets, Position, RawBatch, RawRecord
+from consumer.notes import NOTHING, Held, Note
+from consumer.poison import Holding
+from consumer.ports import Message, Offsets, Partition, Position, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
-from consumer.sources.partitions import BEGINNING, Partition, Partitions, Place, Start
+from consumer.sources.partitions import BEGINNING, Partitions, Place, Start
 
 LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
@@ -106,7 +110,7 @@ def test_a_batch_counts_once_it_is_acknowledged() -> None:
     assert kept.uncommitted() == {}
     kept.acknowledge(end)
     assert kept.uncommitted() == {P0: Place(3, 4)}
-    kept.committed(P0, 3)
+    kept.committed(P0, Place(3, None))
     assert kept.uncommitted() == {}
     kept.acknowledge(begun(kept))
     assert kept.uncommitted() == {P0: Place(4, 5)}
@@ -346,7 +350,7 @@ def test_what_the_group_does_not_know_is_not_read() -> None:
     kept.assign({P0: Start(50, committed=False)})
     kept.deliver(records(P0, [50]))
     assert kept.waiting() == 0
-    kept.committed(P0, 50)
+    kept.committed(P0, Place(50, None))
     assert kept.seeks() == {P0: 50}
     kept.sought(P0, 50)
     kept.deliver(records(P0, [50]))
@@ -374,7 +378,7 @@ def test_where_nobody_knows_what_was_committed_the_brokers_are_asked() -> None:
     kept.lose_places()
     kept.deliver(records(P0, [5]))
     assert kept.waiting() == 0
-    kept.restart({P0: 5, P1: None, P2: None})
+    kept.restart({P0: Start(5, committed=True), P1: None, P2: None})
     assert kept.seeks() == {P0: 5, P1: BEGINNING, P2: 50}
     assert kept.uncommitted() == {P2: Place(50, None)}
 
@@ -458,10 +462,122 @@ def test_in_transactions_what_is_passed_over_is_told_by_a_batch_without_records(
     assert end_of(taken(kept)).next == {P0: 12}
 
 
+HELD = Held(bad=3, records=4)
+
+
+def test_a_note_is_committed_with_the_offset_that_it_belongs_to() -> None:
+    """Whoever begins a batch has the note of what was answered before it, committed or not."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(0, committed=True, note=Note(highest_ms=1)), P1: Start(0, committed=True)})
+    kept.deliver([*records(P0, range(4)), *records(P0, [4]), record(P1, 0)])
+    end = end_of(taken(kept))
+    assert kept.begin(end) == {P0: Note(highest_ms=1)}
+    assert kept.uncommitted() == {}
+    kept.acknowledge(end, {P0: Note(highest_ms=2)})
+    assert kept.uncommitted() == {P0: Place(4, None, Note(highest_ms=2))}
+    end = end_of(taken(kept))
+    assert kept.begin(end) == {P0: Note(highest_ms=2), P1: NOTHING}
+    kept.acknowledge_committed(end, {P0: Note(highest_ms=3), P1: Note(highest_ms=1)})
+    assert kept.uncommitted() == {}
+    assert kept.owned() == {P0: Place(5, None, Note(highest_ms=3)), P1: Place(1, None, Note(highest_ms=1))}
+
+
+def test_a_held_partition_waits_where_it_was_answered_and_the_others_go_on() -> None:
+    """The group is told beside the same offset; nothing of it is taken in, sought or in the way of others."""
+    kept = owning(P0, P1, at=5)
+    kept.deliver([*records(P0, range(5, 9)), *records(P0, range(9, 12)), record(P1, 5)])
+    end = begun(kept)
+    kept.hold_poisoned(end, {P0: Holding(5, HELD)})
+    kept.abandon()
+    assert kept.holds()[P0] == HELD
+    assert kept.uncommitted() == {P0: Place(5, None, Note(held=HELD))}
+    assert kept.seeks() == {P1: 5}
+    kept.sought(P1, 5)
+    kept.deliver([*records(P0, range(5, 9)), *records(P1, range(5, 8))])
+    assert kept.waiting() == 3
+    kept.acknowledge(begun(kept), {P1: Note(highest_ms=1)})
+    assert kept.uncommitted() == {P0: Place(5, None, Note(held=HELD)), P1: Place(8, None, Note(highest_ms=1))}
+    kept.committed(P0, Place(5, None, Note(held=HELD)))
+    assert kept.uncommitted() == {P1: Place(8, None, Note(highest_ms=1))}
+
+
+def test_a_partition_that_is_held_before_anything_was_committed_has_an_offset() -> None:
+    """The beginning is none: the first record that came stands for it."""
+    kept = owning(P0, at=BEGINNING)
+    kept.deliver(records(P0, range(17, 21)))
+    kept.hold_poisoned(begun(kept), {P0: Holding(17, HELD)})
+    kept.abandon()
+    assert kept.uncommitted() == {P0: Place(17, None, Note(held=HELD))}
+
+
+def test_nothing_is_taken_in_of_a_partition_that_comes_held() -> None:
+    """Before the client has paused it, it may have fetched something."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(5, committed=True, note=Note(held=HELD))})
+    kept.deliver(records(P0, [5]))
+    assert kept.waiting() == 0
+
+
+def test_the_end_of_a_held_partition_moves_nobody_past_its_records() -> None:
+    """The client may report the end of what it fetched before the partition was paused."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(5, committed=True, note=Note(held=HELD))})
+    kept.deliver(records(P0, [5]))
+    kept.ended(P0, 6)
+    kept.pass_over()
+    assert kept.position(P0) == 5
+    assert kept.uncommitted() == {}
+
+
+def test_of_a_batch_that_was_given_up_nothing_is_held() -> None:
+    """Its partitions may be another's by now, or have come back further on."""
+    kept = owning(P0, P1)
+    kept.deliver([*records(P0, range(2)), *records(P1, range(2))])
+    end = begun(kept)
+    kept.revoke([P1])
+    kept.leave([P1], "gone")
+    with pytest.raises(Abandoned, match="gone"):
+        kept.hold_poisoned(end, {P0: Holding(0, HELD), P1: Holding(0, HELD)})
+    assert set(kept.holds().values()) == {None}
+
+
+def test_in_transactions_a_hold_is_told_by_a_batch_without_records() -> None:
+    """Once; and one whose end nobody knows is asked of the brokers, as its offset is."""
+    kept = Partitions(LIMITS, 2, transactional=True)
+    kept.assign({P0: Start(5, committed=True, note=Note(highest_ms=7))})
+    kept.deliver(records(P0, range(5, 9)))
+    kept.hold_poisoned(begun(kept), {P0: Holding(5, HELD)})
+    kept.abandon()
+    batch = taken(kept)
+    assert (batch.records, end_of(batch).next) == ((), {P0: 5})
+    note = Note(highest_ms=7, held=HELD)
+    assert kept.begin(end_of(batch)) == {P0: note}
+    kept.acknowledge_committed(end_of(batch), {P0: note})
+    assert kept.take() is None
+    kept.lose_places()
+    kept.restart({P0: Start(5, committed=True, note=note)})
+    assert kept.holds()[P0] == HELD
+    assert kept.take() is None
+    kept.lose_places()
+    kept.restart({P0: Start(5, committed=True)})
+    assert set(kept.holds().values()) == {None}
+
+
+def test_a_jump_keeps_the_note() -> None:
+    """Records that were deleted unread change nothing of what is known of their partition."""
+    kept = Partitions(LIMITS, 2)
+    kept.assign({P0: Start(5, committed=True, note=Note(highest_ms=7))})
+    kept.hold()
+    kept.jump(P0, 100)
+    kept.release()
+    assert kept.uncommitted() == {P0: Place(100, None, Note(highest_ms=7))}
+
+
 class Consumer(RuleBasedStateMachine):
     """A client, a judge and a second consumer do what they may at any time; a log of each partition never ends.
 
-    ``answered`` is what counts for good: the group's offsets. Each offset is delivered by a log in order from wherever
+    ``answered`` is what counts for good: the group's offsets. The note of a place says how many records before it were
+    ``judged``, and whether the partition is held. Each offset is delivered by a log in order from wherever
     the client stands, with holes, as compaction leaves them.
     """
 
@@ -469,6 +585,9 @@ class Consumer(RuleBasedStateMachine):
         super().__init__()
         self.kept = Partitions(LIMITS, 2)
         self.group = dict.fromkeys((P0, P1, P2), 0)
+        self.notes = dict.fromkeys((P0, P1, P2), NOTHING)
+        self.begun_notes: Mapping[Partition, Note] = {}
+        self.judged: dict[Partition, set[int]] = {P0: set(), P1: set(), P2: set()}
         self.client: dict[Partition, int] = {}
         self.waiting: list[RawBatch] = []
         self.begun: RawBatch | None = None
@@ -483,7 +602,7 @@ class Consumer(RuleBasedStateMachine):
     def assigned(self, partition: Partition) -> None:
         """A partition comes, with what the group has committed."""
         if partition not in self.client:
-            self.kept.assign({partition: Start(self.group[partition], committed=True)})
+            self.kept.assign({partition: Start(self.group[partition], committed=True, note=self.notes[partition])})
             self.client[partition] = self.group[partition]
 
     @rule(partition=st.sampled_from([P0, P1, P2]), count=st.integers(1, 6))
@@ -533,11 +652,33 @@ class Consumer(RuleBasedStateMachine):
         """The judge begins the next batch."""
         batch = self.waiting.pop(0)
         try:
-            self.kept.begin(end_of(batch))
+            self.begun_notes = self.kept.begin(end_of(batch))
         except Abandoned:
             self.kept.abandon()
             return
         self.begun = batch
+        for partition, note in self.begun_notes.items():
+            before = self.kept.owned()[partition].offset
+            assert (note.highest_ms or 0) == sum(one < before for one in self.judged[partition])
+
+    @precondition(lambda self: self.begun is not None)
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def poisoned(self, partition: Partition) -> None:
+        """A partition of the batch is held, and the batch abandoned."""
+        assert self.begun is not None
+        end = end_of(self.begun)
+        if partition not in end.next:
+            return
+        self.begun = None
+        with suppress(Abandoned):
+            self.kept.hold_poisoned(end, {partition: Holding(0, HELD)})
+        self.kept.abandon()
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
+    def resumed(self, partition: Partition) -> None:
+        """A person lets a partition go on while nobody has it."""
+        if partition not in self.client:
+            self.notes[partition] = msgspec.structs.replace(self.notes[partition], held=None)
 
     @precondition(lambda self: self.begun is not None)
     @rule(in_transaction=st.booleans())
@@ -555,13 +696,20 @@ class Consumer(RuleBasedStateMachine):
             partition = (one.message.topic, one.message.partition)
             assert partition in self.client, "answered for a partition that is not ours"
             assert one.start not in self.answered[partition], "answered twice"
+            assert self.begun_notes[partition].held is None, "answered of a partition that is held"
             self.answered[partition].add(one.start)
+            self.judged[partition].add(one.start)
+        notes = {
+            partition: msgspec.structs.replace(note, highest_ms=len(self.judged[partition]))
+            for partition, note in self.begun_notes.items()
+        }
         if in_transaction:
-            self.kept.acknowledge_committed(end_of(batch))
+            self.kept.acknowledge_committed(end_of(batch), notes)
             for partition, offset in end_of(batch).next.items():
-                self.group[partition] = max(self.group[partition], offset)
+                if offset >= self.group[partition]:
+                    self.group[partition], self.notes[partition] = offset, notes[partition]
         else:
-            self.kept.acknowledge(end_of(batch))
+            self.kept.acknowledge(end_of(batch), notes)
 
     @rule(partition=st.sampled_from([P0, P1, P2]), count=st.integers(1, 6))
     def goes_unread(self, partition: Partition, count: int) -> None:
@@ -585,8 +733,8 @@ class Consumer(RuleBasedStateMachine):
         """The client commits what may be committed."""
         for partition, place in self.kept.uncommitted().items():
             assert partition in self.client, "committed for a partition that is not ours"
-            self.group[partition] = place.offset
-            self.kept.committed(partition, place.offset)
+            self.group[partition], self.notes[partition] = place.offset, place.note
+            self.kept.committed(partition, place)
 
     @rule(partition=st.sampled_from([P0, P1, P2]), finished=st.booleans())
     def revoked(self, partition: Partition, finished: bool) -> None:  # noqa: FBT001
@@ -606,7 +754,8 @@ class Consumer(RuleBasedStateMachine):
             self.kept.revoke([partition])
             self.kept.leave([partition], "lost")
             del self.client[partition]
-            self.answered[partition] = {one for one in self.answered[partition] if one < self.group[partition]}
+            for kept in (self.answered, self.judged):
+                kept[partition] = {one for one in kept[partition] if one < self.group[partition]}
 
     @invariant()
     def nothing_is_passed_over(self) -> None:

@@ -1,0 +1,66 @@
+"""Partitions that are held: what stands beside their offsets, and that the client fetches nothing of them."""
+
+import logging
+from collections.abc import Collection
+
+import msgspec
+from confluent_kafka import Consumer, TopicPartition
+
+from consumer.notes import NOTHING, Held, Note, UnreadableNote, decode_note
+from consumer.ports import Partition, SourceWatcher, partition_name
+from consumer.sources.handover import Handover
+
+log = logging.getLogger("dupwatch")
+
+
+class Holds:
+    """The held partitions of a client; for its thread only."""
+
+    def __init__(self, handover: Handover, watcher: SourceWatcher) -> None:
+        self._handover = handover
+        self._watcher = watcher
+        self._holds: dict[Partition, Held | None] = {}
+
+    def read_note(self, place: TopicPartition) -> Note:
+        """The note beside a committed offset, without what a migration has said there."""
+        try:
+            return msgspec.structs.replace(decode_note(place.metadata), migrate=None)
+        except UnreadableNote as error:
+            where = partition_name((place.topic, place.partition))
+            log.warning("The metadata of the offset of %s cannot be read, and counts as none: %s", where, error)
+            self._watcher.note_unreadable()
+            return NOTHING
+
+    def keep(self, consumer: Consumer) -> None:
+        """Pause what is held by now, and say so where that, or what is ours, has changed."""
+        with self._handover.changed:
+            holds = self._handover.partitions.holds()
+            if holds == self._holds:
+                return
+            places = self._handover.partitions.owned()
+        new = {one: held for one, held in holds.items() if held is not None and not self.has(one)}
+        if new:
+            consumer.pause([TopicPartition(*one) for one in new])
+        for one, held in new.items():
+            log.error(
+                "%s is held at offset %d: %s. Correct the producer or the field mapping, stop the consumers of the"
+                " group, and let the partition go on: dupwatch poison resume",
+                partition_name(one),
+                places[one].offset,
+                held.sentence(),
+            )
+        self._holds = holds
+        self._watcher.holding({one: None if held is None else held.sentence() for one, held in holds.items()})
+
+    def has(self, partition: Partition) -> bool:
+        """Whether the client fetches nothing of this partition."""
+        return self._holds.get(partition) is not None
+
+    def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
+        """Before these go: a client remembers a pause, and would not fetch them when they come back."""
+        if paused := [one for one in partitions if self.has(one)]:
+            consumer.resume([TopicPartition(*one) for one in paused])
+
+    def forget(self) -> None:
+        """Another client has paused nothing."""
+        self._holds = {}
