@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from consumer.letter_headers import TIMESTAMP
 from consumer.message_headers import CUT_OF_BYTES, Headers, origin_headers
 from consumer.ports import NO_TIME_MS, Answer, Message, Rejection
 from consumer.topics import SinkTopics
@@ -74,6 +75,8 @@ def _time_of(message: Message) -> int | None:
 def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
     """The clean feed: the record of a unique version as it came, and a tombstone for every other verdict.
 
+    The record's time is in a header as well: a topic that the brokers date has no other place for it.
+
     Every duplicate makes a tombstone, not only a new version of an article that was in the feed before. Only the store
     knows which ids those are, and a retry or a second consumer must say the same: the last message of an id has to be
     right whoever wrote it. A tombstone for an id that was never there is a message that a reader passes over, and that
@@ -91,6 +94,9 @@ def _clean(answer: Answer, topic: str) -> Iterator[Outgoing]:
             own = key if message.key is None else message.key
             # Where a header is not as it came, a reader has to be able to find the original.
             headers = [*message.headers, *(origin_headers(message) if message.headers_lost else ())]
-            yield Outgoing(topic, own, record.data, headers, _time_of(message))
+            time_ms = _time_of(message)
+            if time_ms is not None:
+                headers.append((TIMESTAMP, b"%d" % time_ms))
+            yield Outgoing(topic, own, record.data, headers, time_ms)
     elif message is None or message.key in {None, key}:
         yield Outgoing(topic, key, None, [])

@@ -15,7 +15,12 @@ HOUR_MS = 3_600_000
 OLD_MS = 1_700_000_000_000
 BOTH = pytest.mark.parametrize("transactional", [False, True], ids=["at least once", "exactly once"])
 NARROW = {
-    name: {"message.timestamp.before.max.ms": str(DAY_MS), "message.timestamp.after.max.ms": str(HOUR_MS)}
+    name: {
+        # As topics may be that were made before the brokers dated the clean feed.
+        "message.timestamp.type": "CreateTime",
+        "message.timestamp.before.max.ms": str(DAY_MS),
+        "message.timestamp.after.max.ms": str(HOUR_MS),
+    }
     for name in ("unique", "dead-letters", "duplicates", "verdicts")
 }
 
@@ -62,9 +67,10 @@ def test_a_time_that_the_topic_refuses_goes_into_a_header(kafka_address: str, *,
         found = read(kafka_address, topic)
         last = found[-len(times) :]
         assert keys(last) == list(times)
+        # What is sent in time has it in a header too in the clean feed, whose topic the brokers usually date.
+        in_headers = times if topic == given.topics.unique_topic else times.keys() - {"b", "a2"}
         told = {(one.key or b"").decode(): dict(one.headers).get("dupwatch-timestamp-ms") for one in last}
-        assert told == {"a": b"%d" % OLD_MS, "b": None, "c": b"%d" % (OLD_MS + 5), "a2": None, "old": b"0",
-                        "odd": b"-7", "none": None}  # fmt: skip
+        assert told == {one: b"%d" % ms if one in in_headers and ms != -1 else None for one, ms in times.items()}
         kept = {(one.key or b"").decode(): one.timestamp_ms for one in last}
         assert (kept["b"], kept["a2"]) == (recent_ms, recent_ms + 1)
         assert all(kept[one] > recent_ms for one in ("a", "c", "old", "odd", "none"))
@@ -90,7 +96,7 @@ def test_a_time_ahead_is_not_tried_at_all(kafka_address: str, *, transactional: 
 @BOTH
 def test_a_topic_that_takes_less_than_the_rule(kafka_address: str, *, transactional: bool) -> None:
     """A record a minute ahead, for a topic that takes a second: it is refused once, and then sent as it can be."""
-    narrow = {"unique": {"message.timestamp.after.max.ms": "1000"}}
+    narrow = {"unique": {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": "1000"}}
     given = sink_to(kafka_address, fresh_topics(kafka_address, narrow), transactional=transactional)
     ahead_ms = now_ms() + 60_000
 

@@ -50,9 +50,9 @@ def test_topics_that_are_off_get_nothing(kafka_address: str) -> None:
 
 
 def test_the_clean_feed_has_records_as_they_came(kafka_address: str) -> None:
-    """Bytes, key, headers (twice the same name, no value) of a unique record are untouched, none is added.
+    """Bytes, key and headers (one name twice, no value) of a unique record are untouched; its time stands behind them.
 
-    Its time too, on a topic that takes it.
+    It is the message's time as well, on a topic that takes it.
     """
     topics = fresh_topics(kafka_address, {"unique": {"message.timestamp.type": "CreateTime"}})
     given = sink_to(kafka_address, topics)
@@ -61,7 +61,7 @@ def test_the_clean_feed_has_records_as_they_came(kafka_address: str) -> None:
     given.sink.emit([answer("a", record=record), answer("b", record=raw(b"v", None))])
     given.sink.flush()
     first, second = read(kafka_address, given.topics.unique_topic)
-    assert first == (b"a", record.data, headers, 1_234_567)
+    assert first == (b"a", record.data, [*headers, ("dupwatch-timestamp-ms", b"1234567")], 1_234_567)
     assert (second.key, second.value) == (b"b", b"v")
     given.sink.close()
 
