@@ -99,7 +99,7 @@ def _known_words() -> tuple[str, ...]:
 TEXTS: Final[Mapping[str, Make]] = {
     "U+FDFA": again("\ufdfa"),
     "U+FDFA and spaces": again("\ufdfa "),
-    "U+FDFA, as many as may be": again("\ufdfa\ufdfa\ufdfa" + "中" * 14),
+    "U+FDFA, as many as may be": again("\ufdfa\ufdfa\ufdfa" + "中" * 15),
     "squares": again("㌖中"),
     "ellipses": again("…"),
     "ligatures": again("ﬃ"),

@@ -38,6 +38,7 @@ from consumer.sources.kafka_trouble import (
     is_refusal,
 )
 from consumer.sources.partitions import BEGINNING, Place, Start
+from consumer.sources.portion import Portion
 
 log = logging.getLogger("dupwatch")
 
@@ -90,7 +91,7 @@ class ClientThread:
         self._member: bytes | None = None
         self._lost_s = -math.inf
         self._outlived = ""
-        self._large_bytes = 1
+        self._portion = Portion(options.consume_max)
 
     def run(self) -> None:
         """Read until the source is closed, or something ends it; then leave the group."""
@@ -193,12 +194,11 @@ class ClientThread:
         self._take_in([first])
         with self._handover.changed:
             room, room_bytes = self._handover.partitions.room(), self._handover.partitions.room_bytes()
-        # The client copies all that one call gives: where records are large, as many as there is room for.
-        self._large_bytes = max(self._large_bytes // 2, _size_bytes(first), 1)
-        count = min(room, self._options.consume_max, max(1, room_bytes // self._large_bytes))
+        self._portion.saw([_size_bytes(first)])
+        count = self._portion.messages(room, room_bytes)
         rebalances = self._rebalances
-        more = consumer.consume(count, 0) if room else []
-        self._large_bytes = max(self._large_bytes, *map(_size_bytes, more), 1)
+        more = consumer.consume(count, 0) if count else []
+        self._portion.saw(map(_size_bytes, more))
         if rebalances != self._rebalances:
             # Of these nobody can say whether they were fetched before a partition went and came again.
             more = [message for message in more if message.error() is not None]

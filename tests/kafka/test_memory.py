@@ -19,7 +19,7 @@ from tests.kafka.memory import watched
 from tests.kafka.running import running
 from tests.kafka.topics import WAIT_S, Topics, make_topics, read_all, wait_for_count
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 ABOVE_BARE_MB_MAX = 400
 BODY_CHARS = 1_000_000
@@ -116,7 +116,7 @@ def consumer_peak_mb(topics: Topics, folder: Path, count: int, *more: str) -> fl
     """What a consumer takes over the same."""
     with running(topics, f"lmdb:{folder / 'store'}", folder, "--set", "source.body_format=html", *more) as consumer:
         with watched(consumer.process.pid) as peak:
-            wait_for_count(topics, ("verdicts", "dead-letters"), count, seconds=180)
+            wait_for_count(topics, ("verdicts", "dead-letters"), count, seconds=600)
         assert consumer.stop() == 0, consumer.log.read_text()
     return peak.mb
 
