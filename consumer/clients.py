@@ -23,7 +23,7 @@ FETCH_BOUNDS: Final[Mapping[str, Any]] = {
     # answers are small. A batch of messages that is larger is sent all the same, alone: only max.message.bytes of its
     # topic bounds that. docs/load_tests.md has what these come to.
     "fetch.max.bytes": 256 << 10,
-    "fetch.message.max.bytes": 256 << 10,
+    "max.partition.fetch.bytes": 256 << 10,
     # Of unpacked messages; there may be one answer more.
     "queued.max.messages.kbytes": 16_384,
 }

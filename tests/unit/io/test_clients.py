@@ -8,7 +8,7 @@ from consumer.clients import FETCH_BOUNDS, KafkaOptions, consumer_settings
 def test_an_answer_of_the_brokers_is_small() -> None:
     """The client unpacks a whole one; who has another bound for that sets it."""
     settings = consumer_settings("127.0.0.1:1", KafkaOptions())
-    assert settings["fetch.max.bytes"] == settings["fetch.message.max.bytes"] == 256 << 10
+    assert settings["fetch.max.bytes"] == settings["max.partition.fetch.bytes"] == 256 << 10
     own = KafkaOptions(consumer={"fetch.max.bytes": 1 << 20})
     assert consumer_settings("127.0.0.1:1", own)["fetch.max.bytes"] == 1 << 20
 
