@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
@@ -423,7 +424,7 @@ def kafka_options(config: Config) -> KafkaOptions:
 
 def decoder(config: Config) -> Callable[[bytes], Article]:
     """What decodes records as configured; it raises BadRecord."""
-    decode_value = _decoder(config, parse_json)
+    decode_value = _json_decoder(config)
     return lambda data: decode_value(data, None)
 
 
@@ -434,9 +435,9 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
     seconds, and then ``RegistryUnavailable`` ends the run. ConfigError where the registry's client cannot be made.
     """
     if config.kafka.value_format == "json":
-        return _decoder(config, parse_json)
+        return _json_decoder(config)
     options = registry_options(config)
-    parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), config.source.depth_max)
+    parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), decode_limits(config))
     return _decoder(config, parse)
 
 
@@ -446,13 +447,26 @@ def registry_options(config: Config) -> RegistryOptions:
     return RegistryOptions(section.url, section.request_s, section.client, section.secret_files)
 
 
-def _decoder(config: Config, parse: Parse) -> DecodeValue:
+def decode_limits(config: Config) -> DecodeLimits:
+    """How much a record may have, and become, as configured."""
     section = config.source
-    limits = DecodeLimits(
+    return DecodeLimits(
         record_bytes_max=section.record_bytes_max,
         body_chars_max=section.body_chars_max,
+        folded_chars_max=section.folded_chars_max,
+        fold_growth_max=section.fold_growth_max,
+        values_max=section.values_max,
+        attributes_max=section.attributes_max,
         depth_max=section.depth_max,
     )
+
+
+def _json_decoder(config: Config) -> DecodeValue:
+    return _decoder(config, partial(parse_json, values_max=config.source.values_max))
+
+
+def _decoder(config: Config, parse: Parse) -> DecodeValue:
+    section, limits = config.source, decode_limits(config)
     fields = FieldMap(**section.fields.model_dump())
     return lambda data, key: decode(data, fields, limits, section.body_format, key, parse)
 

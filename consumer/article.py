@@ -2,11 +2,12 @@
 
 Bytes are parsed into plain values, which is the only step that knows how they are written; then fields are taken from
 where the mapping says, and checked. Whatever is wrong with a record is told by one of the reasons below, the first one
-found in this order: size, UTF-8 and JSON (or what stands for it), depth, id, body, the other fields in the order of
-``FieldMap``. ``docs/formats.md`` has an example of each.
+found in this order: size, number of values, UTF-8 and JSON (or what stands for it), depth, id, body, the other fields
+in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
 """
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum, unique
@@ -15,6 +16,7 @@ from typing import Any, Final, Literal, NoReturn
 import msgspec
 
 from consumer.errors import BadRecord
+from consumer.fingerprint.folding import GROWTH_MAX, folded_length
 from consumer.html_text import MarkupTooComplex, text_of_html
 
 BodyFormat = Literal["text", "html"]
@@ -34,6 +36,7 @@ class Reason(StrEnum):
     LONE_SURROGATE = "lone_surrogate"
     NUMBER_OUT_OF_RANGE = "number_out_of_range"
     NESTED_TOO_DEEP = "nested_too_deep"
+    TOO_MANY_VALUES = "too_many_values"
     NOT_AN_OBJECT = "not_an_object"
     MISSING_ID = "missing_id"
     ID_WRONG_TYPE = "id_wrong_type"
@@ -42,6 +45,7 @@ class Reason(StrEnum):
     MISSING_BODY = "missing_body"
     BODY_WRONG_TYPE = "body_wrong_type"
     BODY_TOO_LONG = "body_too_long"
+    FOLDED_TOO_LONG = "folded_too_long"
     MARKUP_TOO_COMPLEX = "markup_too_complex"
     FIELD_WRONG_TYPE = "field_wrong_type"
     FIELD_TOO_LONG = "field_too_long"
@@ -94,11 +98,20 @@ class DecodeLimits(msgspec.Struct, frozen=True):
     """How much of everything a record may have.
 
     ``depth_max`` counts objects and lists within each other, the record itself as 1. ``body_chars_max`` is of the body
-    as it comes, markup included.
+    as it comes, markup included. The other limits are on what a record becomes, and hold before it becomes that:
+    ``values_max`` counts objects, lists, members and items, ``attributes_max`` those of one HTML tag. A text may have
+    ``folded_chars_max`` characters after folding, and grow by a factor of ``fold_growth_max`` at most; the latter holds
+    only where it has more than ``FOLDED_FREE_CHARS`` afterwards.
+
+    Each limit counts what is there and never takes the time, so every machine gives a record the same answer.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024
     body_chars_max: int = 1_000_000
+    folded_chars_max: int = 1_250_000
+    fold_growth_max: int = 4
+    values_max: int = 500_000
+    attributes_max: int = 1_000
     id_bytes_max: int = 512
     depth_max: int = 32
     title_chars_max: int = 4096
@@ -107,6 +120,10 @@ class DecodeLimits(msgspec.Struct, frozen=True):
     lang_chars_max: int = 64
 
 
+FOLDED_FREE_CHARS: Final = 10_000
+"""A text of up to this many characters after folding may have grown by any factor: it costs little all the same."""
+_STRING_OR_SIGN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[,\[{]', re.DOTALL)
+_QUOTE: Final = ord('"')
 _BOM: Final = b"\xef\xbb\xbf"
 _ABSENT: Final = object()
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -115,8 +132,13 @@ _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 
 
-def parse_json(data: bytes) -> object:
+def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> object:
     """Parse JSON in UTF-8; a byte order mark before it is passed over. Raises nothing but ``BadRecord``."""
+    # An empty object takes 3 bytes here and more than 64 in memory. Commas in strings are only told apart where there
+    # are so many that it matters.
+    signs = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if signs >= values_max and _has_more_values(data, values_max):
+        raise too_many_values(values_max)
     return _parse(data.removeprefix(_BOM))
 
 
@@ -155,6 +177,20 @@ def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
     return BadRecord(
         Reason.RECORD_TOO_LONG, f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}"
     )
+
+
+def too_many_values(values_max: int) -> BadRecord:
+    """The fault of a record that would become more values than the limit, in whatever format it is written."""
+    return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}")
+
+
+def _has_more_values(data: bytes, values_max: int) -> bool:
+    values = 1
+    for found in _STRING_OR_SIGN.finditer(data):
+        values += data[found.start()] != _QUOTE
+        if values > values_max:
+            return True
+    return False
 
 
 def _parse(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold
@@ -279,12 +315,30 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: 
             f"{path} has {len(value)} characters, more than body_chars_max = {limits.body_chars_max}",
         )
     _check_nul(value, path)
-    if body_format == "text":
-        return value
-    try:
-        return text_of_html(value)
-    except MarkupTooComplex as error:
-        raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the markup of {path} was not read: {error}") from error
+    if body_format == "html":
+        try:
+            value = text_of_html(value, limits.attributes_max)
+        except MarkupTooComplex as error:
+            raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the markup of {path} was not read: {error}") from error
+    _check_folded(value, path, limits)
+    return value
+
+
+def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
+    if len(text) * GROWTH_MAX <= min(FOLDED_FREE_CHARS, limits.folded_chars_max):
+        return
+    folded = folded_length(text)
+    if folded > limits.folded_chars_max:
+        raise BadRecord(
+            Reason.FOLDED_TOO_LONG,
+            f"{path} becomes {folded} characters when folded, more than folded_chars_max = {limits.folded_chars_max}",
+        )
+    if folded > FOLDED_FREE_CHARS and folded > limits.fold_growth_max * len(text):
+        raise BadRecord(
+            Reason.FOLDED_TOO_LONG,
+            f"{path} becomes {folded} characters when folded, more than fold_growth_max = {limits.fold_growth_max}"
+            f" times the {len(text)} that it has",
+        )
 
 
 def _text(record: dict[str, Any], path: str, chars_max: int) -> str:

@@ -18,6 +18,16 @@ from consumer.redaction import remember
 
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
+FETCH_BOUNDS: Final[Mapping[str, Any]] = {
+    # The client unpacks a whole answer before it gives out a message, and a packed byte can become a thousand: so
+    # answers are small. A batch of messages that is larger is sent all the same, alone: only max.message.bytes of its
+    # topic bounds that. docs/load_tests.md has what these come to.
+    "fetch.max.bytes": 256 << 10,
+    "max.partition.fetch.bytes": 256 << 10,
+    # Of unpacked messages; there may be one answer more.
+    "queued.max.messages.kbytes": 16_384,
+}
+"""What bounds the memory of the client itself."""
 _CLASSIC: Final[Mapping[str, Any]] = {
     "partition.assignment.strategy": "cooperative-sticky",
     "session.timeout.ms": 45_000,
@@ -60,7 +70,7 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
     """Of a consumer whose offsets are committed by hand, and which is told where an offset is out of range."""
     settings: dict[str, Any] = {
         "fetch.wait.max.ms": 100,
-        "queued.max.messages.kbytes": 16_384,
+        **FETCH_BOUNDS,
         "max.poll.interval.ms": 300_000,
     }
     if options.group_protocol == "classic":
@@ -75,6 +85,8 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
         # "earliest" would jump over what was deleted, and say nothing.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
+        # Of what is sent. The client takes no fetch.max.bytes below it, and would refuse what the producer is told.
+        "message.max.bytes": 64 << 10,
     }
     if options.instance_id is not None:
         settings["group.instance.id"] = options.instance_id

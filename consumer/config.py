@@ -106,6 +106,14 @@ class SourceSection(_Section):
     body_format: Literal["text", "html"] = "text"
     record_bytes_max: Count = _READ.record_bytes_max
     body_chars_max: Count = _DECODE.body_chars_max
+    folded_chars_max: Count = _DECODE.folded_chars_max
+    """How many characters a body may become when it is folded: one character can become eighteen."""
+    fold_growth_max: Annotated[int, Field(ge=1, le=18)] = _DECODE.fold_growth_max
+    """By what factor a body may grow when it is folded, where it becomes more than 10,000 characters."""
+    values_max: Count = _DECODE.values_max
+    """How many objects, lists, members and items a record may have."""
+    attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
+    """How many different attributes one tag of HTML may have."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
     batch_bytes_max: Count = _READ.batch_bytes_max

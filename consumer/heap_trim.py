@@ -1,4 +1,4 @@
-"""Freed memory that the C library keeps for later, given back to the system now and then.
+"""Freed memory that the C library keeps for later, given back to the system now and then; large pieces at once.
 
 glibc gives back by itself what lies at the end of a heap only, and each thread may have a heap of its own. After a
 backlog that was 50 MB of a consumer's, of records that were fetched and of batches that were full, which nothing needed
@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from typing import Final
 
 EVERY_S: Final = 30.0
+_MMAP_THRESHOLD: Final = -3
+"""M_MMAP_THRESHOLD of <malloc.h>."""
+_LARGE_BYTES: Final = 1 << 20
 
 
 @contextmanager
@@ -22,6 +25,9 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
     if trim is None:
         yield
         return
+    # Left alone, the threshold rises to 32 MB with the first large pieces that are freed, and later ones go to the
+    # heap. See mallopt(3).
+    getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_MMAP_THRESHOLD, _LARGE_BYTES)
     left = threading.Event()
 
     def run() -> None:

@@ -1,6 +1,7 @@
 """The text of an HTML body, by libxml2's parser (lxml), within limits that keep one record from stalling the stream."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from lxml import etree
@@ -16,33 +17,88 @@ _BLOCKS: Final = frozenset(
 )
 _HIDDEN: Final = frozenset(["script", "style", "title", "template", "noscript", "iframe", "noembed", "noframes"])
 
-_NAME: Final = re.compile(r"[^\s/>=]+")
-NAMES_MAX: Final = 20_000
-"""Different words, tags and attributes in one body. The parser compares each attribute of a tag with all before it, so
-a tag of 100,000 took it 36 s. Every attribute's name is one of these, so this limit bounds it to about a second."""
+_LONG_VALUE: Final = re.compile("=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
+"""An attribute's value with the sign in it that ends a tag elsewhere."""
+
+_PIECE_BYTES: Final = 16 * 1024
+_DEPTH_MAX: Final = 2_200
+"""A little more than libxml2 follows when it builds a tree, which is what decides."""
 
 
 class MarkupTooComplex(ValueError):  # noqa: N818  # what is the matter with it
-    """The markup is nested deeper than the parser follows (2,048 elements), or has more than ``NAMES_MAX`` names."""
+    """Elements are nested deeper than the parser follows (2,048), or a tag has more attributes than it may have."""
 
 
-def text_of_html(markup: str) -> str:
+class _Tags:
+    """Counts the attributes of every tag, and how deep elements are; a target of the parser, which builds no tree."""
+
+    def __init__(self) -> None:
+        self.attributes = 0
+        self.depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        del tag
+        self.attributes = max(self.attributes, len(attributes))
+        self.depth += 1
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        del tag
+        self.depth -= 1
+
+    def close(self) -> None:
+        """The markup ends."""
+
+
+def text_of_html(markup: str, attributes_max: int) -> str:
     """The text that a reader would see: one line for each block, white space collapsed, character references decoded.
 
     Scripts, styles, titles, templates, frames and what is for readers without scripts are left out. Broken markup is
-    read as a browser would. Raises ``MarkupTooComplex`` rather than lose what stands too deep, or take
-    longer than the length of the markup warrants.
+    read as a browser would. Raises ``MarkupTooComplex`` rather than lose what stands too deep, or build a tree of a tag
+    with more than ``attributes_max`` different attributes: that takes time that grows with the square of their number.
     """
-    if len(markup) > NAMES_MAX and len(set(_NAME.findall(markup))) > NAMES_MAX:
-        raise MarkupTooComplex(f"it has more than {NAMES_MAX} different words, tags and attributes")
+    if _may_have(markup, attributes_max + 1) and _attributes(markup) > attributes_max:
+        raise MarkupTooComplex(f"a tag of it has more than attributes_max = {attributes_max} different attributes")
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     tree = etree.fromstring(markup.encode(), parser) if markup.strip() else None
     if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
-        raise MarkupTooComplex("its elements are nested too deep to be read")
+        raise _too_deep()
     if tree is None:
         return ""
     lines = (" ".join(line.split()) for line in "".join(_pieces(tree)).split("\n"))
     return "\n".join(line for line in lines if line)
+
+
+def _may_have(markup: str, attributes: int) -> bool:
+    """Tell whether a tag may have so many attributes: no for nearly all markup, and in little time."""
+    # An attribute takes two characters at least, and nothing but a quoted value has a tag go on behind a ">".
+    chars_min = 2 * attributes
+    if len(markup) < chars_min:
+        return False
+    pieces = markup.split(">")
+    return any(0 <= piece.find("<") <= len(piece) - chars_min for piece in pieces) or bool(_LONG_VALUE.search(markup))
+
+
+def _attributes(markup: str) -> int:
+    """Count the attributes of the tag that has most of them, in time that grows with the length of the markup.
+
+    Raises ``MarkupTooComplex`` where elements are nested too deep. A parser without a tree follows them to any depth,
+    and then searches all of it for each end tag; so this one is fed in pieces, and stopped.
+    """
+    tags = _Tags()
+    parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
+    data = markup.encode()
+    for start in range(0, len(data), _PIECE_BYTES):
+        parser.feed(data[start : start + _PIECE_BYTES])
+        if tags.depth > _DEPTH_MAX:
+            raise _too_deep()
+    parser.close()
+    return tags.attributes
+
+
+def _too_deep() -> MarkupTooComplex:
+    return MarkupTooComplex("its elements are nested too deep to be read")
 
 
 def _pieces(tree: etree._Element) -> list[str]:

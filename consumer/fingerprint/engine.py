@@ -1,7 +1,7 @@
 """The engine: a batch of texts in, arrays of fingerprints, sketches and keywords out."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
@@ -20,11 +20,14 @@ from consumer.fingerprint.sketch import no_sketches, sketch_batch
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
-# Words remembered with hash and IDF, about 200 bytes each. Checked before a batch, so one batch's words may come
+# Words remembered with hash and IDF, about 200 bytes each. Checked before a chunk, so one chunk's words may come
 # on top; then all are forgotten.
 WORDS_REMEMBERED_MAX: Final = 1 << 17
 # The same for the characters of these words, since a word can be as long as its text.
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
+# Texts are worked on together up to so many characters; a longer one is alone. What is made of a text on the way
+# (words, counts, hashes, shingles) takes about a hundred bytes a character, and what is kept a few thousand in all.
+CHUNK_CHARACTERS: Final = 1 << 18
 # Keywords that go with an article as evidence; the fingerprint is made of all that the scheme counts.
 KEYWORDS_KEPT: Final = 32
 
@@ -140,6 +143,13 @@ class Fingerprinter:
 
         `languages` are those that the texts declare, "" for none; only the sketch depends on them.
         """
+        declared = [""] * len(texts) if languages is None else languages
+        return _joined(
+            [self._fingerprint(texts[start:end], declared[start:end]) for start, end in _chunks(texts)]
+            or [self._fingerprint([], [])]
+        )
+
+    def _fingerprint(self, texts: Sequence[str], languages: Sequence[str]) -> Fingerprints:
         normalised = [normalise(text) for text in texts]
         reading = self._scheme.definition.reading.form
         features = self._features(normalised if reading is normalise else [reading(text) for text in texts])
@@ -212,6 +222,33 @@ class Fingerprinter:
             counts += counted.values()
             stops.append(len(words))
         return self._word_table.features(words, counts, stops)
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    start, characters = 0, 0
+    for place, text in enumerate(texts):
+        if place > start and characters + len(text) > CHUNK_CHARACTERS:
+            yield start, place
+            start, characters = place, 0
+        characters += len(text)
+    if texts:
+        yield start, len(texts)
+
+
+def _joined(parts: Sequence[Fingerprints]) -> Fingerprints:
+    if len(parts) == 1:
+        return parts[0]
+    return Fingerprints(
+        codes=np.concatenate([part.codes for part in parts]),
+        sketches=np.concatenate([part.sketches for part in parts]),
+        one_bits=np.concatenate([part.one_bits for part in parts]),
+        bands=np.concatenate([part.bands for part in parts]),
+        keywords=tuple(keywords for part in parts for keywords in part.keywords),
+        kinds=np.concatenate([part.kinds for part in parts]),
+        text_digests=np.concatenate([part.text_digests for part in parts]),
+        keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
+        facts=tuple(facts for part in parts for facts in part.facts),
+    )
 
 
 def _kinds(distinct: npt.NDArray[np.int64], short_keywords_max: int) -> npt.NDArray[np.uint8]:

@@ -1,5 +1,6 @@
 """From counted words to the features of a batch: one hash and one weight for every keyword of every text."""
 
+import heapq
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -49,9 +50,7 @@ class WordTable:
 
         Within a text every word stands once, with its count.
         """
-        for word in set(words).difference(self._rows):
-            self._rows[word] = self._add(word)
-            self._characters += len(word)
+        self._add(list(set(words).difference(self._rows)))
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
         kept = np.flatnonzero(rows != _NO_KEYWORD)
         rows = rows[kept]
@@ -59,17 +58,18 @@ class WordTable:
         offsets = np.searchsorted(kept, [0, *stops])
         return Features(words, kept, self._hashes[rows], weights, offsets, stops)
 
-    def _add(self, word: str) -> int:
-        if not self._definition.counting.counts(word, self._lexicon):
-            return _NO_KEYWORD
-        row = self._filled
-        if row == len(self._hashes):
+    def _add(self, words: list[str]) -> None:
+        counted = [word for word in words if self._definition.counting.counts(word, self._lexicon)]
+        first, self._filled = self._filled, self._filled + len(counted)
+        while self._filled > len(self._hashes):
             self._hashes = np.concatenate((self._hashes, np.zeros_like(self._hashes)))
             self._factors = np.concatenate((self._factors, np.zeros_like(self._factors)))
-        self._hashes[row] = hash_words([self._definition.hashing.hash(word)], self._definition.bits)
-        self._factors[row] = self._factor(word)
-        self._filled += 1
-        return row
+        hashes = [self._definition.hashing.hash(word) for word in counted]
+        self._hashes[first : self._filled] = hash_words(hashes, self._definition.bits)
+        self._factors[first : self._filled] = [self._factor(word) for word in counted]
+        self._rows.update(dict.fromkeys(words, _NO_KEYWORD))
+        self._rows.update(zip(counted, range(first, self._filled), strict=True))
+        self._characters += sum(map(len, words))
 
 
 class Features(NamedTuple):
@@ -95,30 +95,37 @@ class Features(NamedTuple):
         """Tell words and weights at these places."""
         return tuple((self.words[self.kept[place]], float(self.weights[place])) for place in places)
 
-    def heaviest(self, text: int, keywords_max: int | None) -> list[int]:
-        """Tell the places of a text's keywords, heaviest first, then by code points, at most `keywords_max`."""
+    def heaviest(self, text: int, keywords_max: int | None, chars_max: int | None = None) -> list[int]:
+        """
+        Tell the places of a text's keywords, heaviest first, then by code points, at most `keywords_max`.
+
+        Where `chars_max` is given, keywords with more characters are left out.
+        """
         start, stop = self.offsets[text : text + 2].tolist()
-        weights = self.weights[start:stop]
         places = np.arange(start, stop)
+        if chars_max is not None:
+            short = [len(self.words[word]) <= chars_max for word in self.kept[start:stop].tolist()]
+            places = places[np.array(short, dtype=np.bool_)]
         if keywords_max is not None and keywords_max < len(places):
             # Only what weighs at least as much as the last that counts needs sorting, its equals included.
+            weights = self.weights[places]
             least = np.partition(weights, -keywords_max)[-keywords_max]
             places = places[weights >= least]
-        ranked = sorted(
-            (-weight, self.words[word], place)
-            for weight, word, place in zip(
-                self.weights[places].tolist(), self.kept[places].tolist(), places.tolist(), strict=True
-            )
+        ranked = zip(
+            (-self.weights[places]).tolist(),
+            map(self.words.__getitem__, self.kept[places].tolist()),
+            places.tolist(),
+            strict=True,
         )
-        return [place for _, _, place in ranked[:keywords_max]]
+        first = sorted(ranked) if keywords_max is None else heapq.nsmallest(keywords_max, ranked)
+        return [place for _, _, place in first]
 
     def evidence(self, text: int, keywords_max: int | None) -> tuple[tuple[str, float], ...]:
         """Tell a text's heaviest keywords with their weights, those of more than 64 characters left out."""
         keywords = self.keywords(self.heaviest(text, keywords_max))
         if all(len(word) <= KEYWORD_CHARS_KEPT_MAX for word, _ in keywords):
             return keywords
-        ranked = self.keywords(self.heaviest(text, None))
-        return tuple(keyword for keyword in ranked if len(keyword[0]) <= KEYWORD_CHARS_KEPT_MAX)[:keywords_max]
+        return self.keywords(self.heaviest(text, keywords_max, KEYWORD_CHARS_KEPT_MAX))
 
     def only_heaviest(self, keywords_max: int) -> "Features":
         """Keep at most `keywords_max` of every text's keywords."""

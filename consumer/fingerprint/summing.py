@@ -20,6 +20,8 @@ import numpy.typing as npt
 WEIGHT_SCALE: Final = float(1 << 20)
 WEIGHT_SUM_MAX: Final = float(1 << 32)
 _WORD_BITS: Final = 64
+# A bit of a feature takes 8 bytes when it is summed.
+_PIECE_FEATURES: Final = 1 << 13
 
 
 def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[float]:
@@ -102,8 +104,6 @@ def fingerprint_batch(
     """
     rounded = round_weights(weights)
     width = _WORD_BITS * hashes.shape[1]
-    # The bytes of a big-endian hash, unpacked, are its bits from the most significant one on.
-    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8), axis=1)
     fingerprints = np.zeros((len(offsets) - 1, width), dtype=np.bool_)
     for text in range(len(offsets) - 1):
         start, end = offsets[text], offsets[text + 1]
@@ -112,9 +112,20 @@ def fingerprint_batch(
         if np.abs(own_weights).sum() >= WEIGHT_SUM_MAX:
             raise ValueError("the weights of one text add up to 2**32 or more; exact sums end there")
         # The sum with signs is (weights of ones) − (weights of zeros) = 2 × (weights of ones) − total.
-        doubled = 2.0 * (own_weights @ bits[start:end].astype(np.float64))
+        doubled = 2.0 * _ones(hashes[start:end], own_weights)
         fingerprints[text] = doubled >= total if tie else doubled > total
     return np.packbits(fingerprints, axis=1).view(">u8").astype(np.uint64)
+
+
+def _ones(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Add up the weights of the features that have a 1, bit by bit; exactly, so in pieces as well as at once."""
+    sums = np.zeros(_WORD_BITS * hashes.shape[1], dtype=np.float64)
+    for start in range(0, len(hashes), _PIECE_FEATURES):
+        piece = slice(start, start + _PIECE_FEATURES)
+        # The bytes of a big-endian hash, unpacked, are its bits from the most significant one on.
+        bits = np.unpackbits(hashes[piece].astype(">u8").view(np.uint8), axis=1)
+        sums += weights[piece] @ bits.astype(np.float64)
+    return sums
 
 
 def _check_width(value: int, bits: int) -> None:

@@ -38,6 +38,7 @@ from consumer.sources.kafka_trouble import (
     is_refusal,
 )
 from consumer.sources.partitions import BEGINNING, Place, Start
+from consumer.sources.portion import Portion
 
 log = logging.getLogger("dupwatch")
 
@@ -90,6 +91,7 @@ class ClientThread:
         self._member: bytes | None = None
         self._lost_s = -math.inf
         self._outlived = ""
+        self._portion = Portion(options.consume_max)
 
     def run(self) -> None:
         """Read until the source is closed, or something ends it; then leave the group."""
@@ -191,9 +193,12 @@ class ClientThread:
             return
         self._take_in([first])
         with self._handover.changed:
-            room = self._handover.partitions.room()
+            room, room_bytes = self._handover.partitions.room(), self._handover.partitions.room_bytes()
+        self._portion.saw([_size_bytes(first)])
+        count = self._portion.messages(room, room_bytes)
         rebalances = self._rebalances
-        more = consumer.consume(min(room, self._options.consume_max), 0) if room else []
+        more = consumer.consume(count, 0) if count else []
+        self._portion.saw(map(_size_bytes, more))
         if rebalances != self._rebalances:
             # Of these nobody can say whether they were fetched before a partition went and came again.
             more = [message for message in more if message.error() is not None]
@@ -493,6 +498,11 @@ class ClientThread:
             consumer.close()
         except Exception as error:  # noqa: BLE001  # the run ends, and with an error that came before, if any
             log.warning("The Kafka client did not close in order: %s", error)
+
+
+def _size_bytes(message: ClientMessage) -> int:
+    """What its value takes; what comes in a message's place takes nothing."""
+    return len(message.value() or b"") if message.error() is None else 0
 
 
 def _keys(partitions: Sequence[TopicPartition]) -> set[Partition]:

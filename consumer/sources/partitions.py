@@ -287,6 +287,10 @@ class Partitions:
             return 0
         return max(0, batches * limits.batch_records_max - len(self._buffer))
 
+    def room_bytes(self) -> int:
+        """How many bytes more are to be read, 0 when it is full."""
+        return max(0, self._batches_ahead_max * self._limits.batch_bytes_max - self._buffer.size_bytes)
+
     def overfull(self) -> bool:
         """Whether a whole batch came on top of a full buffer."""
         batches, limits = self._batches_ahead_max + 1, self._limits

@@ -92,7 +92,6 @@ class _Compiling:
     def __init__(self) -> None:
         self._named: dict[str, _Read] = {}
         self._used: set[str] = set()
-        self._empty: set[_Read] = {_null}
 
     def check(self) -> None:
         """Raise where a type is used that is nowhere."""
@@ -115,7 +114,7 @@ class _Compiling:
     def _unnamed(self, schema: dict[str, Any], namespace: str) -> _Read:
         match schema:
             case {"type": "array", "items": items}:
-                return self._array(self.read_of(items, namespace))
+                return _array(self.read_of(items, namespace))
             case {"type": "map", "values": values}:
                 return _map(self.read_of(values, namespace))
             case {"type": str(name), "logicalType": str(logical)} if (name, logical) in _MOMENTS:
@@ -129,7 +128,7 @@ class _Compiling:
             case {"symbols": [*symbols]}:
                 read = _enum(symbols)
             case {"size": int(size)} if size >= 0:
-                read = self._fixed(size)
+                read = _fixed(size)
             case _:
                 raise _no_schema(schema)
         self._named[name] = read
@@ -159,30 +158,6 @@ class _Compiling:
             cursor.room.take(len(reads))
             return {called: read_field(cursor, depth + 1) for called, read_field in reads}
 
-        if all(read_field in self._empty for _, read_field in reads):
-            self._empty.add(read)
-        return read
-
-    def _fixed(self, size: int) -> _Read:
-        def read(cursor: _Cursor, depth: int) -> bytes:
-            del depth
-            return cursor.take(size)
-
-        if size == 0:
-            self._empty.add(read)
-        return read
-
-    def _array(self, read_item: _Read) -> _Read:
-        empty = read_item in self._empty
-
-        def read(cursor: _Cursor, depth: int) -> list[Any]:
-            cursor.room.enter(depth + 1)
-            while count := _block(cursor):
-                # Of items without a byte a few bytes can announce any number.
-                for _ in range(0 if empty else count):
-                    read_item(cursor, depth + 1)
-            return []
-
         return read
 
 
@@ -206,15 +181,37 @@ def _block(cursor: _Cursor) -> int:
     return abs(count)
 
 
+def _array(read_item: _Read) -> _Read:
+    def read(cursor: _Cursor, depth: int) -> list[Any]:
+        cursor.room.enter(depth + 1)
+        while count := _block(cursor):
+            # Ten bytes can announce any number of items that take no byte themselves.
+            cursor.room.take(count)
+            for _ in range(count):
+                read_item(cursor, depth + 1)
+        return []
+
+    return read
+
+
 def _map(read_value: _Read) -> _Read:
     def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
         cursor.room.enter(depth + 1)
         values: dict[str, Any] = {}
         while count := _block(cursor):
+            cursor.room.take(count)
             for _ in range(count):
                 name = _string(cursor, depth)
                 values[name] = read_value(cursor, depth + 1)
         return values
+
+    return read
+
+
+def _fixed(size: int) -> _Read:
+    def read(cursor: _Cursor, depth: int) -> bytes:
+        del depth
+        return cursor.take(size)
 
     return read
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from consumer.article import Reason
 from consumer.errors import BadRecord
+from consumer.values.protobuf_room import Layout, check_room, layout_of
 from consumer.values.registry import StoredSchema, UnusableSchema
 from consumer.values.room import Room
 
@@ -96,6 +97,7 @@ class _Types:
         self._descriptor: Any = import_module("google.protobuf.descriptor_pb2")
         self._class_of: Any = import_module("google.protobuf.message_factory").GetMessageClass
         self._fields: dict[str, list[_Field]] = {}
+        self._layouts: dict[tuple[int, ...], Layout] = {}
         self._pool: Any = import_module("google.protobuf.descriptor_pool").DescriptorPool()
         self._added: set[str] = set()
         try:
@@ -108,6 +110,9 @@ class _Types:
 
     def read(self, indexes: tuple[int, ...], data: bytes, room: Room) -> object:
         """The message at these positions."""
+        if indexes not in self._layouts:
+            self._layouts[indexes] = layout_of(self._at(indexes))
+        check_room(data, self._layouts[indexes], room)
         message = self._class_of(self._at(indexes))()
         try:
             message.ParseFromString(data)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from consumer.article import Reason
+from consumer.article import DecodeLimits, Reason, too_many_values
 from consumer.errors import BadRecord
 
 _SPARE: Final = 10_000
@@ -10,12 +10,16 @@ _SPARE: Final = 10_000
 
 
 class Room:
-    """How many values there may be, and how deep; ``depth`` counts objects and lists within each other, from 1."""
+    """How many values there may be, and how deep; ``depth`` counts objects and lists within each other, from 1.
 
-    __slots__ = ("_depth_max", "_left")
+    There may be about as many values as the payload has bytes, and never more than ``values_max``.
+    """
 
-    def __init__(self, payload_bytes: int, depth_max: int) -> None:
-        self._left = payload_bytes + _SPARE
+    __slots__ = ("_depth_max", "_left", "_values_max")
+
+    def __init__(self, payload_bytes: int, depth_max: int, values_max: int = DecodeLimits().values_max) -> None:
+        self._values_max = min(payload_bytes + _SPARE, values_max)
+        self._left = self._values_max
         self._depth_max = depth_max
 
     def enter(self, depth: int) -> None:
@@ -25,8 +29,17 @@ class Room:
                 Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {self._depth_max}"
             )
 
+    @property
+    def left(self) -> int:
+        """How many values more there may be."""
+        return self._left
+
+    def check(self, values: int) -> None:
+        """Raise ``BadRecord`` where there is no room for so many values."""
+        if values > self._left:
+            raise too_many_values(self._values_max)
+
     def take(self, values: int) -> None:
         """Take room for so many values. Raises ``BadRecord`` where there is none."""
+        self.check(values)
         self._left -= values
-        if self._left < 0:
-            raise BadRecord(Reason.SCHEMA_MISMATCH, "the payload stands for far more values than it has bytes")

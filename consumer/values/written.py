@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypeVar
 
-from consumer.article import Parse, Reason
+from consumer.article import DecodeLimits, Parse, Reason
 from consumer.errors import BadRecord
 from consumer.values.avro import avro_reader
 from consumer.values.protobuf import protobuf_reader
@@ -45,9 +45,9 @@ class Patience(Protocol):
         ...
 
 
-def schema_parser(written: SchemaFormat, options: RegistryOptions, patience: Patience, depth_max: int) -> Parse:
+def schema_parser(written: SchemaFormat, options: RegistryOptions, patience: Patience, limits: DecodeLimits) -> Parse:
     """What parses values of one format with the schemas of a registry. ConfigError where there can be no client."""
-    return Written(written, ConfluentRegistry(options, written), patience, depth_max).parse
+    return Written(written, ConfluentRegistry(options, written), patience, limits).parse
 
 
 class Written:
@@ -58,13 +58,13 @@ class Written:
         written: SchemaFormat,
         registry: Registry,
         patience: Patience,
-        depth_max: int,
+        limits: DecodeLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._written = written
         self._registry = registry
         self._patience = patience
-        self._depth_max = depth_max
+        self._limits = limits
         self._clock = clock
         self._reads: dict[int, Read | BadRecord] = {}
         self._unknown_s: dict[int, float] = {}
@@ -76,7 +76,7 @@ class Written:
         if isinstance(read, BadRecord):
             raise BadRecord(read.reason, read.detail)
         payload = data[_HEAD_BYTES:]
-        return read(payload, Room(len(payload), self._depth_max))
+        return read(payload, Room(len(payload), self._limits.depth_max, self._limits.values_max))
 
     def _id(self, data: bytes) -> int:
         if len(data) < _HEAD_BYTES or data[0] != _MAGIC:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import consumer.fingerprint.engine as engine_module
+import consumer.fingerprint.summing as summing_module
 from consumer.fingerprint import (
     Fingerprinter,
     Fingerprints,
@@ -204,3 +206,41 @@ def test_without_sketches_all_else_is_the_same(lexicon: Lexicon) -> None:
     for name in ("codes", "kinds", "text_digests"):
         assert np.array_equal(getattr(bare, name), getattr(whole, name))
     assert bare.keywords == whole.keywords
+
+
+def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which change nothing; and no chunk has more characters than it may, but for a text that is alone."""
+    texts, languages = TEXTS[:20], ["", "zh", "en", "ja"] * 5
+    engine = Fingerprinter(Scheme(facts=True), lexicon)
+    whole = engine.fingerprint(texts, languages)
+    seen: list[list[str]] = []
+    made = engine._fingerprint
+
+    def fingerprint(some: list[str], declared: list[str]) -> Fingerprints:
+        seen.append(list(some))
+        return made(some, declared)
+
+    monkeypatch.setattr(engine, "_fingerprint", fingerprint)
+    for characters in (1, 100, 1_000):
+        seen.clear()
+        monkeypatch.setattr(engine_module, "CHUNK_CHARACTERS", characters)
+        chunked = engine.fingerprint(texts, languages)
+        _assert_equal(chunked, whole)
+        assert (chunked.facts, chunked.keyword_counts.tolist()) == (whole.facts, whole.keyword_counts.tolist())
+        assert [text for some in seen for text in some] == texts
+        assert all(len(some) == 1 or sum(map(len, some)) <= characters for some in seen)
+
+
+def test_a_text_of_many_words_is_summed_in_pieces(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit of a feature takes 8 bytes when it is summed: 500 bytes for each word, were they summed at once."""
+    whole = Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS)
+    monkeypatch.setattr(summing_module, "_PIECE_FEATURES", 3)
+    _assert_equal(Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS), whole)
+    monkeypatch.undo()
+    hashes = np.arange(200_000, dtype=np.uint64).reshape(-1, 1)
+    tracemalloc.start()
+    try:
+        summing_module.fingerprint_batch(hashes, np.ones(len(hashes)), np.array([0, len(hashes)]))
+        assert tracemalloc.get_traced_memory()[1] < 25 << 20
+    finally:
+        tracemalloc.stop()

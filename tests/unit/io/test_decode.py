@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.article import Article, BodyFormat, DecodeLimits, FieldMap, Reason, decode
+from consumer.article import Article, BodyFormat, DecodeLimits, FieldMap, Reason, decode, parse_json
 from consumer.errors import BadRecord
 
 LIMITS = DecodeLimits()
@@ -77,6 +77,11 @@ BAD = {
     "body a number": (b'{"id": "a", "body": 1}', Reason.BODY_WRONG_TYPE),
     "body an object": (b'{"id": "a", "body": {}}', Reason.BODY_WRONG_TYPE),
     "body too long": (json.dumps({"id": "a", "body": "x" * 1_000_001}).encode(), Reason.BODY_TOO_LONG),
+    "a body that folding makes too long": (
+        json.dumps({"id": "a", "body": "\ufdfa" * 556}).encode(),
+        Reason.FOLDED_TOO_LONG,
+    ),
+    "too many values": (b'{"id": "a", "body": "", "x": [' + b"1," * 500_000 + b"1]}", Reason.TOO_MANY_VALUES),
     "NUL in the body": (b'{"id": "a", "body": "x\\u0000y"}', Reason.NUL_CHARACTER),
     "title a number": (b'{"id": "a", "body": "", "title": 7}', Reason.FIELD_WRONG_TYPE),
     "lang a list": (b'{"id": "a", "body": "", "lang": ["en"]}', Reason.FIELD_WRONG_TYPE),
@@ -155,6 +160,61 @@ def test_limits_themselves_are_allowed() -> None:
     deep = {"a": json.loads("[" * 31 + "]" * 31)}
     article = decoded(json.dumps(record | deep))
     assert {name: getattr(article, name) for name in record} == record
+
+
+@pytest.mark.parametrize(
+    ("body", "folded"),
+    [
+        ("\ufdfa" * 69_444, 1_249_992),
+        ("\ufdfa" * 1_000 + "中" * 4_000, 22_000),
+        ("\ufdfa" * 555, 9_990),
+        ("…" * 416_666, 1_249_998),
+        ("㌖" * 1_666, 9_996),
+        ("中" * 1_000_000, 1_000_000),
+        ("a\u0301" * 500_000, 1_000_000),
+    ],
+)
+def test_the_length_after_folding_is_limited(body: str, folded: int) -> None:
+    """By the limit of all, and by how much the text grows; what is refused is refused for its length alone."""
+    data = json.dumps({"id": "a", "body": body}, ensure_ascii=False).encode()
+    grows = folded > 10_000 and folded > 4 * len(body)
+    assert (article_or_reason(data, "text") == Reason.FOLDED_TOO_LONG) == grows
+    free = DecodeLimits(fold_growth_max=18)
+    assert decoded(data, limits=free).body == body
+    assert decoded(data, limits=DecodeLimits(fold_growth_max=18, folded_chars_max=folded)).body == body
+    assert reason(data, limits=DecodeLimits(fold_growth_max=18, folded_chars_max=folded - 1)) == Reason.FOLDED_TOO_LONG
+
+
+def test_the_text_of_markup_is_what_is_folded() -> None:
+    """Markup does not count, and references are characters."""
+    short = b'{"id": "a", "body": "' + b"<p>&#64058;</p>" * 555 + b'"}'
+    assert isinstance(article_or_reason(short, "html"), Article)
+    long = b'{"id": "a", "body": "' + b"&#xFDFA;" * 5_550 + b'"}'
+    assert isinstance(article_or_reason(long, "text"), Article)
+    assert article_or_reason(long, "html") == Reason.FOLDED_TOO_LONG
+
+
+@pytest.mark.parametrize(
+    "inner", [b"[%s]" % b",".join([b"[]"] * 9), b"{%s}" % b",".join([b'"":{}'] * 9), b"[%s]" % b",".join([b"0"] * 9)]
+)
+def test_values_are_counted_and_not_what_stands_in_strings(inner: bytes) -> None:
+    """Objects, lists, members and items are; commas, brackets and quotes of a text are not."""
+    text = rb"a, [b] {c} \" \\" * 99
+    data = b'{"id": "a", "body": "%s", "x": %s}' % (text, inner)
+    most = next(number for number in range(1, 100) if not _refused(data, number))
+    assert 11 <= most <= 30
+    assert parse_json(data, most) == json.loads(data)
+    # Unlimited, and without any string in it, it is what it was.
+    assert _refused(data.replace(text, b""), most - 1)
+    assert not _refused(data.replace(text, b""), most)
+
+
+def _refused(data: bytes, values_max: int) -> bool:
+    try:
+        parse_json(data, values_max)
+    except BadRecord:
+        return True
+    return False
 
 
 def test_what_is_not_said_is_empty() -> None:

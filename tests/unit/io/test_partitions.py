@@ -82,15 +82,18 @@ def test_batches_are_bounded_in_bytes() -> None:
 def test_what_is_buffered_is_bounded() -> None:
     """It is full at the batches that may be ahead, in records as in bytes, and overfull one batch later."""
     kept = owning(P0)
-    assert kept.room() == 8
+    assert (kept.room(), kept.room_bytes()) == (8, 2000)
     kept.deliver(records(P0, range(8)))
     assert (kept.room(), kept.overfull(), kept.full_batch()) == (0, False, True)
     kept.deliver(records(P0, range(8, 12)))
     assert kept.overfull()
     large = owning(P0)
-    large.deliver([record(P0, 0, b"x" * 2000)])
+    large.deliver([record(P0, 0, b"x" * 1500)])
+    assert 0 < large.room_bytes() <= 500
+    large.deliver([record(P0, 1, b"x" * 500)])
+    assert large.room_bytes() == 0
     assert (large.room(), large.overfull(), large.full_batch()) == (0, False, True)
-    large.deliver([record(P0, 1, b"x" * 1000)])
+    large.deliver([record(P0, 2, b"x" * 1000)])
     assert large.overfull()
 
 

@@ -23,6 +23,7 @@ from consumer.article import Reason
 from consumer.errors import BadRecord
 from consumer.values import protobuf as module
 from consumer.values.protobuf import message_indexes, protobuf_reader
+from consumer.values.protobuf_room import Kind, count_values
 from consumer.values.registry import StoredSchema, UnusableSchema
 from consumer.values.room import Room
 
@@ -271,7 +272,46 @@ def test_a_payload_stands_for_no_more_values_than_it_has_bytes() -> None:
     many = made(file, "p.M")()
     for number in range(1_000):
         many.named[number].f0 = 0
-    assert reason(stored(file), FIRST + many.SerializeToString()) == Reason.SCHEMA_MISMATCH
+    assert reason(stored(file), FIRST + many.SerializeToString()) == Reason.TOO_MANY_VALUES
+
+
+def wide_and_narrow() -> Any:  # noqa: ANN401  # a file
+    """A message with a list of messages that have 2,000 fields."""
+    file = file_of()
+    message = file.message_type.add(name="M")
+    wide = file.message_type.add(name="Wide")
+    for number in range(2_000):
+        add(wide, f"f{number}", "int64")
+    add(message, "all", "p.Wide", label=3)
+    add(message, "text", "string")
+    return file
+
+
+def test_messages_are_counted_before_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 kB of empty messages, each of which takes 16 kB in memory, are refused by their bytes."""
+    file = wide_and_narrow()
+    payload = FIRST + b"\x0a\x00" * 100_000
+    assert reason(stored(file), payload) == Reason.TOO_MANY_VALUES
+    # Parsed, they would be refused for nothing: lists come out empty.
+    monkeypatch.setattr(module, "check_room", lambda *_: None)
+    assert read(stored(file), payload) == {"all": [], "text": ""}
+
+
+def test_a_long_text_is_no_number_of_values() -> None:
+    """What is looked through is counted by fields, not by bytes."""
+    file = wide_and_narrow()
+    text = b"x" * 1_000_000
+    payload = FIRST + b"\x0a\x00\x12\xc0\x84\x3d" + text
+    assert read(stored(file), payload) == {"all": [], "text": text.decode()}
+
+
+@given(st.binary(max_size=60))
+def test_counting_ends_with_the_payload(payload: bytes) -> None:
+    """Whatever the bytes are; and each value takes two bytes at least, but for its type's own share."""
+    kind = Kind(0)
+    kind.inner = {1: kind}
+    assert 0 <= count_values(payload, kind, 1_000) <= len(payload)
+    assert count_values(payload, kind, 3) <= 4
 
 
 def test_files_that_a_schema_needs_come_with_it() -> None:

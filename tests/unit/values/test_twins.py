@@ -32,7 +32,7 @@ ARTICLES: list[dict[str, Any]] = [
 def test_an_article_is_the_same_however_it_is_written(written: SchemaFormat) -> None:
     """Every field: from a map, a nested record, an enum, and a time, to the millisecond."""
     with any_registry() as url, WRITERS[written](url, f"twins-{written}") as write:
-        parse = schema_parser(written, RegistryOptions(url, 10, {}, {}), Briefly(), LIMITS.depth_max)
+        parse = schema_parser(written, RegistryOptions(url, 10, {}, {}), Briefly(), LIMITS)
         for article in ARTICLES:
             twin = decode(as_json(article), MAPPED, LIMITS, "text")
             assert twin.published_at is not None

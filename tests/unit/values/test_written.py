@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pytest
 
-from consumer.article import Reason
+from consumer.article import DecodeLimits, Reason
 from consumer.errors import BadRecord
 from consumer.values import written as module
 from consumer.values.registry import RegistryUnavailable, StoredSchema, UnusableSchema
@@ -62,7 +62,7 @@ class Clock:
 
 def values(schemas: Schemas, patient: Patient | None = None, clock: Clock | None = None) -> Written:
     """Values in Avro."""
-    return Written("avro", schemas, patient or Patient(), 32, clock or Clock())
+    return Written("avro", schemas, patient or Patient(), DecodeLimits(), clock or Clock())
 
 
 def reason(data: bytes, schemas: Schemas | None = None) -> str:

@@ -1,0 +1,41 @@
+"""No record takes much more work than ordinary text of its length: every stage against what was made to stall it.
+
+What is refused for its work is tested by counts where the limits are (decoding, HTML, Avro, Protobuf). This is the net
+beneath: whatever else takes time that grows with the square of a length is far above the ratio at this one.
+"""
+
+import pytest
+
+from benchmarks.hostile import Bench, Cost, cases, record
+from consumer.article import BodyFormat
+
+CHARS = 50_000
+RATIO_MAX = 20
+"""Twice the bound that benchmarks.hostile is held to: other tests use the same processor."""
+TRIES = 5
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    """With the dictionary, which takes a moment."""
+    return Bench()
+
+
+@pytest.fixture(scope="module")
+def ordinary(bench: Bench) -> dict[BodyFormat, Cost]:
+    """What text and markup cost; a slower figure, from beside other tests, would only let more through."""
+    return {"text": bench.ordinary(CHARS, "text"), "html": bench.ordinary(CHARS, "html")}
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_hostile_record_costs_little_more_than_an_ordinary_one(
+    bench: Bench, ordinary: dict[BodyFormat, Cost], name: str
+) -> None:
+    """In processor time, from its bytes to its fingerprint."""
+    data, body_format = record(name, CHARS)
+    for _ in range(TRIES):
+        # The least that it takes is what the code takes; all else is of what runs beside it.
+        ratio = bench.cost(data, body_format).ratio(ordinary[body_format])
+        if ratio < RATIO_MAX:
+            return
+    pytest.fail(f"{ratio:.1f} times the work of ordinary text")
