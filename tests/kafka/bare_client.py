@@ -5,6 +5,7 @@ messages, and waits until its standard input ends.
 """
 
 import json
+import os
 import sys
 
 from confluent_kafka import Consumer
@@ -15,7 +16,9 @@ def main() -> None:
     topic, count, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
     consumer = Consumer(settings)
     consumer.subscribe([topic])
-    while count:
+    parent = os.getppid()
+    # A test that is killed takes it along.
+    while count and os.getppid() == parent:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
             count -= 1
