@@ -2,7 +2,8 @@
 # make test       everything that must hold before a change is taken; needs Java 17 and Maven, for Kafka and HBase
 # make test-core  the same without servers, needs Python alone
 # make test-load  the long forms of some tests, one after the other; about 25 minutes on two cores of its own
-# make chaos      forty faults in the whole consumer, six ways; takes a little over an hour, the same again: make chaos SEED=123
+# make chaos      forty faults in the whole consumer, six ways, then 100,000 messages of which half are hostile; takes an hour and
+#                 a half, the same again: make chaos SEED=123
 # make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
 # make compose-test  docker-compose.yml for real, with docker or podman; takes about 3 minutes, and 6 more for the images once
 # make mutants SEED=1  120 changes of the code drawn by a seed, each against the tests that could see it; takes about an hour

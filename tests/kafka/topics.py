@@ -54,12 +54,18 @@ class Topics(NamedTuple):
         return f"{self.prefix}.{name}"
 
 
-def make_topics(address: str, partitions: int = 2, source_settings: Mapping[str, str] | None = None) -> Topics:
-    """Topics that no other test has; that of the articles may have settings of its own."""
+def make_topics(
+    address: str,
+    partitions: int = 2,
+    source_settings: Mapping[str, str] | None = None,
+    sink_settings: Mapping[str, str] | None = None,
+) -> Topics:
+    """Topics that no other test has; those of the articles and of the sink may have settings of their own."""
     name = f"t{uuid.uuid4().hex[:12]}"
     topics = Topics(address, f"{name}-articles", name, partitions)
     source = NewTopic(topics.source, partitions, 1, config=dict(source_settings or {}))
-    new = [source, *(NewTopic(topics.sink(one), partitions, 1) for one in SINKS)]
+    sinks = [NewTopic(topics.sink(one), partitions, 1, config=dict(sink_settings or {})) for one in SINKS]
+    new = [source, *sinks]
     admin = AdminClient({"bootstrap.servers": address})
     for made in admin.create_topics(new).values():
         made.result(WAIT_S)

@@ -1,8 +1,8 @@
 """What must hold when all is over, seen from outside: in the topics, and in the store."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -11,16 +11,23 @@ from consumer.config import load_config
 from consumer.inspection import Findings, reference_in, verify
 from consumer.verdict import Verdict, decode_verdict
 from storage.records import Tombstone
-from tests.chaos.kafka.feeding import NUMBER
-from tests.chaos.kafka.known_feed import Made
-from tests.kafka.topics import Seen, Topics, read_all
+from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX
+from tests.chaos.kafka.made import Made
+from tests.chaos.kafka.reading_back import NO_TIME_MS, Found, brief, read_topic
+from tests.chaos.kafka.sending import NUMBER
+from tests.kafka.topics import Topics
 
 Origin = tuple[int, int]
 """Partition and offset of a message of the source."""
 
 _VERDICT: Final = ("dupwatch-origin-partition", "dupwatch-origin-offset")
 _LETTER: Final = ("__connect.errors.partition", "__connect.errors.offset")
-_UNDECIDED_S: Final = 60.0
+_REASON: Final = "dupwatch-reason"
+TIME_HEADER: Final = "dupwatch-timestamp-ms"
+_SCHEMA: Final = b"dupwatch-schema"
+_CUT_BYTES: Final = 64 << 10
+"""How much a dead letter keeps of a record over the limit."""
+UNDECIDED_S: Final = 60.0
 """How long what a killed producer left open hides what is behind it: its timeout, and the broker's interval."""
 
 
@@ -37,21 +44,21 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The source's messages by where they stand, and what was said of each."""
+    """The messages of the source by origin, the answers to each, and their timestamps."""
 
     made: Mapping[Origin, Made]
     verdicts: Mapping[Origin, Sequence[bytes]]
-    letters: Mapping[Origin, Sequence[Seen]]
+    letters: Mapping[Origin, Sequence[Found]]
     flags: Mapping[Origin, Sequence[bytes]]
+    times_ms: Mapping[Origin, int]
 
     def complete(self) -> bool:
         """Whether something was said of every message."""
         return self.made.keys() == self.verdicts.keys() | self.letters.keys()
 
 
-def check(topics: Topics, made: Sequence[Made], store_url: str, *, once: bool) -> Counts:
+def check(answers: Answers, store_url: str, *, once: bool) -> Counts:
     """Check everything that is promised; ``once`` that nothing was said twice."""
-    answers = _read(topics, made)
     _check_answered(answers)
     if once:
         _check_once(answers)
@@ -61,57 +68,118 @@ def check(topics: Topics, made: Sequence[Made], store_url: str, *, once: bool) -
     findings = _check_store(store_url, answers, said)
     events = sum(map(len, answers.verdicts.values())) + sum(map(len, answers.letters.values()))
     return Counts(
-        messages=len(made),
+        messages=len(answers.made),
         verdicts=len(answers.verdicts),
         letters=len(answers.letters),
-        repeated=events - len(made),
+        repeated=events - len(answers.made),
         kept=findings.kept,
         duplicates=findings.duplicates,
     )
 
 
-def _read(topics: Topics, made: Sequence[Made]) -> Answers:
-    source = read_all(topics, topics.source)
-    numbers = [int(dict(one.headers)[NUMBER] or b"") for one in source]
-    assert sorted(numbers) == list(range(len(made))), "the source is not what was sent"
-    sent = {(one.partition, one.offset): made[number] for one, number in zip(source, numbers, strict=True)}
-    until_s = time.monotonic() + _UNDECIDED_S
+def read_answers(topics: Topics, made: Sequence[Made]) -> Answers:
+    """Read all topics but the clean feed, waiting for open transactions."""
+    sent, times_ms = _read_source(topics, made)
+    until_s = time.monotonic() + UNDECIDED_S
     while True:
         answers = Answers(
             sent,
-            _values(read_all(topics, topics.sink("verdicts")), _VERDICT),
-            _by_origin(read_all(topics, topics.sink("dead-letters")), _LETTER),
-            _values(read_all(topics, topics.sink("duplicates")), _VERDICT),
+            _values(read_topic(topics, topics.sink("verdicts")), _VERDICT),
+            _by_origin(read_topic(topics, topics.sink("dead-letters")), _LETTER),
+            _values(read_topic(topics, topics.sink("duplicates")), _VERDICT),
+            times_ms,
         )
         if answers.complete() or time.monotonic() > until_s:
             return answers
         time.sleep(1)
 
 
-def _values(seen: Sequence[Seen], names: tuple[str, str]) -> dict[Origin, list[bytes]]:
-    return {origin: [one.value or b"" for one in all_] for origin, all_ in _by_origin(seen, names).items()}
+def _read_source(topics: Topics, made: Sequence[Made]) -> tuple[dict[Origin, Made], dict[Origin, int]]:
+    """Its committed messages and their times: everything that was sent except aborted transactions."""
+    by_key = {one.key: number for number, one in enumerate(made) if one.way.raw}
+    sent: dict[Origin, Made] = {}
+    times_ms: dict[Origin, int] = {}
+    seen: Counter[int] = Counter()
+    for found in read_topic(topics, topics.source):
+        number = by_key[found.key] if found.headers is None else int(dict(found.headers)[NUMBER] or b"")
+        seen[number] += 1
+        one = made[number]
+        assert (found.key, found.value) == (one.key, one.value), f"message {number} is not what was sent"
+        sent[found.partition, found.offset] = one
+        times_ms[found.partition, found.offset] = found.timestamp_ms
+    assert seen.keys() == {number for number, one in enumerate(made) if not one.aborted}, (
+        "the source is not what was sent"
+    )
+    again = [
+        number
+        for number, times in seen.items()
+        if times > 1 and not (made[number].way.raw or made[number].way.transaction)
+    ]
+    assert not again, f"messages are in the source twice: {again[:5]}"
+    return sent, times_ms
 
 
-def _by_origin(seen: Sequence[Seen], names: tuple[str, str]) -> dict[Origin, list[Seen]]:
-    found: defaultdict[Origin, list[Seen]] = defaultdict(list)
-    for one in seen:
+def _values(found: Iterable[Found], names: tuple[str, str]) -> dict[Origin, list[bytes]]:
+    return {origin: [one.value or b"" for one in all_] for origin, all_ in _by_origin(found, names, whole=True).items()}
+
+
+def _by_origin(found: Iterable[Found], names: tuple[str, str], *, whole: bool = False) -> dict[Origin, list[Found]]:
+    answers: defaultdict[Origin, list[Found]] = defaultdict(list)
+    for one in found:
+        assert one.headers is not None, "dupwatch has sent a header that cannot be read"
         headers = dict(one.headers)
         partition, offset = (int(headers[name] or b"") for name in names)
-        found[partition, offset].append(one)
-    return dict(found)
+        answers[partition, offset].append(one if whole else one._replace(value=brief(one.value)))
+    return dict(answers)
 
 
 def _check_answered(answers: Answers) -> None:
-    """Input = verdicts + dead letters, and each letter is the record as it came."""
-    articles = {origin for origin, made in answers.made.items() if not made.poison}
-    poison = answers.made.keys() - articles
-    missing = sorted(articles - answers.verdicts.keys())
-    assert not missing, f"{len(missing)} messages have no verdict, the first ones {missing[:5]}"
-    assert not answers.verdicts.keys() - articles, "there are verdicts of messages that are no articles"
-    assert answers.letters.keys() == poison, "dead letters and poison are not the same"
+    """Each message has one kind of answer, of those it may get; a dead letter is the record as it came."""
+    answered = answers.verdicts.keys() | answers.letters.keys()
+    missing = sorted(answers.made.keys() - answered)
+    assert not missing, f"{len(missing)} messages have no answer: {_named(answers, missing)}"
+    strange = sorted(answered - answers.made.keys())
+    assert not strange, f"there are answers to what nobody has sent, or what was aborted: {strange[:5]}"
+    both = sorted(answers.verdicts.keys() & answers.letters.keys())
+    assert not both, f"{len(both)} messages have a verdict and a dead letter: {_named(answers, both)}"
+    judged = [origin for origin in answers.verdicts if not answers.made[origin].expected.verdict]
+    assert not judged, f"{len(judged)} messages have verdicts and are no articles: {_named(answers, judged)}"
+    refused = [origin for origin in answers.letters if not answers.made[origin].expected.letter]
+    assert not refused, f"{len(refused)} articles are dead letters: {_named(answers, refused)}"
     for origin, letters in answers.letters.items():
+        for one in letters:
+            _check_letter(origin, answers.made[origin], one, answers.times_ms[origin])
+
+
+def _named(answers: Answers, origins: Sequence[Origin]) -> str:
+    """The first five of them, with their cases and the reasons of their dead letters."""
+    lines = []
+    for origin in origins[:5]:
         made = answers.made[origin]
-        assert {(one.key, one.value) for one in letters} == {(made.key, made.value)}, f"{origin} is not as it came"
+        reasons = {dict(one.headers or ()).get(_REASON) for one in answers.letters.get(origin, ())}
+        lines.append(f"{origin} {made.case or 'of the known feed'}: {made.key!r:.60} {made.value!r:.200} {reasons}")
+    return "\n".join(lines)
+
+
+def _check_letter(origin: Origin, made: Made, found: Found, time_ms: int) -> None:
+    """Its reason is one of those expected; key, value, headers and time are those of the record."""
+    assert found.headers is not None
+    told, where = dict(found.headers), f"{origin} ({made.case})"
+    reason = (told[_REASON] or b"").decode()
+    assert made.expected.reasons is None or reason in made.expected.reasons, f"{where} is a dead letter for {reason}"
+    value = made.value
+    if value is not None and len(value) > RECORD_BYTES_MAX:
+        value = value[:_CUT_BYTES]
+    assert (found.key, found.value) == (made.key, brief(value)), f"{where} is not as it came: {found.key!r:.80}"
+    assert time_ms == NO_TIME_MS or told[TIME_HEADER] == b"%d" % time_ms, f"{where} has lost its time, {time_ms}"
+    own = made.way.headers
+    if any(name == _SCHEMA for name, _ in own):
+        # It claims to be a dead letter already, so what it says of that is replaced.
+        return
+    kept = found.headers[1 : len(own) + 1]
+    assert [value for _, value in kept] == [value for _, value in own], f"{where} has other headers than it came with"
+    if not made.way.raw:
+        assert [name.encode() for name, _ in kept] == [name for name, _ in own], f"{where} has other headers"
 
 
 def _check_once(answers: Answers) -> None:
@@ -126,7 +194,7 @@ def _check_equal(answers: Answers) -> dict[bytes, bytes]:
     for origin, events in answers.verdicts.items():
         made = answers.made[origin]
         # A retraction has no content: it is another one wherever it stands.
-        of_content[made.key, origin if made.value is None else made.value].update(events)
+        of_content[made.key, origin if _retracted(events) else made.value].update(events)
     unlike = {content: events for content, events in of_content.items() if len(events) > 1}
     assert not unlike, f"{len(unlike)} versions have events that differ: {list(unlike.items())[:2]}"
     for origin, events in answers.verdicts.items():
@@ -140,6 +208,10 @@ def _check_equal(answers: Answers) -> dict[bytes, bytes]:
         if verdict.version is not None:
             said[reference_in(verdict.id, verdict.version)] = event
     return said
+
+
+def _retracted(events: Sequence[bytes]) -> bool:
+    return decode_verdict(events[0]).outcome == "retracted"
 
 
 def _check_groups(answers: Answers, verdicts: Mapping[bytes, Verdict]) -> None:
@@ -179,7 +251,7 @@ def _chain(reference: bytes, verdicts: Mapping[bytes, Verdict]) -> Iterator[byte
 
 def _check_store(url: str, answers: Answers, said: Mapping[bytes, bytes]) -> Findings:
     """The store holds what was said, of everything, and no two near ones are both kept."""
-    retractions = {events[0] for origin, events in answers.verdicts.items() if answers.made[origin].value is None}
+    retractions = {events[0] for events in answers.verdicts.values() if _retracted(events)}
     config = load_config(None, {"store": {"url": url}})
     with opened_store(config, readonly=True) as store:
         stored: dict[bytes, bytes | None] = {}

@@ -5,14 +5,11 @@ import time
 from contextlib import AbstractContextManager
 from typing import Final, Self
 
-from confluent_kafka import Producer
-
 from tests.chaos.kafka.known_feed import KnownFeed
-from tests.chaos.kafka.places import Onlooker, done
+from tests.chaos.kafka.places import Onlooker, lag
+from tests.chaos.kafka.sending import Senders
 from tests.kafka.topics import Topics
 
-NUMBER: Final = "number"
-"""The header by which a message is known again."""
 BACKLOG: Final = 1_000
 BURST: Final = 200
 _LOOK_S: Final = 0.1
@@ -29,17 +26,7 @@ class Feeding(AbstractContextManager["Feeding"]):
         self._topics = topics
         self._rate = rate
         self._bursts = 0
-        # Whatever happens to the broker, each message is in its topic once.
-        self._producer = Producer(
-            {
-                "bootstrap.servers": topics.address,
-                "enable.idempotence": True,
-                "message.timeout.ms": 0,
-                "linger.ms": 5,
-                "reconnect.backoff.max.ms": 500,
-                "log_level": 0,
-            }
-        )
+        self._senders = Senders(topics)
         self._ended = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="feeding")
@@ -53,8 +40,7 @@ class Feeding(AbstractContextManager["Feeding"]):
         """Let go of what was not sent."""
         self._ended.set()
         self._thread.join()
-        self._producer.purge()
-        self._producer.close()
+        self._senders.close()
 
     def burst(self) -> None:
         """Send so many at once that there is something to do for a while."""
@@ -68,33 +54,35 @@ class Feeding(AbstractContextManager["Feeding"]):
         """Raise what ended it."""
         if self._failure is not None:
             raise self._failure
+        self._senders.check()
 
     def end(self, seconds: float) -> None:
-        """Send no more, and return when all that was made is in its topic."""
+        """Send no more but a last article to each partition, and return when all that was made is in its topic."""
         self._ended.set()
         self._thread.join()
         self.check()
-        left = self._producer.flush(seconds)
+        left = self._senders.flush(seconds)
         assert left == 0, f"{left} messages could not be sent"
+        for partition in range(self._topics.partitions):
+            self._senders.send(len(self.feed.made), self.feed.last_of(partition))
+        assert self._senders.flush(seconds) == 0, "the last messages could not be sent"
 
     def _run(self) -> None:
         onlooker = Onlooker(self._topics)
-        answered = 0
         began_s = time.monotonic()
+        room = BACKLOG
         try:
             while not self._ended.wait(_LOOK_S):
                 places = onlooker.look()
-                answered = answered if places is None else done(places)
-                due = self._rate * (time.monotonic() - began_s) + self._bursts
-                while len(self.feed.made) < min(due, answered + BACKLOG):
-                    self._send()
+                if places is not None:
+                    # Offsets, of which the ends of transactions are some.
+                    room = BACKLOG - lag(places) - self._senders.unsent()
+                due = int(self._rate * (time.monotonic() - began_s) + self._bursts) - len(self.feed.made)
+                due = max(0, min(due, room))
+                room -= due
+                for _ in range(due):
+                    self._senders.send(len(self.feed.made), self.feed.next())
         except BaseException as failure:  # noqa: BLE001  # it is raised again where somebody sees it
             self._failure = failure
         finally:
             onlooker.close()
-
-    def _send(self) -> None:
-        number = len(self.feed.made)
-        made = self.feed.next()
-        self._producer.produce(self._topics.source, made.value, made.key, headers=[(NUMBER, str(number).encode())])
-        self._producer.poll(0)

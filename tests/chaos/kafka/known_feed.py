@@ -7,11 +7,12 @@ retractions; and messages that come again, and some that are no articles.
 """
 
 import heapq
-import json
 import random
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
+from tests.chaos.kafka.hostile_values import Write, json_value
+from tests.chaos.kafka.made import POISON, Made, Way
 from tests.chaos.written_feed import WORDS_AN_ARTICLE, word
 
 RECENT: Final = 400
@@ -22,21 +23,26 @@ SHORT_WORDS: Final = 3
 FLOOD: Final = 40
 
 
-class Made(NamedTuple):
-    """A message; ``value`` is None for a retraction. What is in a group has its number, and its ``text``."""
+class Others(Protocol):
+    """A source of other messages to mix into the feed."""
 
-    key: bytes | None
-    value: bytes | None
-    group: int | None = None
-    text: str | None = None
-    poison: bool = False
+    def next(self, before: Sequence[Made]) -> Made:
+        """The next message; ``before`` is everything the feed has sent so far."""
+        ...
 
 
 class KnownFeed:
-    """Makes messages one by one; the same seed makes the same ones. ``made`` has all so far, in order."""
+    """Makes messages one by one; the same seed makes the same ones. ``made`` has all so far, in order.
 
-    def __init__(self, seed: str) -> None:
+    A ``share`` of the messages comes from ``others``. ``write`` encodes the articles.
+    """
+
+    def __init__(self, seed: str, others: Others | None = None, share: float = 0.0, write: Write = json_value) -> None:
         self.made: list[Made] = []
+        self._others = others
+        self._share = share
+        self._write = write
+        self._mixing = random.Random(f"mixing {seed}")
         self._chance = random.Random(f"feed {seed}")
         self._groups = 0
         self._due: list[tuple[int, int, Made]] = []
@@ -53,10 +59,18 @@ class KnownFeed:
 
     def next(self) -> Made:
         """The next message."""
-        if self._due and self._due[0][0] <= len(self.made):
+        if self._others is not None and self._mixing.random() < self._share:
+            made = self._others.next(self.made)
+        elif self._due and self._due[0][0] <= len(self.made):
             made = heapq.heappop(self._due)[2]
         else:
             made = self._chance.choices(list(self._makers), list(self._makers.values()))[0]()
+        self.made.append(made)
+        return made
+
+    def last_of(self, partition: int) -> Made:
+        """An article for the end of a partition, so that the last offset there is not the marker of a transaction."""
+        made = self._loner()._replace(way=Way(partition=partition))
         self.made.append(made)
         return made
 
@@ -69,7 +83,7 @@ class KnownFeed:
         for number in range(size):
             exact = short or self._chance.random() < 0.6
             own = body if exact else self._edited(body, 1)
-            members.append(_article(f"group {self._groups}.{number}", own, self._groups))
+            members.append(self._article(f"group {self._groups}.{number}", own, self._groups))
         for number, member in enumerate(members[1:]):
             # At once, where it meets the others in judging, or later, where it finds what they left.
             late = self._chance.choice((0, 0, self._chance.randrange(LATE_MAX)))
@@ -91,7 +105,7 @@ class KnownFeed:
         return Made(self._recent()[0].encode(), None)
 
     def _again(self) -> Made:
-        recent = [one for one in self.made[-RECENT:] if one.value is not None and not one.poison]
+        recent = [one for one in self.made[-RECENT:] if one.value is not None and one.expected.verdict and not one.case]
         return self._chance.choice(recent) if recent else self._loner()
 
     def _poison(self) -> Made:
@@ -104,7 +118,7 @@ class KnownFeed:
                 (name, b'{"id": "b", "body": "a"}'),
             ]
         )
-        return Made(key, value, poison=True)
+        return Made(key, value, expected=POISON)
 
     def _recent(self) -> tuple[str, str]:
         if not self._loose:
@@ -113,7 +127,7 @@ class KnownFeed:
 
     def _said(self, name: str, body: str) -> Made:
         self._loose.append((name, body))
-        return _article(name, body)
+        return self._article(name, body)
 
     def _text(self, words: int) -> str:
         return " ".join(word(self._chance) for _ in range(words))
@@ -124,7 +138,6 @@ class KnownFeed:
             words[place] = word(self._chance)
         return " ".join(words)
 
-
-def _article(name: str, body: str, group: int | None = None) -> Made:
-    value = json.dumps({"title": f"Title of {name}", "body": body}).encode()
-    return Made(name.encode(), value, group, body if group is not None else None)
+    def _article(self, name: str, body: str, group: int | None = None) -> Made:
+        value = self._write(f"Title of {name}", body, "")
+        return Made(name.encode(), value, group, body if group is not None else None)

@@ -23,12 +23,12 @@ Places = Mapping[int, Place]
 
 
 def done(places: Places) -> int:
-    """How many messages were answered; every offset is one, since nothing of the source is in a transaction."""
+    """How many offsets are answered; a few of them are those of transactions, and no messages."""
     return sum(place.committed for place in places.values())
 
 
 def lag(places: Places) -> int:
-    """How many messages are not answered."""
+    """How many offsets are not answered."""
     return sum(place.end - place.committed for place in places.values())
 
 

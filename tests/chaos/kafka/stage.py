@@ -16,6 +16,7 @@ from deploy.local.ports import is_free
 from deploy.local.server import Server, ServerFailed
 from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
 from tests.chaos.kafka.feeding import Feeding
+from tests.chaos.kafka.memory import MemoryWatch
 from tests.chaos.kafka.places import Onlooker, Places, done, lag, moved
 from tests.kafka.running import Running, running
 from tests.kafka.topics import Topics
@@ -23,6 +24,8 @@ from tests.kafka.topics import Topics
 STORE_CALL_S: Final = 5
 RECOVER_S: Final = 120.0
 """However bad it was, so long after the servers are back every partition goes on."""
+ANSWERED_S: Final = 300.0
+"""So long may a slow machine take for what is left when nothing is sent any more."""
 STARTS_MAX: Final = 3
 DEAF_S: Final = 20.0
 """HBase's region server may end, and the process remain: nobody listens then, and it is to be started again."""
@@ -30,6 +33,9 @@ _LOOK_S: Final = 0.1
 _LOG_LINES: Final = 20
 _SETTINGS: Final = (
     "--set", "source.batch_records_max=50",
+    "--set", "kafka.unique=true",
+    # However much poison the feed has, nobody is to wait for it here.
+    "--set", "kafka.poison_share_max=1",
     "--set", 'kafka.client={"reconnect.backoff.max.ms"=1000}',
     # A gateway that is stopped has to be given up before the test's patience ends.
     "--set", f"store.hbase.call_s={STORE_CALL_S}",
@@ -101,6 +107,8 @@ class Stage(AbstractContextManager["Stage"]):
     store_url: str
     folder: Path
     manner: Manner
+    values: tuple[str, ...] = ()
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
     began_s: float = field(default_factory=time.monotonic)
     struck: list[Struck] = field(default_factory=list)
     ended_by_themselves: list[str] = field(default_factory=list)
@@ -114,6 +122,7 @@ class Stage(AbstractContextManager["Stage"]):
         """Start the consumers."""
         self._onlooker = Onlooker(self.topics)
         self._held.callback(self._onlooker.close)
+        self._held.enter_context(self.memory)
         self._consumers = [self._start(number) for number in range(CONSUMERS)]
         for consumer in self._consumers:
             consumer.wait_ready()
@@ -153,7 +162,8 @@ class Stage(AbstractContextManager["Stage"]):
         self._until(lambda: len(self.feeding.feed.made) >= messages_min, "send the rest", seconds=900)
         self.feeding.end(RECOVER_S)
         sent = len(self.feeding.feed.made)
-        self._until(lambda: done(self._look()) == sent, f"answer all {sent}")
+        self._seen = {}
+        self._until(lambda: bool(self._look()) and lag(self._seen) == 0, f"answer all {sent}", ANSWERED_S)
         for number, consumer in enumerate(self._consumers):
             code = consumer.stop()
             assert code == 0, f"consumer {number} ended with {code}\n{_tail(consumer)}"
@@ -163,8 +173,10 @@ class Stage(AbstractContextManager["Stage"]):
         return sum(log.read_text(errors="replace").count(words) for log in self.folder.glob("*.log"))
 
     def _start(self, consumer: int) -> Running:
-        settings = self.manner.settings(consumer)
-        return self._held.enter_context(running(self.topics, self.store_url, self.folder, *settings))
+        settings = (*self.manner.settings(consumer), *self.values)
+        one = self._held.enter_context(running(self.topics, self.store_url, self.folder, *settings))
+        self.memory.watch(one.log.stem, one.process.pid)
+        return one
 
     def _strike(self, fault: Fault) -> Struck:
         self._rest(fault.after_s)

@@ -1,6 +1,8 @@
 """That the checks of a chaos would see what they are there for."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -9,13 +11,16 @@ import pytest
 from consumer.verdict import Verdict, decode_verdict, encode
 from storage.records import id_hash
 from tests.chaos.kafka import answers
+from tests.chaos.kafka import made as kinds
 from tests.chaos.kafka.answers import Answers
-from tests.chaos.kafka.known_feed import Made
-from tests.kafka.topics import Seen
+from tests.chaos.kafka.clean_feed import Content, check_records
+from tests.chaos.kafka.made import Made
+from tests.chaos.kafka.reading_back import Found
 
 AT = "2026-01-01T00:00:00.000Z"
 DIGEST = bytes(16).hex()
 FIRST, COPY, AGAIN, OTHER, GONE, POISON = ((0, number) for number in range(6))
+NUMBER = ("number", b"5")
 
 
 def event(name: str, duplicate_of: str | None = None, **fields: Any) -> bytes:  # noqa: ANN401  # of any field
@@ -26,6 +31,16 @@ def event(name: str, duplicate_of: str | None = None, **fields: Any) -> bytes:  
     return encode(Verdict(id=name, duplicate_of=duplicate_of, arrived_at=AT, decided_at=AT, **said))
 
 
+def found(value: bytes, *own: tuple[str, bytes | None], reason: bytes = b"invalid_json", time: bytes = b"5") -> Found:
+    """A dead letter of the poison."""
+    return Found(0, 0, None, value, (*own, ("dupwatch-reason", reason), ("dupwatch-timestamp-ms", time)), 7)
+
+
+def with_letter(one: Found) -> Callable[[dict[str, Any]], object]:
+    """Makes it the dead letter of the poison."""
+    return lambda parts: parts["letters"].update({POISON: [one]})
+
+
 def whole() -> dict[str, Any]:
     """Answers in which nothing is wrong: a group of two, one of which came twice, another, a retraction, poison."""
     made = {
@@ -34,7 +49,7 @@ def whole() -> dict[str, Any]:
         AGAIN: Made(b"copy", b"2", 1, "text"),
         OTHER: Made(b"other", b"3", 2, "another"),
         GONE: Made(b"gone", None),
-        POISON: Made(None, b"{", poison=True),
+        POISON: Made(None, b"{", expected=kinds.letter("invalid_json"), way=kinds.Way(((b"a", None),))),
     }
     copy = event("copy", "first")
     return {
@@ -46,8 +61,9 @@ def whole() -> dict[str, Any]:
             OTHER: [event("other")],
             GONE: [event("gone", outcome="retracted", version=None)],
         },
-        "letters": {POISON: [Seen(0, 0, None, b"{", [], 0)]},
+        "letters": {POISON: [found(b"{", NUMBER, ("a", None))]},
         "flags": {COPY: [copy], AGAIN: [copy]},
+        "times_ms": dict.fromkeys(made, 5),
     }
 
 
@@ -78,14 +94,30 @@ def copies_say(parts: dict[str, Any], said: bytes, *, flagged: bool = True) -> N
 
 
 WRONG: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a message has no verdict": (lambda parts: parts["verdicts"].pop(OTHER), "have no verdict"),
-    "poison has no letter": (lambda parts: parts["letters"].pop(POISON), "are not the same"),
-    "an article is a dead letter": (lambda parts: parts["letters"].update({FIRST: []}), "are not the same"),
-    "poison has a verdict": (lambda parts: parts["verdicts"].update({POISON: [event("p")]}), "no articles"),
-    "a letter is not as it came": (
-        lambda parts: parts["letters"].update({POISON: [Seen(0, 0, None, b"", [], 0)]}),
-        "as it came",
+    "a message has no answer": (lambda parts: parts["verdicts"].pop(OTHER), "have no answer"),
+    "poison has no letter": (lambda parts: parts["letters"].pop(POISON), "have no answer"),
+    "a message has both": (lambda parts: parts["letters"].update({FIRST: []}), "a verdict and a dead letter"),
+    "an article is a dead letter": (
+        lambda parts: (parts["verdicts"].pop(FIRST), parts["letters"].update({FIRST: []})),
+        "articles are dead letters",
     ),
+    "poison has a verdict": (
+        lambda parts: (parts["letters"].pop(POISON), parts["verdicts"].update({POISON: [event("p")]})),
+        "no articles",
+    ),
+    "what was aborted has a verdict": (lambda parts: parts["made"].pop(OTHER), "aborted"),
+    "what was aborted has a letter": (lambda parts: parts["made"].pop(POISON), "aborted"),
+    **{
+        f"a letter has {what}": (with_letter(one), words)
+        for what, one, words in (
+            ("another value", found(b"", NUMBER, ("a", None)), "as it came"),
+            ("another reason", found(b"{", NUMBER, ("a", None), reason=b"missing_id"), "for missing_id"),
+            ("another time", found(b"{", NUMBER, ("a", None), time=b"6"), "lost its time"),
+            ("another value of a header", found(b"{", NUMBER, ("a", b"")), "other headers"),
+            ("another name of a header", found(b"{", NUMBER, ("b", None)), "other headers"),
+            ("a header less", found(b"{", NUMBER), "other headers"),
+        )
+    },
     "a delivery says something else": (
         lambda parts: parts["verdicts"][FIRST].append(event("first", distance=1)),
         "events that differ",
@@ -120,6 +152,17 @@ def test_what_is_wrong_is_seen(what: str) -> None:
         check(parts)
 
 
+def test_either_answer_is_taken_where_limits_decide() -> None:
+    """One of them, whatever the reason."""
+    parts = whole()
+    for origin in (OTHER, POISON):
+        parts["made"][origin] = parts["made"][origin]._replace(expected=kinds.EITHER)
+    check(parts)
+    parts["letters"][OTHER] = parts["letters"][POISON]
+    with pytest.raises(AssertionError, match="a verdict and a dead letter"):
+        check(parts)
+
+
 @pytest.mark.parametrize("part", ["verdicts", "flags", "letters"])
 def test_what_was_said_twice_is_seen_where_that_must_not_be(part: str) -> None:
     """With at least once it may."""
@@ -137,3 +180,30 @@ def test_a_chain_that_goes_round_is_seen() -> None:
     verdicts = {id_hash(name) + bytes.fromhex(DIGEST): verdict for name, verdict in circle.items()}
     with pytest.raises(AssertionError, match="in a circle"):
         list(answers._chain(next(iter(verdicts)), verdicts))
+
+
+def in_the_clean_feed(**changed: Any) -> Found:  # noqa: ANN401  # of any field
+    """A record there, of an article that came at 5."""
+    return Found(0, 0, b"a", b"1", (), 5)._replace(**changed)
+
+
+MOVED = (("dupwatch-timestamp-ms", b"x"), ("dupwatch-timestamp-ms", b"5"))
+CLEAN: Mapping[str, tuple[list[Found], bool, str]] = {
+    "it is as it came": ([in_the_clean_feed()], True, ""),
+    "its time is in a header": ([in_the_clean_feed(timestamp_ms=7, headers=MOVED)], True, ""),
+    "it is there again": ([in_the_clean_feed()] * 2, False, ""),
+    "it is there twice": ([in_the_clean_feed()] * 2, True, "more than once"),
+    "it is missing": ([], False, "lacks"),
+    "it is another": ([in_the_clean_feed(), in_the_clean_feed(value=b"2")], False, "was not kept"),
+    "its time is lost": ([in_the_clean_feed(timestamp_ms=7)], False, "came at"),
+}
+
+
+@pytest.mark.parametrize("what", CLEAN)
+def test_the_clean_feed_has_what_was_kept(what: str) -> None:
+    """Each record as it came, with its time where the topic takes it."""
+    records, once, words = CLEAN[what]
+    kept: Counter[Content] = Counter([(b"a", b"1")])
+    times_ms: dict[Content, set[int]] = {(b"a", b"1"): {5}}
+    with pytest.raises(AssertionError, match=words) if words else nullcontext():
+        check_records(kept, times_ms, records, once=once)

@@ -15,9 +15,14 @@ import pytest
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from tests.chaos.kafka import answers
+from tests.chaos.kafka.clean_feed import check_clean_feed
 from tests.chaos.kafka.faults import KINDS, Round, in_rebalances, long_plan, short_plan
 from tests.chaos.kafka.feeding import Feeding
+from tests.chaos.kafka.formats import FORMATS, format_named
+from tests.chaos.kafka.hostile_feed import HostileFeed
+from tests.chaos.kafka.hostile_values import ValueFormat, json_format
 from tests.chaos.kafka.known_feed import KnownFeed
+from tests.chaos.kafka.memory import ABOVE_CLIENT_BYTES, bare_client_peak
 from tests.chaos.kafka.stage import BROKER_SETTINGS, Manner, Servers, Stage, say
 from tests.kafka.topics import make_topics
 
@@ -34,17 +39,31 @@ StartsHbase = Callable[[str], tuple[Hbase, ThriftGateway]]
 
 
 class Form(NamedTuple):
-    """How much of it: so many faults, messages at least, and messages a second beside those before each fault."""
+    """How much of it: so many faults, messages at least, and messages a second beside those before each fault.
+
+    ``hostile``: which share of the messages is hostile.
+    """
 
     plan: Callable[[str, int], Sequence[Round]]
     faults: int
     messages: int
     rate: float
+    hostile: float
 
 
-SHORT: Final = Form(short_plan, faults=6, messages=2_000, rate=25)
+SHORT: Final = Form(short_plan, faults=6, messages=2_000, rate=25, hostile=0.15)
 # Some of the messages are no articles.
-LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80)
+LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80, hostile=0.03)
+HOSTILE: Final = Form(short_plan, faults=10, messages=25_000, rate=100, hostile=0.5)
+"""Once for each format of values: 100,000 messages in all."""
+_MB: Final = 1 << 20
+WITHOUT: Final = "CHAOS_WITHOUT"
+"""In the environment: hostile cases to leave out, with commas between them, to find out which one does harm."""
+_LARGE: Final = {"max.message.bytes": str(16 << 20), "retention.ms": "-1"}
+_ANY_TIME: Final = dict.fromkeys(
+    ("segment.ms", "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"), str(2**63 - 1)
+)
+"""The source takes every time; the topics of the sink refuse some, as they do by default."""
 MANNERS: Final = tuple(
     Manner(once=once, **more) for more in ({}, {"static": True}, {"new_protocol": True}) for once in (False, True)
 )
@@ -71,47 +90,64 @@ def seeded() -> Iterator[str]:
         raise
 
 
-def run(form: Form, seed: str, servers: Servers, manner: Manner, folder: Path) -> Stage:
-    """Play the form's plan over a feed, and check what is left; says its line of the ledger in docs/chaos.md."""
-    topics = make_topics(servers.broker.address, PARTITIONS)
+def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFormat, folder: Path) -> Stage:
+    """Play the form's plan over a feed, check what is left, and print a line of the ledger in docs/chaos.md."""
+    topics = make_topics(servers.broker.address, PARTITIONS, _LARGE | _ANY_TIME, _LARGE)
     logs = folder / "consumers"
     logs.mkdir()
     store_url = f"hbase://{servers.gateway.address}/{NAMESPACE}"
+    hostile = HostileFeed(seed, values, os.environ.get(WITHOUT, "").split(","))
+    feed = KnownFeed(seed, hostile, form.hostile, values.write)
     with (
-        Feeding(topics, KnownFeed(seed), form.rate) as feeding,
-        Stage(servers, topics, feeding, store_url, logs, manner) as stage,
+        Feeding(topics, feed, form.rate) as feeding,
+        Stage(servers, topics, feeding, store_url, logs, manner, values.settings) as stage,
     ):
         plan = form.plan(seed, form.faults)
         for faults in in_rebalances(plan, seed) if manner.static else plan:
             stage.play(faults)
         stage.finish(form.messages)
     lasted_s = time.monotonic() - stage.began_s
-    counts = answers.check(topics, feeding.feed.made, store_url, once=manner.once)
+    found = answers.read_answers(topics, feed.made)
+    counts = answers.check(found, store_url, once=manner.once)
+    check_clean_feed(topics, found, once=manner.once)
+    above = max(stage.memory.peaks.values()) - bare_client_peak(topics)
+    say(_line(stage, counts, f"{manner}, {values.name}", seed, lasted_s, above))
+    assert above <= ABOVE_CLIENT_BYTES, f"a consumer took {above / _MB:.0f} MB more than a bare client"
+    return stage
+
+
+def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s: float, above: float) -> str:
+    """The run's line of the ledger; ``above`` is the memory of the largest consumer beyond that of a bare client."""
     cells = (
         f"{datetime.now(UTC):%Y-%m-%d}",
-        str(manner),
+        manner,
         seed,
         f"{len(stage.struck)} in {lasted_s:.0f} s",
-        f"{min(one.lag for one in stage.struck):,}",
+        f"{min((one.lag for one in stage.struck), default=0):,}",
         f"{counts.messages:,} = {counts.verdicts:,} + {counts.letters:,}",
         f"{counts.repeated:,}",
         f"{counts.kept:,} + {counts.duplicates:,}",
         f"{stage.logged('was given up')}",
         f"{stage.logged('Lost: ')} + {stage.logged('Another client joins')}",
         f"{len(stage.ended_by_themselves)}",
+        f"{sum(bool(made.case) for made in stage.feeding.feed.made):,}",
+        f"{above / _MB:.0f} MB",
     )
-    say(f"| {' | '.join(cells)} |")
-    return stage
+    return f"| {' | '.join(cells)} |"
 
 
+@pytest.mark.timeout(480)
 def test_a_short_chaos(servers: Servers, tmp_path: Path) -> None:
     """Six faults, of each kind that is named first one at least, and all that is promised holds.
 
-    Which way of delivery it is follows from the seed: both at every run of the tests would take two minutes more.
+    Which way of delivery and which format of values it is follows from the seed: all of them at every run of the tests
+    would take minutes more.
     """
     with seeded() as seed:
-        manner = Manner(once=random.Random(seed).choice([False, True]))
-        stage = run(SHORT, seed, servers, manner, tmp_path)
+        chance = random.Random(seed)
+        manner = Manner(once=chance.choice([False, True]))
+        with format_named(chance.choice(FORMATS)) as values:
+            stage = run(SHORT, seed, servers, manner, values, tmp_path)
         assert len(stage.struck) == SHORT.faults
         assert all(one.lag > 0 for one in stage.struck)
 
@@ -122,9 +158,20 @@ def test_a_short_chaos(servers: Servers, tmp_path: Path) -> None:
 def test_a_long_chaos(servers: Servers, tmp_path: Path, manner: Manner) -> None:
     """Forty faults, each kind five times, some of them at once, over 30,000 articles and more."""
     with seeded() as seed:
-        stage = run(LONG, seed, servers, manner, tmp_path)
+        stage = run(LONG, seed, servers, manner, json_format(), tmp_path)
         assert len(stage.struck) >= LONG.faults
         assert {one.fault.kind for one in stage.struck} == set(KINDS)
         assert all(one.lag > 0 for one in stage.struck)
-        articles = sum(made.value is not None and not made.poison for made in stage.feeding.feed.made)
+        articles = sum(made.value is not None and made.expected.verdict for made in stage.feeding.feed.made)
         assert articles >= ARTICLES_MIN
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.chaos
+@pytest.mark.timeout(1_500)
+def test_hostile_messages(servers: Servers, tmp_path: Path, name: str) -> None:
+    """Half of the feed is hostile: one answer each under faults, memory within its bound, nobody ends by itself."""
+    with seeded() as seed, format_named(name) as values:
+        manner = Manner(once=FORMATS.index(name) % 2 == 1)
+        stage = run(HOSTILE, f"{seed} {name}", servers, manner, values, tmp_path)
+        assert len(stage.struck) == HOSTILE.faults
