@@ -160,13 +160,13 @@ def kafka_address() -> str:
 
 @pytest.fixture
 def own_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaBroker]]:
-    """Start a broker, which is the test's to kill; it takes the broker's settings as a mapping."""
+    """Start a broker, which is the test's to kill; it takes its settings as a mapping, and fields as keywords."""
     started: list[Server] = []
 
-    def start(settings: Mapping[str, str] | None = None) -> KafkaBroker:
+    def start(settings: Mapping[str, str] | None = None, **fields: Any) -> KafkaBroker:  # noqa: ANN401  # whichever of the broker's
         with _tools():
             port, controller_port = free_ports(2)
-            broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port, settings or {})
+            broker = _kafka(tmp_path / f"kafka-{len(started)}", port, controller_port, settings or {}, **fields)
             started.append(broker)
             broker.start()
         return broker
@@ -224,7 +224,13 @@ def _hbase(folder: Path, ports: list[int] | None) -> tuple[Hbase, ThriftGateway]
     )
 
 
-def _kafka(folder: Path, port: int, controller_port: int, own: Mapping[str, str] = MappingProxyType({})) -> KafkaBroker:
+def _kafka(
+    folder: Path,
+    port: int,
+    controller_port: int,
+    own: Mapping[str, str] = MappingProxyType({}),
+    **fields: Any,  # noqa: ANN401  # whichever of the broker's
+) -> KafkaBroker:
     settings = {
         # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
         "log.retention.ms": "-1",
@@ -233,7 +239,8 @@ def _kafka(folder: Path, port: int, controller_port: int, own: Mapping[str, str]
         "group.consumer.heartbeat.interval.ms": "300",
         **own,
     }
-    return KafkaBroker(folder=folder, port=port, controller_port=controller_port, settings=settings, **_common())
+    given: dict[str, Any] = {"port": port, "controller_port": controller_port, "settings": settings} | fields
+    return KafkaBroker(folder=folder, **given, **_common())
 
 
 def _common() -> dict[str, Any]:

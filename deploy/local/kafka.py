@@ -26,6 +26,8 @@ class KafkaBroker(Server):
     controller_port: int
     heap_mb: int = 384
     settings: Mapping[str, str] = field(default_factory=dict)
+    direct_mb: ClassVar[int] = 256
+    """Each of its network threads keeps a buffer as large as the largest request it has seen."""
     name: ClassVar[str] = "Kafka"
     kind: ClassVar[str] = "kafka"
 

@@ -1,5 +1,6 @@
 """Samples the memory of processes from outside."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -7,14 +8,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Self
 
+from consumer.clients import KafkaOptions, consumer_settings
 from consumer.telemetry.own_memory import own_memory_bytes
-from tests.cli.command import ROOT
+from tests.kafka import bare_client
 from tests.kafka.topics import Topics
 
 ABOVE_CLIENT_BYTES: Final = 400 << 20
 """How much more memory a consumer may take than a bare client that polls the same topic."""
 _SAMPLE_S: Final = 0.02
-_BARE_S: Final = 300
+_BARE: Final = "bare client"
 
 
 class MemoryWatch(AbstractContextManager["MemoryWatch"]):
@@ -47,15 +49,17 @@ class MemoryWatch(AbstractContextManager["MemoryWatch"]):
                 self.peaks[name] = max(used, self.peaks.get(name, 0.0))
 
 
-def bare_client_peak(topics: Topics) -> float:
-    """The peak of a client that polls the whole source with the settings of a consumer, and keeps nothing."""
-    command = [sys.executable, "-m", "tests.chaos.kafka.bare_client", topics.address, topics.source]
-    with MemoryWatch() as watch:
-        process = subprocess.Popen(command, cwd=ROOT)
-        watch.watch("bare client", process.pid)
-        try:
-            assert process.wait(_BARE_S) == 0
-        finally:
-            process.kill()
-            process.wait()
-    return watch.peaks["bare client"]
+def bare_client_peak(topics: Topics, messages: int) -> float:
+    """The peak of a client that polls so many messages with the settings of a consumer, and keeps nothing."""
+    settings = consumer_settings(topics.address, KafkaOptions(group="bare-client")) | {"auto.offset.reset": "earliest"}
+    command = [sys.executable, bare_client.__file__, topics.source, str(messages), json.dumps(settings)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        with MemoryWatch() as watch:
+            watch.watch(_BARE, process.pid)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"read\n"
+        return watch.peaks[_BARE]
+    finally:
+        process.kill()
+        process.communicate()

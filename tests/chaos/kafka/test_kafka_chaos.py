@@ -31,6 +31,8 @@ pytestmark = pytest.mark.servers
 SEED: Final = "CHAOS_SEED"
 """In the environment: what makes a run again, as far as the moments of the machine allow."""
 NAMESPACE: Final = "chaos"
+BROKER_HEAP_MB: Final = 1_024
+"""Room for several requests and answers of 8 MiB at once."""
 PARTITIONS: Final = 6
 ARTICLES_MIN: Final = 30_000
 
@@ -73,7 +75,7 @@ MANNERS: Final = tuple(
 def servers(own_kafka: StartsKafka, own_hbase: StartsHbase) -> Servers:
     """Servers of the test's own, started at the same time."""
     with ThreadPoolExecutor(1) as other:
-        starting = other.submit(own_kafka, BROKER_SETTINGS)
+        starting = other.submit(own_kafka, BROKER_SETTINGS, heap_mb=BROKER_HEAP_MB)
         hbase, gateway = own_hbase(NAMESPACE)
         return Servers(starting.result(), hbase, gateway)
 
@@ -110,7 +112,7 @@ def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFo
     found = answers.read_answers(topics, feed.made)
     counts = answers.check(found, store_url, once=manner.once)
     check_clean_feed(topics, found, once=manner.once)
-    above = max(stage.memory.peaks.values()) - bare_client_peak(topics)
+    above = max(stage.memory.peaks.values()) - bare_client_peak(topics, len(found.made))
     say(_line(stage, counts, f"{manner}, {values.name}", seed, lasted_s, above))
     assert above <= ABOVE_CLIENT_BYTES, f"a consumer took {above / _MB:.0f} MB more than a bare client"
     return stage
