@@ -1,15 +1,13 @@
 """``dupwatch poison``: partitions that are held since too many of their records cannot be judged."""
 
-import sys
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.table import Table
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
-from consumer.cli.results import results
+from consumer.cli.results import results, write, write_json
 from consumer.config import Config
 from consumer.errors import ConfigError
 from consumer.resuming import HeldPartition, Way, holding
@@ -39,11 +37,11 @@ def list_(
         held = found.waiting()
     with results():
         if json:
-            sys.stdout.write(msgspec.json.encode([_plain(one) for one in held]).decode() + "\n")
+            write_json([_plain(one) for one in held])
         elif held:
             render.console().print(_table(held))
         else:
-            sys.stdout.write(_none_held(chosen))
+            write(_none_held(chosen).encode())
 
 
 @app.command()
@@ -83,7 +81,8 @@ def resume(
     with holding(chosen) as found:
         done = found.resume(partitions or [], Way(until, skip_to))
     with results():
-        sys.stdout.write("".join(f"{_sentence(one, until, skip_to)}\n" for one in done) or _none_held(chosen))
+        said = "".join(f"{_sentence(one, until, skip_to)}\n" for one in done) or _none_held(chosen)
+        write(said.encode())
 
 
 def _none_held(chosen: Config) -> str:

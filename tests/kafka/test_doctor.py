@@ -24,7 +24,7 @@ from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text
 from tests.kafka.reading import until
 from tests.kafka.running import running
-from tests.kafka.topics import WAIT_S, Topics, make_topics, send, wait_for_count
+from tests.kafka.topics import WAIT_S, Topics, make_topics, send, wait_for_count, wait_until_known
 
 pytestmark = pytest.mark.servers
 
@@ -139,6 +139,7 @@ def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka_address})
     compacted = f"{topics.prefix}-compacted"
     admin.create_topics([NewTopic(compacted, 1, 1, config={"cleanup.policy": "compact"})])[compacted].result()
+    wait_until_known(admin, [compacted])
     there = topics._replace(source=f"{compacted},{topics.prefix}-nowhere", prefix=f"{topics.prefix}-no")
     code, told = doctor(*stream(there))
     assert code == 3
