@@ -24,6 +24,7 @@ from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
 from consumer.ports import NO_TIME_MS
 from consumer.sources.kafka_records import record_of
+from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 from consumer.watermarks import partitions_of, watermarks
 
 log = logging.getLogger("dupwatch.kafka")
@@ -184,6 +185,7 @@ class TopicLetters:
     def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
         self._topic = topic
         self._done = 0
+        self._attempts = Attempts()
         try:
             self._consumer = Consumer(_settings(brokers, options), logger=log)
         except KafkaException as error:
@@ -245,6 +247,7 @@ class TopicLetters:
         """The messages of a stretch; offsets that were deleted, or belong to a transaction's end, have none."""
         self._consumer.assign([TopicPartition(self._topic, stretch.partition, stretch.low)])
         heard_s = time.monotonic()
+        position = stretch.low
         while True:
             message = self._consumer.poll(_POLL_S)
             if message is None:
@@ -253,12 +256,26 @@ class TopicLetters:
                 continue
             heard_s = time.monotonic()
             error = message.error()
+            if error is not None and error.code() in UNPACK_ERRORS:
+                if (offset := message.offset() or 0) >= stretch.high:
+                    return
+                self._cannot_unpack(error, stretch.partition, position, offset)
+                continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
                 raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
             # Behind the end of a transaction no message may ever come, and behind the last message one always may.
             if error is not None or cast("int", message.offset()) >= stretch.high:
                 return
             yield message
+            position = cast("int", message.offset()) + 1
+
+    def _cannot_unpack(self, error: KafkaError, partition: int, position: int, offset: int) -> None:
+        key = (self._topic, partition)
+        if is_final(error, self._attempts.failed(key, position, offset)):
+            raise SourceError(
+                f"{cannot_unpack(error, key, offset)}. Delete the records of the partition up to the end of the batch"
+                " (kafka-delete-records.sh), or show letters outside of it one by one: dupwatch dead-letters show"
+            )
 
 
 def _settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:

@@ -27,16 +27,35 @@ _MIGRATION: Final = "dupwatch migrate: "
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a partition is not read on: so many of the last records could not be judged, for this reason most often."""
+    """Why a partition is not read on: so many of the last records could not be judged, for this reason most often.
+
+    Where ``batch_offset`` is set, the client cannot unpack the batch that begins there; ``reason`` is its error. Then
+    ``bad`` and ``records`` are 0: versions that do not know ``batch_offset`` need them to hold the partition as well.
+    """
 
     bad: Count
     records: Count
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX, pattern="^[a-z0-9_]*$")] = ""
+    batch_offset: Offset | msgspec.UnsetType = msgspec.UNSET
 
     def sentence(self) -> str:
         """What has happened, for a person."""
+        if self.batch_offset is not msgspec.UNSET:
+            return f"the client cannot unpack the batch at offset {self.batch_offset}: {self.reason}"
         why = f", most often for {self.reason}" if self.reason else ""
         return f"{self.bad:,} of the last {self.records:,} records cannot be judged{why}"
+
+    def remedy(self) -> str:
+        """What to do, for a person."""
+        if self.batch_offset is not msgspec.UNSET:
+            return (
+                "Find the offset behind the batch, stop the consumers of the group, and go past it:"
+                " dupwatch poison resume TOPIC:PARTITION --skip-to OFFSET"
+            )
+        return (
+            "Correct the producer or the field mapping, stop the consumers of the group, and let the partition go on:"
+            " dupwatch poison resume"
+        )
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

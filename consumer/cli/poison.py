@@ -1,7 +1,8 @@
-"""``dupwatch poison``: partitions that are held since too many of their records cannot be judged."""
+"""``dupwatch poison``: partitions that are held since their records cannot be judged, or not even be read."""
 
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.table import Table
 
@@ -114,6 +115,7 @@ def _plain(one: HeldPartition) -> dict[str, object]:
         "bad": one.held.bad,
         "records": one.held.records,
         "reason": one.held.reason,
+        "batch_offset": None if one.held.batch_offset is msgspec.UNSET else one.held.batch_offset,
     }
 
 

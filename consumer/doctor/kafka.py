@@ -154,8 +154,7 @@ def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> It
             yield warning(
                 f"{partition_name((one.topic, one.partition))} is held at offset {one.committed}:"
                 f" {one.held.sentence()}. {max(0, one.end - max(one.committed, one.first))} messages wait there.",
-                "Correct the producer or the field mapping, stop the consumers, and let it go on: dupwatch poison"
-                " resume.",
+                f"{one.held.remedy()}.",
             )
         if one.committed < one.first:
             lost = one.first - one.committed

@@ -34,6 +34,7 @@ class Holds:
     def keep(self, consumer: Consumer) -> None:
         """Pause what is held by now, and say so where that, or what is ours, has changed."""
         with self._handover.changed:
+            self._handover.partitions.hold_blocked()
             holds = self._handover.partitions.holds()
             if holds == self._holds:
                 return
@@ -43,11 +44,11 @@ class Holds:
             consumer.pause([TopicPartition(*one) for one in new])
         for one, held in new.items():
             log.error(
-                "%s is held at offset %d: %s. Correct the producer or the field mapping, stop the consumers of the"
-                " group, and let the partition go on: dupwatch poison resume",
+                "%s is held at offset %d: %s. %s",
                 partition_name(one),
                 places[one].offset,
                 held.sentence(),
+                held.remedy(),
             )
         self._holds = holds
         self._watcher.holding({one: None if held is None else held.sentence() for one, held in holds.items()})

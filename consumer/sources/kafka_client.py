@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -19,7 +20,7 @@ from consumer.calls import Call
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.membership import member_of
-from consumer.ports import Partition, SourceWatcher
+from consumer.ports import Partition, RawRecord, SourceWatcher
 from consumer.sources.commits import Commits
 from consumer.sources.gaps import GAPS, Gaps
 from consumer.sources.handover import Handover
@@ -39,6 +40,7 @@ from consumer.sources.kafka_trouble import (
 )
 from consumer.sources.partitions import BEGINNING, Place, Start
 from consumer.sources.portion import Portion
+from consumer.sources.unpacking import UNPACK_ERRORS, Unpacking
 
 log = logging.getLogger("dupwatch")
 
@@ -49,6 +51,7 @@ POLL_S: Final = 0.1
 _NEEDS: Final = '; kafka.group_protocol = "consumer" needs brokers of Kafka 4.0 or later'
 OUTSIDER_S: Final = 30.0
 _LAG_S: Final = 5.0
+_NO_ENDS: Final[Mapping[Partition, int]] = MappingProxyType({})
 _JOINING_S: Final = 30.0
 """So long after partitions were lost a static member may be fenced by a request of its own."""
 
@@ -87,6 +90,7 @@ class ClientThread:
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
         self._gaps = Gaps(options.on_gap, handover, watcher)
         self._holds = Holds(handover, watcher)
+        self._unpacking = Unpacking(handover)
         self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
         self._member: bytes | None = None
         self._lost_s = -math.inf
@@ -144,6 +148,7 @@ class ClientThread:
         if self._failure is not None:
             raise self._failure
         self._outlived, self._lost_s = "", -math.inf
+        self._unpacking = Unpacking(self._handover)
         self._commits.forget()
         self._holds.forget()
         return self._subscribed()
@@ -207,7 +212,8 @@ class ClientThread:
         self._take_in(more)
 
     def _take_in(self, messages: Sequence[ClientMessage]) -> None:
-        records, ends = [], {}
+        records: list[RawRecord] = []
+        ends: dict[Partition, int] = {}
         for message in messages:
             error = message.error()
             if error is None:
@@ -216,15 +222,24 @@ class ClientThread:
             partition = (message.topic() or "", -1 if (number := message.partition()) is None else number)
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
                 ends[partition] = message.offset() or 0
+            elif error.code() in UNPACK_ERRORS:
+                # What came before it moves the position; what comes behind it may have to be thrown away.
+                self._deliver(records)
+                records = []
+                self._unpacking.failed(error, partition, message.offset() or 0)
             else:
                 self._heed(error, partition)
-        if records or ends:
-            self._trouble.over()
-            with self._handover.changed:
-                self._handover.partitions.deliver(records)
-                for partition, offset in ends.items():
-                    self._handover.partitions.ended(partition, offset)
-                self._handover.changed.notify_all()
+        self._deliver(records, ends)
+
+    def _deliver(self, records: Sequence[RawRecord], ends: Mapping[Partition, int] = _NO_ENDS) -> None:
+        if not records and not ends:
+            return
+        self._trouble.over()
+        with self._handover.changed:
+            self._handover.partitions.deliver(records)
+            for partition, offset in ends.items():
+                self._handover.partitions.ended(partition, offset)
+            self._handover.changed.notify_all()
 
     def _keep_alive(self, consumer: Consumer) -> None:
         """Serve callbacks, and take in what one call gives. Pause when it lasts, or at once: gaps, large records."""
@@ -394,6 +409,8 @@ class ClientThread:
 
     def _gone(self, consumer: Consumer, partitions: list[TopicPartition], how: Literal["revoked", "lost"]) -> None:
         self._rebalances += 1
+        for one in _keys(partitions):
+            self._unpacking.gone(one)
         if self._paused:
             # The client remembers a pause beyond the assignment: what comes back would never be fetched again.
             consumer.resume(_places(_keys(partitions)))

@@ -64,7 +64,8 @@ class _Progress:
 
     ``committed`` is what the group knows, None where it knows nothing. ``leader_epochs`` are pairs: the first offset
     that was read under an epoch, and it. ``end`` is the offset up to which there is no record from ``position`` on.
-    ``note`` belongs to ``acknowledged``, and ``known_note`` to ``committed``.
+    ``note`` belongs to ``acknowledged``, and ``known_note`` to ``committed``. ``blocked`` says why nothing can be read
+    from ``position`` on.
     """
 
     position: int
@@ -75,6 +76,7 @@ class _Progress:
     end: int | None = None
     note: Note = NOTHING
     known_note: Note = NOTHING
+    blocked: Holding | None = None
 
     def acknowledge(self, offset: int, note: Note) -> None:
         self.acknowledged = offset
@@ -100,6 +102,7 @@ class _Progress:
             self.position = offset
             self.seek = True
             self.end = None
+            self.blocked = None
             self.leader_epochs = [one for one in self.leader_epochs if one[0] < offset]
 
 
@@ -232,6 +235,7 @@ class Partitions:
             progress.acknowledged = progress.position = offset
             progress.leader_epochs = []
             progress.end = None
+            progress.blocked = None
 
     def release(self) -> None:
         """Take in again what comes."""
@@ -242,6 +246,10 @@ class Partitions:
         """The client may be anywhere: seek every partition to its position, and take nothing in before that."""
         for progress in self._owned.values():
             progress.seek = True
+
+    def seek_back(self, partition: Partition) -> None:
+        """The client has gone on behind something that it did not give: seek this partition to its position."""
+        self._owned[partition].seek = True
 
     def seeks(self) -> dict[Partition, int]:
         """Where the client has to go before anything more is taken in."""
@@ -279,6 +287,33 @@ class Partitions:
         """The next offset to be taken in; None where the partition is not ours."""
         progress = self._owned.get(partition)
         return None if progress is None else progress.position
+
+    def readable_position(self, partition: Partition) -> int | None:
+        """The same; None also where what the client gives now is not taken in."""
+        progress = self._readable(partition)
+        return None if progress is None else progress.position
+
+    def block(self, partition: Partition, holding: Holding) -> None:
+        """Nothing can be read from the position of this partition on: ``hold_blocked`` holds it there.
+
+        Where what is before that has to be read again, reading goes on as if this had not been said.
+        """
+        self._owned[partition].blocked = holding
+
+    def hold_blocked(self) -> None:
+        """Hold the partitions that were blocked, as soon as all that was read of them is answered."""
+        if self.places_lost:
+            return
+        for partition, progress in self._owned.items():
+            holding = progress.blocked
+            answered = progress.acknowledged == progress.position and not self._in_hand(partition)
+            if holding is None or not answered:
+                continue
+            if progress.acknowledged == BEGINNING:
+                # That is no offset, and so cannot be committed; before the blocked place there was no record.
+                progress.acknowledged = progress.position = holding.offset
+            progress.note = msgspec.structs.replace(progress.note, held=holding.held)
+            progress.blocked = None
 
     def room(self) -> int:
         """How many records more are to be read, 0 when it is full, or held."""
@@ -435,13 +470,18 @@ class Partitions:
             if progress.acknowledged == progress.position and not progress.is_known() and partition not in in_hand
         }
 
+    def _in_hand(self, partition: Partition) -> bool:
+        """Whether a batch names this partition whose end may still change its note; it need have no records of it."""
+        begun = () if self._begun is None else (self._begun,)
+        return any(partition in end.next for end in (*self._taken, *begun))
+
     def _readable(self, partition: Partition) -> _Progress | None:
         """The partition, where what the client gives of it now is what follows on its position."""
         progress = self._owned.get(partition)
         if self.places_lost or self.held or progress is None or progress.committed is None or progress.seek:
             return None
         # Of a held partition records may come that were fetched before it was paused, and then its end.
-        return progress if progress.note.held is None else None
+        return progress if progress.note.held is None and progress.blocked is None else None
 
     def _void(self) -> None:
         """Throw away what was read behind the begun batch, and have it read again."""

@@ -23,6 +23,7 @@ from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 from consumer.watermarks import partitions_of, watermarks
 
 SILENCE_MAX_S: Final = 60.0
@@ -33,6 +34,9 @@ _CONSUME_MAX: Final = 1_000
 _HELD_BYTES: Final = 64 << 20
 """Of all partitions together, roughly: a partition gets its share, and goes over it by what one call gives."""
 _SHARE_BYTES_MIN: Final = 64 << 10
+
+_ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
+"""Where the client says this at an offset behind a stretch, it has given all that the stretch has."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
@@ -91,6 +95,7 @@ class StretchSource:
     ) -> None:
         self._limits = limits
         self._stopped = stopped
+        self._attempts = Attempts()
         self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
         try:
             self._consumer = Consumer({**settings, **_SETTINGS, "logger": client_log})
@@ -178,7 +183,8 @@ class StretchSource:
                 key = (message.topic() or "", -1 if (number := message.partition()) is None else number)
                 # What comes of a partition that has enough while another is waited for is read again later.
                 if (part := wanted.get(key)) is not None:
-                    heard_s = time.monotonic()
+                    if message.error() is None:
+                        heard_s = time.monotonic()
                     self._take_in(part, message)
                     if part.read or part.held_bytes >= self._share_bytes:
                         del wanted[key]
@@ -189,7 +195,9 @@ class StretchSource:
 
     def _take_in(self, part: _Part, message: ClientMessage) -> None:
         error, offset = message.error(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its name for it
+        if error is not None and error.code() in UNPACK_ERRORS and (offset or 0) < part.end:
+            self._cannot_unpack(part, error, offset or 0)
+        elif error is not None and error.code() not in _ENDS:
             self._heed(error)
         elif offset is not None and offset >= part.next:
             if offset >= part.end or error is not None:
@@ -197,6 +205,14 @@ class StretchSource:
                 part.next = part.end
             else:
                 part.take_in(record_of(message, self._limits.record_bytes_max))
+
+    def _cannot_unpack(self, part: _Part, error: KafkaError, offset: int) -> None:
+        key = (part.topic, part.number)
+        if is_final(error, self._attempts.failed(key, part.next, offset)):
+            raise SourceError(
+                f"{cannot_unpack(error, key, offset)}. Choose a stretch that ends before this batch or begins after it,"
+                " or delete the records of the partition up to the end of the batch (kafka-delete-records.sh)"
+            )
 
     def _heed(self, error: KafkaError) -> None:
         gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above

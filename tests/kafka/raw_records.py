@@ -1,7 +1,7 @@
 """Record batches written byte by byte and sent over a socket: what no client library lets a producer send.
 
 A header's name is any bytes here, a timestamp any number, and a batch may be a transaction's. The layout is that of
-magic 2 (https://kafka.apache.org/documentation/#recordbatch); the request is Produce version 3.
+magic 2 (https://kafka.apache.org/documentation/#recordbatch); the request is Produce version 7.
 """
 
 import gzip
@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import cramjam
+
 WAIT_S: Final = 30.0
 NO_TIMESTAMP: Final = -1
-Compression = Literal["none", "gzip"]
+Compression = Literal["none", "gzip", "zstd"]
 _PRODUCE: Final = 0
-_VERSION: Final = 3
-_ATTRIBUTES: Final[dict[Compression, int]] = {"none": 0, "gzip": 1}
+_VERSION: Final = 7
+"""The first that takes zstd."""
+_ATTRIBUTES: Final[dict[Compression, int]] = {"none": 0, "gzip": 1, "zstd": 4}
 _POLYNOMIAL: Final = 0x82F63B78
 _NO_LEADER: Final = frozenset({3, 5, 6})
 _NOBODY: Final = struct.pack(">qhi", -1, -1, -1)
@@ -79,6 +82,8 @@ def record_batch(messages: Sequence[RawMessage], compression: Compression = "non
     records = b"".join(_record(message, at, first_ms) for at, message in enumerate(messages))
     if compression == "gzip":
         records = gzip.compress(records)
+    elif compression == "zstd":
+        records = bytes(cramjam.zstd.compress(records))
     newest_ms = max(message.timestamp_ms for message in messages)
     covered = (
         struct.pack(">hiqq", _ATTRIBUTES[compression], len(messages) - 1, first_ms, newest_ms)

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +21,12 @@ from consumer.notes import (
 
 COUNTS = st.integers(0, 10**13)
 REASONS = st.text("abcdefghijklmnopqrstuvwxyz_0123456789", max_size=REASON_CHARS_MAX)
+OFFSETS = st.just(msgspec.UNSET) | st.integers(0, 2**63 - 1)
 NOTES = st.builds(
     Note,
     highest_ms=st.none() | COUNTS,
     window=st.lists(st.tuples(COUNTS, COUNTS), max_size=WINDOW_COUNTS_MAX).map(tuple),
-    held=st.none() | st.builds(Held, bad=COUNTS, records=COUNTS, reason=REASONS),
+    held=st.none() | st.builds(Held, bad=COUNTS, records=COUNTS, reason=REASONS, batch_offset=OFFSETS),
     free_until=st.integers(0, 2**63 - 1),
     migrate=st.sampled_from([None, "filling", "switched"]),
 )

@@ -1,0 +1,150 @@
+"""A batch that brokers accept and the client cannot unpack: its partition waits alone, and bounded readers end."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from consumer.bounds import Bound, Stretch
+from consumer.clients import KafkaOptions, consumer_settings
+from consumer.dead_letters import TopicLetters
+from consumer.errors import SourceError
+from consumer.mock_cluster import mock_cluster
+from consumer.notes import Held
+from consumer.sources.file import ReadLimits
+from consumer.sources.stretch import StretchSource
+from tests.cli.command import run_process
+from tests.kafka.raw_records import RawMessage, produce
+from tests.kafka.reading import until
+from tests.kafka.running import running
+from tests.kafka.test_poison import BAD, GOOD, articles, command, held_by, name, notes, send
+from tests.kafka.test_run import BOTH
+from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
+
+RECEIVED_BYTES = (10 << 20) + 512
+"""The least that may be set for ``receive.message.max.bytes``."""
+BOMB = RawMessage(b"bomb", bytes(RECEIVED_BYTES + 1))
+SMALL_CLIENT = ("--set", f'kafka.consumer={{"receive.message.max.bytes"={RECEIVED_BYTES}}}')
+BEFORE = 5
+"""So many records are before the batch, which has two."""
+BEHIND = BEFORE + 2
+TOPIC = "letters"
+
+
+@pytest.fixture
+def topics(kafka_address: str) -> Topics:
+    """Topics of the test's own, three partitions each."""
+    return make_topics(kafka_address, 3)
+
+
+def judged(topics: Topics) -> set[bytes | None]:
+    """The keys that have a verdict."""
+    return {one.key for one in read_all(topics, topics.sink("verdicts"))}
+
+
+@pytest.mark.servers
+@BOTH
+def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
+    topics: Topics, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """What is before it is answered, others go on, restarts change nothing, and a person goes past it."""
+    send(topics, BAD, articles(range(BEFORE)))
+    assert produce(topics.address, topics.source, BAD, [BOMB, BOMB], "zstd") == BEFORE
+    send(topics, BAD, articles(range(BEFORE, BEFORE + 3)), BEHIND)
+    send(topics, GOOD, articles(range(10, 15)))
+    store = f"lmdb:{tmp_path / 'store'}"
+    options = ("--set", "source.batch_records_max=2", *SMALL_CLIENT, *more)
+    why = f"the client cannot unpack the batch at offset {BEFORE}: bad_compression"
+    with running(topics, store, tmp_path, *options) as consumer:
+        until(lambda: held_by(consumer) == [name(topics)])
+        assert json.loads(consumer.page("/readyz")[1])["held"] == {name(topics): why}
+        assert consumer.metric("dupwatch_partition_held") == 1
+        wait_for_count(topics, ["verdicts"], BEFORE + 5)
+        until(lambda: notes(topics)[BAD][1].held is not None)
+        send(topics, GOOD, articles(range(15, 18)), 5)
+        wait_for_count(topics, ["verdicts"], BEFORE + 8)
+        assert consumer.stop() == 0, consumer.log.read_text()
+        assert consumer.log.read_text().count("it is fetched up to") == 1
+    offset, note = notes(topics)[BAD]
+    assert (offset, note.held) == (BEFORE, Held(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
+    listed = json.loads(command(topics, "list", "--json").out)
+    assert [(one["partition"], one["offset"], one["batch_offset"]) for one in listed] == [(BAD, BEFORE, BEFORE)]
+    told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
+    assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(told.split())
+    assert f"goes on at offset {BEFORE}".encode() in command(topics, "resume").out
+    assert notes(topics)[BAD][1].held is None
+    with running(topics, store, tmp_path, *options) as consumer:
+        until(lambda: held_by(consumer) == [name(topics)])
+        until(lambda: notes(topics)[BAD][1].held is not None)
+        assert consumer.stop() == 0, consumer.log.read_text()
+    assert notes(topics)[BAD][0] == BEFORE
+    assert command(topics, "resume", name(topics), "--skip-to", str(BEHIND)).code == 0
+    with running(topics, store, tmp_path, *options) as consumer:
+        wait_for_count(topics, ["verdicts"], BEFORE + 8 + 3)
+        assert held_by(consumer) == []
+        assert consumer.stop() == 0, consumer.log.read_text()
+    expected = {b"%d-%d" % (BAD, one) for one in (*range(BEFORE), *range(BEHIND, BEHIND + 3))}
+    assert judged(topics) == expected | {b"%d-%d" % (GOOD, one) for one in range(8)}
+    assert read_all(topics, topics.sink("dead-letters")) == []
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A cluster with one topic: three records in partition 0, a batch that nobody can unpack, and one more record."""
+    with mock_cluster([TOPIC]) as address:
+        small(address, 3)
+        assert produce(address, TOPIC, 0, [BOMB], "zstd") == 3
+        small(address, 1)
+        yield address
+
+
+def small(address: str, count: int) -> None:
+    """Records of a few bytes."""
+    producer = Producer({"bootstrap.servers": address})
+    for _ in range(count):
+        producer.produce(TOPIC, b"{}", b"key", 0)
+    assert producer.flush(10) == 0
+
+
+def options() -> KafkaOptions:
+    """Those of a client that takes in as little as may be set."""
+    return KafkaOptions(group="reader", consumer={"receive.message.max.bytes": RECEIVED_BYTES})
+
+
+def stretch(address: str, until_offset: int | None = None) -> StretchSource:
+    """All of the topic, or each partition up to an offset."""
+    end = None if until_offset is None else Bound(offset=until_offset)
+    settings = consumer_settings(address, options())
+    return StretchSource(settings, [TOPIC], ReadLimits(), Stretch(Bound(offset=0), end))
+
+
+def test_a_stretch_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
+    """It names topic, partition and offset; one that ends before the batch is read."""
+    source = stretch(address)
+    with pytest.raises(SourceError) as raised:
+        list(source.batches())
+    source.close()
+    assert f"{TOPIC}:0 cannot be read on: the client cannot unpack the batch at offset 3: " in str(raised.value)
+    assert "Choose a stretch that ends before this batch" in str(raised.value)
+    source = stretch(address, 3)
+    assert [one.start for batch in source.batches() for one in batch.records] == [0, 1, 2]
+    source.close()
+
+
+def test_dead_letters_behind_such_a_batch_are_said_to_be_out_of_reach(address: str) -> None:
+    """Those before it come, and one by one those behind it."""
+    with TopicLetters(address, TOPIC, options()) as letters:
+        found = letters.letters()
+        assert [next(found).position for _ in range(3)] == ["0:0", "0:1", "0:2"]
+        with pytest.raises(SourceError) as raised:
+            next(found)
+        assert f"{TOPIC}:0 cannot be read on: the client cannot unpack the batch at offset 3: " in str(raised.value)
+        assert "kafka-delete-records.sh" in str(raised.value)
+    with TopicLetters(address, TOPIC, options()) as letters:
+        shown = letters.letter("0:4")
+        assert shown is not None
+        assert shown.position == "0:4"
+        with pytest.raises(SourceError, match="at offset 3"):
+            letters.letter("0:3")
