@@ -237,7 +237,8 @@ LAG: Final = Measure(
 PARTITION_HELD: Final = Measure(
     "dupwatch_partition_held",
     "gauge",
-    "1 while this consumer does not read a partition, since too many of its records cannot be judged; else 0.",
+    "1 while this consumer does not read a partition, since too many of its records cannot be judged, or since the "
+    "client cannot unpack its next batch; else 0.",
     "0 or 1",
     (
         Label("topic", others="the topics that are read"),

@@ -20,13 +20,16 @@ from tests.kafka.raw_records import RawMessage, produce
 from tests.kafka.reading import until
 from tests.kafka.running import running
 from tests.kafka.test_poison import BAD, GOOD, articles, command, held_by, name, notes, send
-from tests.kafka.test_run import BOTH
+from tests.kafka.test_run import EXACTLY_ONCE
 from tests.kafka.topics import Topics, make_topics, read_all, wait_for_count
 
 RECEIVED_BYTES = (10 << 20) + 512
 """The least that may be set for ``receive.message.max.bytes``."""
 BOMB = RawMessage(b"bomb", bytes(RECEIVED_BYTES + 1))
-SMALL_CLIENT = ("--set", f'kafka.consumer={{"receive.message.max.bytes"={RECEIVED_BYTES}}}')
+SMALL_CLIENT = (
+    "--set",
+    f'kafka.consumer={{"receive.message.max.bytes"={RECEIVED_BYTES}, "fetch.error.backoff.ms"=100}}',
+)
 BEFORE = 5
 """So many records are before the batch, which has two."""
 BEHIND = BEFORE + 2
@@ -45,9 +48,13 @@ def judged(topics: Topics) -> set[bytes | None]:
 
 
 @pytest.mark.servers
-@BOTH
+@pytest.mark.parametrize(
+    ("more", "again"),
+    [((), BEFORE), (EXACTLY_ONCE, BEFORE + 1)],
+    ids=["at least once, resumed without an offset", "exactly once, resumed within the batch"],
+)
 def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
-    topics: Topics, tmp_path: Path, more: tuple[str, ...]
+    topics: Topics, tmp_path: Path, more: tuple[str, ...], again: int
 ) -> None:
     """What is before it is answered, others go on, restarts change nothing, and a person goes past it."""
     send(topics, BAD, articles(range(BEFORE)))
@@ -73,13 +80,15 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
     assert [(one["partition"], one["offset"], one["batch_offset"]) for one in listed] == [(BAD, BEFORE, BEFORE)]
     told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
     assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(told.split())
-    assert f"goes on at offset {BEFORE}".encode() in command(topics, "resume").out
+    way = () if again == BEFORE else ("--skip-to", str(again))
+    assert f"goes on at offset {again}".encode() in command(topics, "resume", name(topics), *way).out
     assert notes(topics)[BAD][1].held is None
     with running(topics, store, tmp_path, *options) as consumer:
         until(lambda: held_by(consumer) == [name(topics)])
         until(lambda: notes(topics)[BAD][1].held is not None)
         assert consumer.stop() == 0, consumer.log.read_text()
-    assert notes(topics)[BAD][0] == BEFORE
+    offset, once_more = notes(topics)[BAD]
+    assert (offset, once_more.held) == (again, note.held)
     assert command(topics, "resume", name(topics), "--skip-to", str(BEHIND)).code == 0
     with running(topics, store, tmp_path, *options) as consumer:
         wait_for_count(topics, ["verdicts"], BEFORE + 8 + 3)

@@ -678,6 +678,27 @@ class Consumer(RuleBasedStateMachine):
         self.kept.abandon()
 
     @rule(partition=st.sampled_from([P0, P1, P2]))
+    def cannot_be_unpacked(self, partition: Partition) -> None:
+        """The client fails on the batch that follows, often enough."""
+        if self.kept.readable_position(partition) is not None:
+            self.kept.block(partition, Holding(self.client[partition], HELD))
+
+    @rule()
+    def holds_blocked(self) -> None:
+        """A partition is held only with all that was read of it answered, and with nothing in hand that names it."""
+        before = self.kept.holds()
+        self.kept.hold_blocked()
+        for partition, held in self.kept.holds().items():
+            if held != before[partition]:
+                assert self.kept.owned()[partition].offset == self.kept.position(partition)
+                in_hand = [*self.waiting, *filter(None, [self.begun])]
+                assert all(
+                    partition not in end_of(one).next
+                    for one in in_hand
+                    if end_of(one).assignment == self.kept.assignment
+                )
+
+    @rule(partition=st.sampled_from([P0, P1, P2]))
     def resumed(self, partition: Partition) -> None:
         """A person lets a partition go on while nobody has it."""
         if partition not in self.client:
