@@ -1,8 +1,9 @@
 """A batch that brokers accept and the client cannot unpack: its partition waits alone, and bounded readers end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from confluent_kafka import Producer
@@ -16,8 +17,8 @@ from consumer.notes import Held
 from consumer.sources.file import ReadLimits
 from consumer.sources.stretch import StretchSource
 from tests.cli.command import run_process
-from tests.kafka.raw_records import RawMessage, produce
-from tests.kafka.reading import until
+from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch
+from tests.kafka.reading import by_partition, grouped, until
 from tests.kafka.running import running
 from tests.kafka.test_poison import BAD, GOOD, articles, command, held_by, name, notes, send
 from tests.kafka.test_run import EXACTLY_ONCE
@@ -112,8 +113,8 @@ def address() -> Iterator[str]:
 def small(address: str, count: int) -> None:
     """Records of a few bytes."""
     producer = Producer({"bootstrap.servers": address})
-    for _ in range(count):
-        producer.produce(TOPIC, b"{}", b"key", 0)
+    for number in range(count):
+        producer.produce(TOPIC, b"{}", b"%d" % number, 0)
     assert producer.flush(10) == 0
 
 
@@ -122,10 +123,12 @@ def options() -> KafkaOptions:
     return KafkaOptions(group="reader", consumer={"receive.message.max.bytes": RECEIVED_BYTES})
 
 
-def stretch(address: str, until_offset: int | None = None) -> StretchSource:
+def stretch(
+    address: str, until_offset: int | None = None, client: Mapping[str, object] = MappingProxyType({})
+) -> StretchSource:
     """All of the topic, or each partition up to an offset."""
     end = None if until_offset is None else Bound(offset=until_offset)
-    settings = consumer_settings(address, options())
+    settings = {**consumer_settings(address, options()), **client}
     return StretchSource(settings, [TOPIC], ReadLimits(), Stretch(Bound(offset=0), end))
 
 
@@ -157,3 +160,32 @@ def test_dead_letters_behind_such_a_batch_are_said_to_be_out_of_reach(address: s
         assert shown.position == "0:4"
         with pytest.raises(SourceError, match="at offset 3"):
             letters.letter("0:3")
+
+
+@pytest.fixture
+def damaged() -> Iterator[str]:
+    """A cluster with one topic: three records in partition 0, a batch with a wrong checksum, and four more records."""
+    with mock_cluster([TOPIC]) as address:
+        small(address, 3)
+        batch = bytearray(record_batch([RawMessage(b"3", b"{}")]))
+        batch[-2] ^= 1
+        assert produce_batch(address, TOPIC, 0, bytes(batch)) == 3
+        for offset in range(4, 8):
+            assert produce(address, TOPIC, 0, [RawMessage(b"%d" % offset, b"{}")]) == offset
+        yield address
+
+
+def test_a_batch_with_a_wrong_checksum_is_not_passed_over(damaged: str) -> None:
+    """The client would go on behind it: nothing of that is answered, and its partition waits before it."""
+    client = {"check.crcs": True, "fetch.error.backoff.ms": 100}
+    with grouped(damaged, TOPIC) as group:
+        member = group.joined(client=client)
+        until(lambda: member.watched.held != {})
+        assert member.watched.held == {(TOPIC, 0): "the client cannot unpack the batch at offset 3: bad_msg"}
+        assert member.error is None
+        assert by_partition(member.finished()) == {0: [0, 1, 2]}
+        until(lambda: group.committed(1) == [3])
+    source = stretch(damaged, client=client)
+    with pytest.raises(SourceError, match="at offset 3"):
+        list(source.batches())
+    source.close()

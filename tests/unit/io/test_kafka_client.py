@@ -19,6 +19,7 @@ from consumer.sources.file import ReadLimits
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions, Place
+from consumer.sources.unpacking import FAILURES_MAX
 from tests.kafka.reading import Watched
 
 P0, P1 = ("t", 0), ("t", 1)
@@ -43,6 +44,22 @@ class Ended:
     def partition(self) -> int:
         """Its number."""
         return self._partition[1]
+
+
+class NotUnpacked(Ended):
+    """What a client gives in a message's place where it cannot unpack a batch."""
+
+    def __init__(self, partition: Partition, offset: int) -> None:
+        super().__init__(partition)
+        self._offset = offset
+
+    def error(self) -> KafkaError:
+        """Its content is too large."""
+        return KafkaError(KafkaError._BAD_COMPRESSION)
+
+    def offset(self) -> int:
+        """Where the batch begins."""
+        return self._offset
 
 
 class Client:
@@ -515,3 +532,30 @@ def test_a_commit_of_another_note_is_not_taken_for_this_one(monkeypatch: pytest.
     given.partitions.abandon()
     given.turn(3)
     assert given.client.notes == {P0: encode_note(HELD)}
+
+
+def test_a_partition_whose_batch_cannot_be_unpacked_is_paused_and_the_group_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After enough attempts while it was ours; it may have been away in between. It can be fetched elsewhere."""
+    given = Given(monkeypatch, transactional=False)
+    given.client.group = {P0: 5, P1: 5}
+    given.assign(P0, P1)
+    given.client.queue.extend(NotUnpacked(P0, 5) for _ in range(FAILURES_MAX - 1))
+    given.turn(FAILURES_MAX)
+    given.client.later("on_revoke", P0)
+    given.turn()
+    given.assign(P0)
+    given.client.queue.extend(NotUnpacked(P0, 5) for _ in range(FAILURES_MAX - 1))
+    given.turn(FAILURES_MAX + 1)
+    assert given.watched.held == {}
+    given.client.queue.append(NotUnpacked(P0, 5))
+    given.turn(2)
+    held = Held(bad=0, records=0, reason="bad_compression", batch_offset=5)
+    assert given.watched.held == {P0: held.sentence()}
+    assert given.client.said("pause") == [{P0: NOTHING}]
+    assert given.client.notes == {P0: encode_note(Note(held=held))}
+    assert given.partitions.room() > 0
+    given.client.later("on_revoke", P0)
+    given.turn(2)
+    assert given.client.said("resume") == [{P0: NOTHING}]
