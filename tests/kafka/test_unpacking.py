@@ -189,3 +189,21 @@ def test_a_batch_with_a_wrong_checksum_is_not_passed_over(damaged: str) -> None:
     with pytest.raises(SourceError, match="at offset 3"):
         list(source.batches())
     source.close()
+
+
+@pytest.mark.servers
+def test_such_a_batch_behind_a_stretch_is_nobodys_trouble(kafka_address: str) -> None:
+    """The last offset of the stretch is the end of a transaction, so the client looks for more behind it."""
+    topics = make_topics(kafka_address, 1)
+    producer = Producer({"bootstrap.servers": kafka_address, "transactional.id": topics.prefix})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topics.source, b"{}", b"0", 0)
+    producer.commit_transaction(30)
+    assert produce(kafka_address, topics.source, 0, [BOMB], "zstd") == 2
+    settings = consumer_settings(kafka_address, options())
+    source = StretchSource(settings, [topics.source], ReadLimits(), Stretch(Bound(offset=0), Bound(offset=2)))
+    assert [one.start for batch in source.batches() for one in batch.records] == [0]
+    source.close()
+    with TopicLetters(kafka_address, topics.source, options()) as letters:
+        assert letters.letter("0:1") is None

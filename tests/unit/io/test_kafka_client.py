@@ -49,17 +49,31 @@ class Ended:
 class NotUnpacked(Ended):
     """What a client gives in a message's place where it cannot unpack a batch."""
 
-    def __init__(self, partition: Partition, offset: int) -> None:
+    def __init__(self, partition: Partition, offset: int, code: int = KafkaError._BAD_COMPRESSION) -> None:
         super().__init__(partition)
         self._offset = offset
+        self._code = code
 
     def error(self) -> KafkaError:
-        """Its content is too large."""
-        return KafkaError(KafkaError._BAD_COMPRESSION)
+        """Its content is too large, or something else."""
+        return KafkaError(self._code)
 
     def offset(self) -> int:
         """Where the batch begins."""
         return self._offset
+
+
+class Came(NotUnpacked):
+    """A message, of which the client hands out its place only."""
+
+    def error(self) -> None:  # type: ignore[override]  # a message has none
+        """Nothing is wrong."""
+
+    def value(self) -> None:
+        """It has none."""
+
+    def key(self) -> None:
+        """It has none."""
 
 
 class Client:
@@ -559,3 +573,14 @@ def test_a_partition_whose_batch_cannot_be_unpacked_is_paused_and_the_group_is_t
     given.client.later("on_revoke", P0)
     given.turn(2)
     assert given.client.said("resume") == [{P0: NOTHING}]
+
+
+def test_what_comes_in_one_call_with_a_batch_that_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records before it are taken in, and those behind it are not: the client is sought back to the batch."""
+    given = Given(monkeypatch)
+    given.client.group = {P0: 5}
+    given.assign(P0)
+    bad = NotUnpacked(P0, 7, KafkaError._BAD_MSG)
+    given.thread._take_in([Came(P0, 5), Came(P0, 6), bad, Came(P0, 9)])  # type: ignore[list-item]  # as the client's
+    assert given.partitions.waiting() == 2
+    assert given.partitions.seeks() == {P0: 7}
