@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import pairwise
 from multiprocessing.connection import wait
 from types import FrameType
 from typing import NamedTuple, Protocol
 
 from consumer.errors import Fatal
-from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, joined
+from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, chunks, joined
 from consumer.lexicon import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -170,13 +169,7 @@ def _gathered(pieces_made: "Sequence[Future[Made]]", helped: Callable[[], None])
 
 def pieces(texts: Sequence[str]) -> list[slice]:
     """Where to cut a batch: each piece has one text, or several of ``PIECE_CHARS_MAX`` together. At least one piece."""
-    cuts, chars = [0], 0
-    for at, text in enumerate(texts):
-        if at > cuts[-1] and chars + len(text) > PIECE_CHARS_MAX:
-            cuts.append(at)
-            chars = 0
-        chars += len(text)
-    return [slice(begin, end) for begin, end in pairwise([*cuts, len(texts)])]
+    return chunks(texts, PIECE_CHARS_MAX)
 
 
 def _joined(made: Sequence[Made]) -> Made:

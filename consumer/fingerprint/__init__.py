@@ -13,6 +13,7 @@ from consumer.fingerprint.engine import (
     Fingerprints,
     TextKind,
     WeighedWord,
+    chunks,
     joined,
 )
 from consumer.fingerprint.facts import FactOverlap, fact_overlap, facts_count
@@ -61,6 +62,7 @@ __all__ = [
     "Tokenizer",
     "WeighedWord",
     "bit_sums",
+    "chunks",
     "cosine",
     "default_tokenizer",
     "fact_overlap",

@@ -1,10 +1,10 @@
 """The engine: a batch of texts in, arrays of fingerprints, sketches and keywords out."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -71,8 +71,21 @@ class Fingerprints:
         return len(self.codes)
 
 
+def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
+    """Cut a batch: each chunk has one text, or several of `characters_max` together. There is at least one chunk."""
+    cuts, characters = [0], 0
+    for place, text in enumerate(texts):
+        if place > cuts[-1] and characters + len(text) > characters_max:
+            cuts.append(place)
+            characters = 0
+        characters += len(text)
+    return [slice(start, end) for start, end in pairwise([*cuts, len(texts)])]
+
+
 def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
     """One batch of several, at least one; none of a text depends on what batch it is in."""
+    if len(parts) == 1:
+        return parts[0]
     return Fingerprints(
         codes=np.concatenate([one.codes for one in parts]),
         sketches=np.concatenate([one.sketches for one in parts]),
@@ -144,10 +157,7 @@ class Fingerprinter:
         `languages` are those that the texts declare, "" for none; only the sketch depends on them.
         """
         declared = [""] * len(texts) if languages is None else languages
-        return _joined(
-            [self._fingerprint(texts[start:end], declared[start:end]) for start, end in _chunks(texts)]
-            or [self._fingerprint([], [])]
-        )
+        return joined([self._fingerprint(texts[chunk], declared[chunk]) for chunk in chunks(texts, CHUNK_CHARACTERS)])
 
     def _fingerprint(self, texts: Sequence[str], languages: Sequence[str]) -> Fingerprints:
         normalised = [normalise(text) for text in texts]
@@ -222,33 +232,6 @@ class Fingerprinter:
             counts += counted.values()
             stops.append(len(words))
         return self._word_table.features(words, counts, stops)
-
-
-def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    start, characters = 0, 0
-    for place, text in enumerate(texts):
-        if place > start and characters + len(text) > CHUNK_CHARACTERS:
-            yield start, place
-            start, characters = place, 0
-        characters += len(text)
-    if texts:
-        yield start, len(texts)
-
-
-def _joined(parts: Sequence[Fingerprints]) -> Fingerprints:
-    if len(parts) == 1:
-        return parts[0]
-    return Fingerprints(
-        codes=np.concatenate([part.codes for part in parts]),
-        sketches=np.concatenate([part.sketches for part in parts]),
-        one_bits=np.concatenate([part.one_bits for part in parts]),
-        bands=np.concatenate([part.bands for part in parts]),
-        keywords=tuple(keywords for part in parts for keywords in part.keywords),
-        kinds=np.concatenate([part.kinds for part in parts]),
-        text_digests=np.concatenate([part.text_digests for part in parts]),
-        keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
-        facts=tuple(facts for part in parts for facts in part.facts),
-    )
 
 
 def _kinds(distinct: npt.NDArray[np.int64], short_keywords_max: int) -> npt.NDArray[np.uint8]:

@@ -117,26 +117,24 @@ _TABLE: Final = _table()
 
 
 def _record(message: RawMessage, at: int, first_ms: int) -> bytes:
-    headers = itertools.chain.from_iterable(
-        (_varint(len(name)), name, _bytes(value)) for name, value in message.headers
-    )
+    headers = itertools.chain.from_iterable((varint(len(name)), name, _bytes(value)) for name, value in message.headers)
     body = (
         b"\0"
-        + _varint(message.timestamp_ms - first_ms)
-        + _varint(at)
+        + varint(message.timestamp_ms - first_ms)
+        + varint(at)
         + _bytes(message.key)
         + _bytes(message.value)
-        + _varint(len(message.headers))
+        + varint(len(message.headers))
         + b"".join(headers)
     )
-    return _varint(len(body)) + body
+    return varint(len(body)) + body
 
 
 def _bytes(value: bytes | None) -> bytes:
-    return _varint(-1) if value is None else _varint(len(value)) + value
+    return varint(-1) if value is None else varint(len(value)) + value
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
     """Zigzag, seven bits a byte."""
     left = (number << 1) ^ (number >> 63)
     written = bytearray()

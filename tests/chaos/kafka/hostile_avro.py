@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tests.chaos.kafka.hostile_values import Case, Make, ValueFormat, shared_cases, words
 from tests.chaos.kafka.made import EITHER, VERDICT, letter
+from tests.kafka.raw_records import varint
 from tests.registry_server import RegistryServer
 
 _BOMB: Final = 0.1
@@ -49,21 +50,10 @@ def framed(schema_id: int, payload: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big", signed=True) + payload
 
 
-def avro_long(number: int) -> bytes:
-    """A number in zigzag, seven bits a byte."""
-    left = (number << 1) ^ (number >> 63)
-    written = bytearray()
-    while left > 0x7F:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    written.append(left)
-    return bytes(written)
-
-
 def avro_text(text: str) -> bytes:
     """A string with its length before it."""
     data = text.encode()
-    return avro_long(len(data)) + data
+    return varint(len(data)) + data
 
 
 def framing_cases(registry: RegistryServer, kind: str, known: int) -> list[Case]:
@@ -108,9 +98,9 @@ def _payloads(article: int) -> list[Case]:
         Case("avro: retraction", VERDICT, of(avro_text("") + b"\0" + avro_text(""))),
         Case(
             "avro: lengths", wrong,
-            of(*(avro_long(size) for size in (-1, 2**31, 2**61, 2**62, -(2**63))), b"\xff" * 20, b"\x80" * 9 + b"\x02"),
+            of(*(varint(size) for size in (-1, 2**31, 2**61, 2**62, -(2**63))), b"\xff" * 20, b"\x80" * 9 + b"\x02"),
         ),
-        Case("avro: branches", wrong, of(*(b"\0" + avro_long(one) + b"\0\0" for one in (2, -1, 2**40)))),
+        Case("avro: branches", wrong, of(*(b"\0" + varint(one) + b"\0\0" for one in (2, -1, 2**40)))),
         Case("avro: not UTF-8", letter("invalid_utf8"), of(avro_text("") + b"\x02\x06\xed\xa0\x80\0", b"\x02\xff\0\0")),
         Case("avro: NUL", letter("nul_character"), of(avro_text("") + b"\x02" + avro_text("a\0") + b"\0")),
     ]  # fmt: skip
@@ -133,7 +123,7 @@ def _loose(registry: RegistryServer) -> list[Case]:
         Case(
             "avro: impossible times", letter("invalid_time"),
             of(body + b"\x02" + infinite, body + b"\x02" + nan, body + b"\x02" + large,
-               body + b"\x04" + avro_long(2**62), body + b"\x04" + avro_long(-(2**63))),
+               body + b"\x04" + varint(2**62), body + b"\x04" + varint(-(2**63))),
         ),
         Case("avro: times", VERDICT, of(body + b"\0", body + b"\x04\0", body + b"\x02" + bytes(8))),
     ]  # fmt: skip
@@ -165,7 +155,7 @@ def _bombs(registry: RegistryServer) -> list[Case]:
 
     def counted(schema_id: int, before: bytes = b"") -> Callable[[random.Random], bytes]:
         return lambda chance: framed(
-            schema_id, before + avro_long(chance.choice(counts)) + b"\0" + avro_text(f"a text after {words(chance, 9)}")
+            schema_id, before + varint(chance.choice(counts)) + b"\0" + avro_text(f"a text after {words(chance, 9)}")
         )
 
     of_none = schema("OfNone", {"type": "array", "items": _NONE})
