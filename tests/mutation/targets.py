@@ -39,19 +39,21 @@ _FILE_SOURCES: Final = Target(
 )
 _KAFKA_SOURCES: Final = Target(
     (
-        *("consumer/sources/commits.py", "consumer/sources/gaps.py", "consumer/sources/handover.py"),
-        *("consumer/sources/kafka*.py", "consumer/sources/partitions.py", "consumer/sources/stretch.py"),
+        *("consumer/sources/client_headers.py", "consumer/sources/commits.py", "consumer/sources/gaps.py"),
+        *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
+        *("consumer/sources/partitions.py", "consumer/sources/portion.py", "consumer/sources/stretch.py"),
+        "consumer/sources/unpacking.py",
     ),
     (
         (
-            *(
-                "tests/unit/io/test_kafka_client.py",
-                "tests/unit/io/test_partitions.py",
-                "tests/unit/io/test_messages.py",
-            ),
-            *("tests/unit/test_watermarks.py", "tests/unit/test_delivery.py"),
+            *("tests/unit/io", "tests/unit/test_watermarks.py", "tests/unit/test_delivery.py"),
+            *("tests/unit/test_notes.py", "tests/unit/test_poison.py", "tests/unit/judge/test_arrivals.py"),
         ),
-        ("tests/kafka/test_source.py", "tests/kafka/test_stretch.py", "tests/kafka/test_run.py"),
+        (
+            *("tests/kafka/test_source.py", "tests/kafka/test_stretch.py", "tests/kafka/test_run.py"),
+            *("tests/kafka/test_hostile_records.py", "tests/kafka/test_unpacking.py", "tests/kafka/test_poison.py"),
+            *("tests/kafka/test_aborted_transactions.py", "tests/kafka/test_backdating.py"),
+        ),
     ),
 )
 _FILE_SINKS: Final = Target(
@@ -65,14 +67,17 @@ _FILE_SINKS: Final = Target(
 _KAFKA_SINKS: Final = Target(
     (
         *("consumer/sinks/kafka.py", "consumer/sinks/messages.py", "consumer/sinks/producing.py"),
-        "consumer/sinks/transactions.py",
+        *("consumer/sinks/record_times.py", "consumer/sinks/transactions.py"),
     ),
     (
         (
             *("tests/unit/io/test_message_headers.py", "tests/unit/io/test_letter_headers.py"),
-            *("tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
+            *("tests/unit/io/test_messages.py", "tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
         ),
-        ("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
+        (
+            *("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
+            *("tests/kafka/test_record_times.py", "tests/kafka/test_dead_letters.py", "tests/kafka/test_release.py"),
+        ),
     ),
 )
 _LMDB: Final = Target(
