@@ -2,8 +2,10 @@
 
 A connection is first in the hall, where it shakes hands and sends its request. Which page it wants is not known there,
 so a full hall makes room: the oldest connection of the client with the most of them is cut. A probe that is sent whole
-is out of the hall within milliseconds; a client that trickles waits there until it is cut, and cuts nobody but itself.
-Answers are given in rooms, one for each kind of page, so that no kind takes the places of another.
+is out of the hall within milliseconds; a client that trickles waits there until it is cut. Slow clients may come from
+the address of the probes, as behind a proxy, and come again faster than a handshake is read. So nobody is cut before a
+grace is over: until then who comes next waits, in the queue of the kernel, which is in order of arrival. Answers are
+given in rooms, one for each kind of page, so that no kind takes the places of another.
 """
 
 import socket
@@ -51,16 +53,26 @@ class Connection:
 
 
 class Room:
-    """At most ``limit`` connections, each for at most ``seconds``; ``cut`` is told of each that had to go."""
+    """At most ``limit`` connections, each for at most ``seconds``; ``cut`` is told of each that had to go.
+
+    None is cut for another within its first ``grace_s``.
+    """
 
     def __init__(
-        self, limit: int, seconds: float, cut: Callable[[], None], clock: Callable[[], float] = time.monotonic
+        self,
+        limit: int,
+        seconds: float,
+        cut: Callable[[], None],
+        *,
+        grace_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limit = limit
         self._seconds = seconds
+        self._grace_s = grace_s
         self._cut = cut
         self._clock = clock
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         # In order of entry, since dictionaries keep it.
         self._inside: dict[Connection, float] = {}
 
@@ -68,14 +80,22 @@ class Room:
         return len(self._inside)
 
     def admit(self, connection: Connection, *, cuts: bool) -> bool:
-        """Let it in. Where there is no room, one that is inside is cut for it, or it is refused (not ``cuts``)."""
-        with self._lock:
-            full = len(self._inside) >= self._limit
-            if full and not cuts:
-                return False
-            victim = self._most_crowding() if full else None
-            if victim is not None:
-                del self._inside[victim]
+        """Let it in. Where there is no room, one that is inside is cut for it, or it is refused (not ``cuts``).
+
+        Waits for the grace of the one that is to be cut, or until another leaves.
+        """
+        victim = None
+        with self._changed:
+            while len(self._inside) >= self._limit:
+                if not cuts:
+                    return False
+                first = self._most_crowding()
+                grace_left_s = self._inside[first] + self._grace_s - self._clock()
+                if grace_left_s <= 0:
+                    victim = first
+                    del self._inside[victim]
+                else:
+                    self._changed.wait(grace_left_s)
             self._inside[connection] = self._clock()
         if victim is not None:
             self._end(victim)
@@ -83,13 +103,14 @@ class Room:
 
     def release(self, connection: Connection) -> None:
         """It has left; one that was cut had left already."""
-        with self._lock:
+        with self._changed:
             self._inside.pop(connection, None)
+            self._changed.notify()
 
     def cut_late(self) -> None:
         """Cut those whose time is up."""
         now_s = self._clock()
-        with self._lock:
+        with self._changed:
             late = [one for one, entered_s in self._inside.items() if now_s - entered_s > self._seconds]
             for one in late:
                 del self._inside[one]

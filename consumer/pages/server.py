@@ -30,8 +30,10 @@ from consumer.pages.connections import Connection, Head, Room
 log = logging.getLogger("dupwatch")
 
 Kind = Literal["probe", "metrics", "page"]
-ARRIVING_MAX: Final = 64
+ARRIVING_MAX: Final = 128
 """Connections that have not sent all of their request; beyond this the client with the most loses its oldest."""
+GRACE_S: Final = 0.25
+"""How long a connection has to send its request before another may take its place."""
 REQUESTS_MAX: Final[Mapping[Kind, int]] = {"probe": 8, "metrics": 4, "page": 16}
 """Requests of each kind answered at once. More pages are refused; more probes and scrapes cut the slowest reader."""
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
@@ -43,7 +45,10 @@ PLAIN: Final = "text/plain; charset=utf-8"
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
 _BACKLOG: Final = 512
-"""Connections that the kernel holds while others are accepted: one that finds no place asks again a second later."""
+"""Connections that the kernel holds while others are accepted: one that finds no place asks again a second later.
+
+The last of them waits for as many graces as the hall is filled by those before it: a second.
+"""
 _LOG_CUT_S: Final = 10.0
 _QUERY_FIELDS_MAX: Final = 10
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -183,7 +188,7 @@ class _Server(socketserver.ThreadingTCPServer):
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
         self.address_family = found[0][0]
         self.served = served
-        self.hall = Room(ARRIVING_MAX, REQUEST_S, self._count_cut)
+        self.hall = Room(ARRIVING_MAX, REQUEST_S, self._count_cut, grace_s=GRACE_S)
         self.rooms = {kind: Room(limit, ANSWER_S, self._count_cut) for kind, limit in REQUESTS_MAX.items()}
         self._connections: dict[socket.socket, Connection] = {}
         self._cut = 0

@@ -24,9 +24,6 @@ from tests.unit.pages.test_serving import certificate
 
 LOCAL = Address(HOST, 0)
 SLOW = 200
-SLOW_HOST = "127.0.0.2"
-"""The hall cuts by address: at the address of the probes, slow clients that come again faster than a handshake is read
-could have a probe cut for them."""
 PROBES = 40
 PROBE_S = 1.0
 _REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
@@ -34,12 +31,12 @@ _REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
 
 @contextmanager
 def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
-    """200 clients that are connected, and send a byte every now and then; who is cut comes again."""
+    """200 clients at the address of the probes that send a byte every now and then; who is cut comes again."""
     with ExitStack() as held:
         left = threading.Event()
 
         def connect() -> socket.socket:
-            client = socket.create_connection(server.address, timeout=10, source_address=(SLOW_HOST, 0))
+            client = socket.create_connection(server.address, timeout=10)
             client.sendall(given)
             client.settimeout(0)
             held.callback(client.close)
@@ -104,6 +101,20 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
             probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3], trusting) for number in range(PROBES)
         ]
         assert median(taken_s) < PROBE_S
+
+
+def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe whose request is on its way while others come in a burst, from its own address, is answered."""
+    monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
+    monkeypatch.setattr(health_server, "GRACE_S", 600.0)
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
+        probe = held.enter_context(socket.create_connection(server.address, timeout=10))
+        for _ in range(health_server.ARRIVING_MAX + 10):
+            held.enter_context(socket.create_connection(server.address, timeout=10))
+        while len(server._server.hall) < health_server.ARRIVING_MAX:
+            time.sleep(0.01)
+        probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert probe.recv(100).startswith(b"HTTP/1.0 200 ")
 
 
 def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +192,26 @@ def test_who_crowds_makes_room() -> None:
     newcomer.leave()
     assert len(room) == 3
     for one in (prober, *many, newcomer, other):
+        one.socket.close()
+
+
+def test_nobody_is_cut_within_the_grace() -> None:
+    """The newcomer waits until the grace of the oldest is over, or until somebody leaves."""
+    room = Room(2, 10, lambda: None, grace_s=0.2)
+    first, second, third, fourth = (connection("crowd") for _ in range(4))
+    for one in (first, second):
+        one.move_to(room, cuts=True)
+    began_s = time.monotonic()
+    leaving = threading.Timer(0.05, second.leave)
+    leaving.start()
+    assert third.move_to(room, cuts=True)
+    assert 0.05 <= time.monotonic() - began_s < 0.15
+    assert not first.was_cut
+    assert fourth.move_to(room, cuts=True)
+    assert time.monotonic() - began_s >= 0.19
+    assert [one.was_cut for one in (first, third)] == [True, False]
+    leaving.join()
+    for one in (first, second, third, fourth):
         one.socket.close()
 
 
