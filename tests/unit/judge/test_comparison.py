@@ -52,9 +52,20 @@ def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list
 
 
 @settings(max_examples=200)
-@given(one=stored_versions, others=some.lists(stored_versions, max_size=12), by=judge_settings)
-def test_a_line_up_rules_out_only_what_is_not_near(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
-    """Many are compared as arrays first: what is near, and every similarity, is what comparing each would say."""
+@given(
+    one=stored_versions, others=some.lists(stored_versions, max_size=12), by=judge_settings, sketched=some.booleans()
+)
+def test_a_line_up_rules_out_only_what_is_not_near(
+    one: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
+) -> None:
+    """Many are compared as arrays first: what is near, and every similarity, is what comparing each would say.
+
+    So too for the published schemes, which have no sketch.
+    """
+    if not sketched:
+        one, *others = [
+            each._replace(record=msgspec.structs.replace(each.record, sketch=b"")) for each in (one, *others)
+        ]
     others = list({other.record.reference: other for other in others}.values())
     asked = [other.record.reference for other in others] + [b"of nobody"]
     by_each = compare(one, others, by)
