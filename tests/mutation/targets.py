@@ -33,7 +33,10 @@ _JUDGE: Final = Target(
 _FILE_SOURCES: Final = Target(
     ("consumer/sources/file.py", "consumer/sources/gunzip.py", "consumer/sources/lines.py"),
     (
-        ("tests/unit/io/test_file_source.py", "tests/unit/io/test_file_sink.py", "tests/unit/io/test_checkpoint.py"),
+        (
+            *("tests/unit/io/test_lines.py", "tests/unit/io/test_file_source.py"),
+            *("tests/unit/io/test_file_sink.py", "tests/unit/io/test_checkpoint.py"),
+        ),
         ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),
     ),
 )
@@ -72,7 +75,8 @@ _KAFKA_SINKS: Final = Target(
     (
         (
             *("tests/unit/io/test_message_headers.py", "tests/unit/io/test_letter_headers.py"),
-            *("tests/unit/io/test_messages.py", "tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
+            *("tests/unit/io/test_messages.py", "tests/unit/io/test_transactions.py"),
+            *("tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
         ),
         (
             *("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
