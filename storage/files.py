@@ -33,7 +33,7 @@ def open_made(path: Path, flags: int, file_mode: int) -> int:
     """Open a file, and make it with this mode if there is none; the descriptor. Raises ``OSError``."""
     while True:
         try:
-            return os.open(path, flags | os.O_CLOEXEC)
+            return os.open(path, flags)
         except FileNotFoundError:
             pass
         try:
@@ -41,13 +41,13 @@ def open_made(path: Path, flags: int, file_mode: int) -> int:
         except FileExistsError:
             # Somebody was faster, or it is a link to a file that is not there, which is what the link asks for.
             if path.is_symlink():
-                return _with_mode(os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE_MODE), file_mode)
+                return _with_mode(os.open(path, flags | os.O_CREAT, FILE_MODE), file_mode)
 
 
 def make_file(path: Path, flags: int, file_mode: int) -> int:
     """Make a file with this mode and open it; the descriptor. Raises ``FileExistsError`` if there is anything."""
     # Never wider than it is meant to be, not even for the moment before its mode is set.
-    return _with_mode(os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE), file_mode)
+    return _with_mode(os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE), file_mode)
 
 
 def mode_of(path: Path, file_mode: int) -> int:
@@ -93,7 +93,7 @@ def make_folders(folder: Path, file_mode: int) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable: a file's own ``fsync`` does not."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

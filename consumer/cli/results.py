@@ -25,7 +25,7 @@ def results() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         # What is still buffered would fail once more when the program ends.
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
         raise SinkError(f"the results cannot be written: {error.strerror}") from error

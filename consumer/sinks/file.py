@@ -130,7 +130,7 @@ def _silence(stream: BinaryIO) -> None:
         descriptor = stream.fileno()
     except io.UnsupportedOperation:
         return
-    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
 

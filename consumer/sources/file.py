@@ -44,7 +44,7 @@ class FileSource:
         self._break_answered = False
         self._descriptor: int | None = None
         try:
-            self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.dup(_STDIN) if path is None else os.open(path, os.O_RDONLY)
             kind = os.fstat(self._descriptor)
         except OSError as error:
             self.close()

@@ -91,7 +91,7 @@ def await_unlocked_readers(path: Path) -> None:
 
     See ``unlocked``. Not for ever: whoever holds things up that long is stopped, and does not read either.
     """
-    descriptor = os.open(path / DATA_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:
         until_s = time.monotonic() + _UNLOCKED_READERS_S
         while time.monotonic() < until_s:
@@ -105,7 +105,7 @@ def await_unlocked_readers(path: Path) -> None:
 
 @contextmanager
 def _alone_in(path: Path) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

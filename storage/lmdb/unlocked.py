@@ -38,7 +38,7 @@ class UnlockedReading:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._data = os.open(path / DATA_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        self._data = os.open(path / DATA_FILE, os.O_RDONLY)
         self._counting = Lock()
         self._inside = 0
 
@@ -66,7 +66,7 @@ class UnlockedReading:
     def _refuse_others(self) -> None:
         lock_file = self._path / LOCK_FILE
         try:
-            descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(lock_file, os.O_RDONLY)
         except FileNotFoundError:
             # Whoever opens the store makes one.
             return

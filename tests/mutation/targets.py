@@ -76,6 +76,7 @@ _KAFKA_SINKS: Final = Target(
         (
             *("tests/unit/io/test_message_headers.py", "tests/unit/io/test_letter_headers.py"),
             *("tests/unit/io/test_messages.py", "tests/unit/io/test_transactions.py", "tests/unit/io/test_waiting.py"),
+            "tests/unit/io/test_producing.py",
             *("tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
         ),
         (
