@@ -6,13 +6,12 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from rich.text import Text
 
-from consumer.app import STREAM, lexicon_of, scheme_of
+from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
-from consumer.cli.texts import NamedText, read_text
-from consumer.errors import ConfigError
+from consumer.cli.texts import NamedText, check_one_stream, read_text
 from consumer.fingerprint import (
     Fingerprinter,
     Lexicon,
@@ -51,8 +50,7 @@ def compare(
     settings: SetOption = None,
 ) -> None:
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
-    if a == b == STREAM:
-        raise ConfigError("standard input can be one of the two texts, not both")
+    check_one_stream([a, b])
     chosen = configured(config, settings, fingerprint__scheme=scheme)
     by = scheme_of(chosen)
     one, other, measures = _measured(read_text(a, chosen), read_text(b, chosen), by, lexicon_of(chosen))
@@ -117,7 +115,9 @@ def _print(one: _Side, other: _Side, measures: _Measures, by: Scheme) -> None:
     table.add_row("cosine of the keyword vectors", f"{measures.cosine:.3f}")
     table.add_row("normalised text", "equal" if measures.equal_text else "not equal")
     console.print(table)
-    if TextKind.LONG not in {one.kind, other.kind} or one.kind != other.kind:
+    if TextKind.EMPTY in {one.kind, other.kind}:
+        console.print("A text without keywords is a duplicate of nothing, and nothing is one of it.")
+    elif TextKind.LONG not in {one.kind, other.kind} or one.kind != other.kind:
         console.print("Not both are long: only equal normalised texts count as duplicates here.")
     console.print(render.keywords_line(measures.shared[:20]))
 

@@ -1,9 +1,6 @@
 """``dupwatch explain``: why two articles are near each other, or are not."""
 
-import difflib
-import re
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -11,40 +8,36 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from consumer.app import (
-    decoder,
-    fingerprinter,
-    judge_settings,
-    lexicon_of,
-    opened_store,
-    stored_settings,
-    version_builder,
-)
-from consumer.article import Article, Reason
-from consumer.cli import render
+from consumer.app import fingerprinter, judge_settings, lexicon_of, opened_store, stored_settings, version_builder
+from consumer.asked_settings import settings_to_compare
+from consumer.cli import difference_view, render
+from consumer.cli.conditions import conditions, gap_ms
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
+from consumer.cli.stored_article import History, stored_article
+from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.comparison import Comparison, compare
 from consumer.config import Config
-from consumer.errors import BadRecord, ConfigError, SourceError
-from consumer.events import shared_keywords
+from consumer.difference import Stretch, difference
+from consumer.errors import ConfigError
+from consumer.events import rfc3339, shared_keywords, version_name
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
-from consumer.inspection import latest
-from consumer.settings import JudgeSettings
+from consumer.settings import JudgeSettings, differences
 from consumer.versions import Came
 from storage.clock import now_ms
 from storage.interface import Store
-from storage.records import Record, Stored
+from storage.records import Stored
 
-DIFF_TOKENS_MAX = 4_000
-"""Each side of the difference is cut here: comparing grows with the square."""
 FACTS_SHOWN_MAX = 40
-_TOKEN = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
+_VERSION_HELP = "Which version of {} where it is an id, as events name it; the last when left out."
 
 
 class _Side(NamedTuple):
+    """One of the two articles; a file has no history."""
+
     stored: Stored
     body: str | None
+    history: History
 
 
 class _Facts(NamedTuple):
@@ -55,37 +48,91 @@ class _Facts(NamedTuple):
     both: list[str]
 
 
+class _Explained(NamedTuple):
+    """Everything that is told of a pair. ``other_settings`` are those named that are not the store's."""
+
+    one: _Side
+    other: _Side
+    comparison: Comparison
+    judged_by: JudgeSettings
+    other_settings: list[str]
+    facts: _Facts | None
+    difference: list[Stretch] | None
+
+
 def explain(
-    a: Annotated[str, typer.Argument(metavar="A", help="A file (an article as JSON, or plain text), or an id.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A file (an article as JSON, or plain text), - for one, or an id.")
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="As A.")],
     store: StoreOption = None,
+    version_a: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("A"), metavar="HEX")] = None,
+    version_b: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("B"), metavar="HEX")] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures."""
+    """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures.
+
+    Articles of a store are compared by the settings that it was made with, and by those of [judge] and [rules] that are
+    named here.
+    """
+    check_one_stream([a, b])
     chosen = configured(config, settings, store__url=store)
-    lexicon = lexicon_of(chosen)
-    with ExitStack() as held:
-        opened = None
-        if chosen.store.url != "memory:":
-            opened = held.enter_context(opened_store(chosen, readonly=True))
-        judged_by = judge_settings(chosen, lexicon) if opened is None else stored_settings(opened, lexicon)
-        one = _side(a, chosen, opened, judged_by, lexicon)
-        other = _side(b, chosen, opened, judged_by, lexicon)
-    comparison = compare(one.stored, [other.stored], judged_by)[0]
-    facts = _facts(one, other, judged_by, lexicon) if comparison.facts_shared_min else None
+    explained = _explained(chosen, (a, version_a), (b, version_b))
     with results():
         if json:
-            shared = shared_keywords(one.stored.record, other.stored.record)
-            found = {"near": comparison.near, **msgspec.to_builtins(comparison), "shared_keywords": shared}
-            counts = {
-                f"facts_{name}": facts_count(side.stored.record.facts) for name, side in (("a", one), ("b", other))
-            }
-            found |= counts | {"facts": None if facts is None else facts._asdict()}
-            write_json(found)
+            write_json(_plain(explained))
         else:
-            _print(one, other, comparison, judged_by, facts)
+            _print(explained)
+
+
+def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> _Explained:
+    lexicon = lexicon_of(config)
+    with ExitStack() as held:
+        opened = None
+        other_settings: list[str] = []
+        if config.store.url == "memory:":
+            judged_by = judge_settings(config, lexicon)
+        else:
+            opened = held.enter_context(opened_store(config, readonly=True))
+            stored = stored_settings(opened, lexicon)
+            judged_by = settings_to_compare(config, stored)
+            other_settings = differences(stored.encode(), judged_by)
+        one, other = (_side(*side, config, opened, judged_by, lexicon) for side in (a, b))
+    comparison = compare(one.stored, [other.stored], judged_by)[0]
+    facts = _facts(one, other, judged_by, lexicon) if comparison.facts_shared_min else None
+    differing = None if one.body is None or other.body is None else difference(one.body, other.body)
+    return _Explained(one, other, comparison, judged_by, other_settings, facts, differing)
+
+
+def _plain(explained: _Explained) -> dict[str, object]:
+    one, other, comparison = explained.one, explained.other, explained.comparison
+    facts, stretches = explained.facts, explained.difference
+    return {
+        "near": comparison.near,
+        **msgspec.to_builtins(comparison),
+        "shared_keywords": shared_keywords(one.stored.record, other.stored.record),
+        "facts_a": facts_count(one.stored.record.facts),
+        "facts_b": facts_count(other.stored.record.facts),
+        "facts": None if facts is None else facts._asdict(),
+        "apart_ms": gap_ms(one.stored, other.stored),
+        "window_ms": explained.judged_by.window_ms,
+        "other_settings": explained.other_settings,
+        "a": _plain_side(one),
+        "b": _plain_side(other),
+        "difference": None if stretches is None else difference_view.plain_changes(stretches),
+    }
+
+
+def _plain_side(side: _Side) -> dict[str, object]:
+    ends_at = side.stored.ends_at
+    return {
+        "id": side.stored.record.id,
+        "version": version_name(side.stored.record.reference),
+        "arrived_at": rfc3339(side.stored.record.time_ms),
+        "ends_at": None if ends_at is None else rfc3339(ends_at.time_ms),
+    }
 
 
 def _facts(one: _Side, other: _Side, judged_by: JudgeSettings, lexicon: Lexicon) -> _Facts | None:
@@ -97,19 +144,26 @@ def _facts(one: _Side, other: _Side, judged_by: JudgeSettings, lexicon: Lexicon)
     return _Facts(sorted(a - b), sorted(b - a), sorted(a & b))
 
 
-def _print(one: _Side, other: _Side, comparison: Comparison, judged_by: JudgeSettings, facts: _Facts | None) -> None:
-    shared = shared_keywords(one.stored.record, other.stored.record)
+def _print(explained: _Explained) -> None:
+    one, other, comparison = explained.one, explained.other, explained.comparison
     console = render.console()
     for name, side in (("A", one), ("B", other)):
-        console.print(_fingerprint_line(name, side.stored.record))
-    console.print(render.conditions(comparison, judged_by))
-    console.print(render.keywords_line(shared[:20]))
+        console.print(_fingerprint_line(name, side))
+    if explained.other_settings:
+        console.print(
+            render.plain(f"Compared with other settings than the store's: {'; '.join(explained.other_settings)}")
+        )
+    histories = (one.history, other.history)
+    console.print(conditions(one.stored, other.stored, histories, comparison, explained.judged_by))
+    console.print(render.keywords_line(shared_keywords(one.stored.record, other.stored.record)[:20]))
     if comparison.facts_shared_min:
-        _print_facts(console, facts, one, other)
-    if one.body is None or other.body is None:
+        _print_facts(console, explained.facts, one, other)
+    if explained.difference is None:
         console.print("No difference to show: the store keeps no bodies.")
-    else:
-        console.print(difference(one.body, other.body))
+        return
+    console.print(difference_view.shown(explained.difference))
+    for note in difference_view.notes(explained.difference):
+        console.print(note)
 
 
 def _print_facts(console: Console, facts: _Facts | None, one: _Side, other: _Side) -> None:
@@ -119,76 +173,36 @@ def _print_facts(console: Console, facts: _Facts | None, one: _Side, other: _Sid
         return
     for name, some in (("facts of A alone", facts.only_a), ("of B alone", facts.only_b), ("of both", facts.both)):
         console.print(render.facts_line(name, some[:FACTS_SHOWN_MAX]))
+        if len(some) > FACTS_SHOWN_MAX:
+            console.print(f"... and {len(some) - FACTS_SHOWN_MAX} more; --json has them all")
 
 
-def _side(name: str, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon) -> _Side:
-    path = Path(name)
-    if _is_file(path):
-        article = _article(path, config)
+def _side(
+    name: str, version: str | None, config: Config, store: Store | None, settings: JudgeSettings, lexicon: Lexicon
+) -> _Side:
+    if is_text(name):
+        if version is not None:
+            raise ConfigError(f"{name} is a file, and only an id has versions; leave --version-a or --version-b out")
+        article = read_article(name, config)
         fingerprints = fingerprinter(settings, lexicon).fingerprint([article.body or ""], [article.lang])
-        version = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
-        return _Side(Stored(version.record, None, None), article.body)
+        made = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
+        return _Side(Stored(made.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(
             f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
         )
-    stored = latest(store.history(id_hash_of(name)))
-    if stored is None:
+    if not store.history(id_hash_of(name)):
         raise ConfigError(f"{name!r} is neither a file nor an article in {config.store.url}")
-    return _Side(stored, store.bodies([stored.record.reference])[0])
+    stored, history = stored_article(store, config.store.url, name, version)
+    return _Side(stored, store.bodies([stored.record.reference])[0], history)
 
 
-def _is_file(path: Path) -> bool:
-    """Whether there is such a file; an id may be longer than any file's name."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def _article(path: Path, config: Config) -> Article:
-    """An article as JSON, or else the whole file as its text."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(config.source.record_bytes_max + 1)
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return decoder(config)(data)
-    except BadRecord as error:
-        if error.reason not in {Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8}:
-            raise ConfigError(f"{path} is an article with a fault: {error.detail}") from error
-        # The line end that editors put behind the last line is the file's, not the text's.
-        text = data.decode(errors="replace").removesuffix("\n").removesuffix("\r")
-        return Article(id=str(path), body=text)
-
-
-def _fingerprint_line(name: str, record: Record) -> Text:
+def _fingerprint_line(name: str, side: _Side) -> Text:
+    record = side.stored.record
     bits = 8 * len(record.fingerprint)
     blocks = split_blocks(int.from_bytes(record.fingerprint), bits, bits // 16)
     cut = " ".join(f"{block:04x}" for block in blocks)
-    return Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
-
-
-def difference(a: str, b: str) -> Text:
-    """Both texts in one: what only A has struck out in red, what only B has in green."""
-    left, right = (_TOKEN.findall(text)[:DIFF_TOKENS_MAX] for text in (a, b))
-    shown = Text()
-    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            shown.append(_abridged("".join(left[a0:a1])))
-        else:
-            shown.append(_marked("".join(left[a0:a1]), "[-", "-]"), "red strike")
-            shown.append(_marked("".join(right[b0:b1]), "{+", "+}"), "green")
-    return shown
-
-
-def _marked(text: str, before: str, after: str) -> str:
-    return f"{before}{render.plain(text)}{after}" if text else ""
-
-
-def _abridged(text: str, chars_max: int = 80) -> str:
-    """What is equal on both sides, without its middle where it is long."""
-    shown = render.plain(text.replace("\n", " "))
-    half = chars_max // 2
-    return shown if len(shown) <= chars_max else f"{shown[:half]} … {shown[-half:]}"
+    line = Text.assemble((f"{name}  ", "bold"), render.plain(record.id), "  ", (cut, "cyan"))
+    if len(side.history) > 1:
+        line.append(f"  version {version_name(record.reference)}; dupwatch show lists all", "dim")
+    return line

@@ -12,7 +12,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import read_text
-from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, split_blocks
+from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
 
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16
@@ -72,13 +72,16 @@ def _print(made: Breakdown, by: Scheme, digest: str) -> None:
     console.print(Text("\nSums, bit by bit", "bold"))
     for line in _sum_lines(made, by.bits):
         console.print(line)
-    told = render.pairs("\nFingerprint")
+    console.print()
+    told = render.pairs("Fingerprint")
     told.add_row("scheme", by.name)
     told.add_row("digest", digest)
     told.add_row("kind", made.kind.name.lower())
     told.add_row("fingerprint", Text(f"{made.fingerprint:0{by.bits // 4}x}", "cyan"))
     told.add_row("blocks", " ".join(blocks_of(made.fingerprint, by.bits)))
     console.print(told)
+    if made.kind is TextKind.EMPTY:
+        console.print("No keywords were found in this text: such an article matches nothing and is always kept.")
 
 
 def _words(made: Breakdown, width: int) -> Table:

@@ -1,8 +1,11 @@
 """``dupwatch query``: what an article would repeat, without storing it."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from consumer.app import (
@@ -14,63 +17,156 @@ from consumer.app import (
     stored_settings,
     version_builder,
 )
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.article import Article
+from consumer.asked_settings import check_unchanged
+from consumer.cli import render
+from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
+from consumer.cli.stored_article import stored_article
+from consumer.cli.texts import is_one_article, is_text, read_article
+from consumer.comparison import not_released
+from consumer.config import Config
+from consumer.decision import Neighbour
 from consumer.detector import Detector
-from consumer.errors import BadRecord
+from consumer.errors import BadRecord, SourceError
 from consumer.events import rounded, version_name
+from consumer.fingerprint import Fingerprinter
 from consumer.ports import Position
 from consumer.sources.file import FileSource, ReadLimits
-from consumer.versions import Came
+from consumer.versions import Came, VersionBuilder
 from storage.clock import now_ms
+from storage.interface import Store
+from storage.records import Version
 
 
 def query(
-    source: Annotated[str, typer.Argument(metavar="FILE|-", help="Articles as JSON lines; - is standard input.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|-|ID",
+            help="Articles as JSON lines; - is standard input. Or one article: JSON, plain text, or an id.",
+        ),
+    ],
     store: StoreOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Tell what each article would duplicate if it came now. Stores nothing; writes one line of JSON for each."""
+    """Tell what each article would duplicate if it came now. Stores nothing; writes one line of JSON for each.
+
+    The settings are those that the store was made with; other ones are refused. Ends with exit code 3 where no line was
+    an article.
+    """
     chosen = configured(config, settings, store__url=store)
     lexicon = lexicon_of(chosen)
-    path = None if source == STREAM else Path(source)
-    limits = ReadLimits(record_bytes_max=chosen.source.record_bytes_max)
-    decode = record_decoder(chosen)
     with opened_store(chosen, readonly=True) as opened:
         judged_by = stored_settings(opened, lexicon)
-        detector = Detector(opened, judged_by, now_ms)
-        engine = fingerprinter(judged_by, lexicon)
-        builder = version_builder(judged_by)
-        for batch in FileSource(path, limits, Position()).batches():
-            for record in batch.records:
-                try:
-                    article = decode(record)
-                    if article.body is None:
-                        _write({"line": record.line, "error": "retraction", "detail": "a retraction repeats nothing"})
-                        continue
-                except BadRecord as error:
-                    _write({"line": record.line, "error": error.reason, "detail": error.detail})
-                    continue
-                fingerprints = engine.fingerprint([article.body or ""], [article.lang])
-                version = builder.versions([article], [Came(now_ms(), record.line)], fingerprints)[0]
-                matches, truncated = detector.query(version)
-                _write(
-                    {
-                        "id": article.id,
-                        "matches": [
-                            {
-                                "id": match.record.id,
-                                "version": version_name(match.record.reference),
-                                "title": match.record.title,
-                                "distance": match.distance,
-                                "similarity": rounded(match.similarity),
-                            }
-                            for match in matches
-                        ],
-                        "truncated": truncated,
-                    }
-                )
+        check_unchanged(chosen, judged_by)
+        asking = _Asking(
+            opened,
+            Detector(opened, judged_by, now_ms),
+            fingerprinter(judged_by, lexicon),
+            version_builder(judged_by),
+        )
+        path = Path(source)
+        if source != STREAM and not is_text(source) and not path.is_dir():
+            _write(asking.about_stored(chosen, source))
+        elif source != STREAM and path.is_file() and is_one_article(source, chosen):
+            _write(asking.about(read_article(source, chosen), 1))
+        else:
+            _answer_lines(asking, chosen, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Asks a store about articles."""
+
+    store: Store
+    detector: Detector
+    engine: Fingerprinter
+    builder: VersionBuilder
+
+    def about(self, article: Article, line: int) -> dict[str, object]:
+        """What an article would repeat."""
+        fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
+        version = self.builder.versions([article], [Came(now_ms(), line)], fingerprints)[0]
+        return _answer(article.id, *self.detector.query(version))
+
+    def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
+        """What an article of the store would repeat if it came now, but for what a person has released it from."""
+        if not self.store.history(id_hash_of(article_id)):
+            raise SourceError(
+                f"{article_id!r} cannot be read: there is no such file, and no article of that id in {config.store.url}"
+            )
+        stored = stored_article(self.store, config.store.url, article_id).stored
+        record = msgspec.structs.replace(stored.record, time_ms=now_ms())
+        matches, truncated = self.detector.query(Version(record, None))
+        others = self.store.read([match.record.reference for match in matches])
+        pairs = zip(matches, others, strict=True)
+        return _answer(
+            article_id, [match for match, other in pairs if other is None or not_released(stored, other)], truncated
+        )
+
+
+@dataclass(slots=True)
+class _Faults:
+    """The lines that could not be answered, and what was wrong with the first of them."""
+
+    lines: int = 0
+    failed: int = 0
+    first: str = field(default="")
+
+    def add(self, line: int, error: str, detail: str) -> dict[str, object]:
+        self.failed += 1
+        self.first = self.first or f"line {line}: {detail}"
+        return {"line": line, "error": error, "detail": detail, "outcome": "error"}
+
+
+def _answer_lines(asking: _Asking, config: Config, source: str) -> None:
+    faults = _Faults()
+    for answer in _answers(asking, config, None if source == STREAM else Path(source), faults):
+        _write(answer)
+    if faults.lines and faults.failed == faults.lines:
+        raise SourceError(
+            f"{source} has no article: all {faults.lines:,} lines failed ({faults.first}). It has to be JSON lines in "
+            "UTF-8; other names of fields are set with --set source.fields.body=NAME."
+        )
+    if not faults.lines:
+        render.console(stderr=True).print(f"{render.plain(source)} is empty: nothing was asked.")
+
+
+def _answers(asking: _Asking, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
+    limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
+    decode = record_decoder(config)
+    for batch in FileSource(path, limits, Position()).batches():
+        for record in batch.records:
+            faults.lines += 1
+            try:
+                article = decode(record)
+            except BadRecord as error:
+                yield faults.add(record.line, error.reason, error.detail)
+                continue
+            if article.body is None:
+                yield faults.add(record.line, "retraction", "a retraction repeats nothing")
+            else:
+                yield asking.about(article, record.line)
+
+
+def _answer(article_id: str, matches: Sequence[Neighbour], truncated: bool) -> dict[str, object]:  # noqa: FBT001
+    return {
+        "id": article_id,
+        "matches": [
+            {
+                "id": match.record.id,
+                "version": version_name(match.record.reference),
+                "title": match.record.title,
+                "distance": match.distance,
+                "similarity": rounded(match.similarity),
+            }
+            for match in matches
+        ],
+        "truncated": truncated,
+        "outcome": "duplicate" if matches else "unique",
+    }
 
 
 def _write(line: dict[str, object]) -> None:

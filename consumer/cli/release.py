@@ -12,7 +12,8 @@ from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write
-from consumer.cli.show import print_link, print_links
+from consumer.cli.show import print_article, print_link
+from consumer.cli.stored_article import History, StoredArticle
 from consumer.config import Config, is_kafka
 from consumer.errors import ConfigError
 from consumer.inspection import Link, chain
@@ -63,10 +64,11 @@ def release(
     with opened_store(chosen, readonly=True) as opened:
         one = releasable(opened, article_id, version)
         links = chain(opened, one)
+        histories = [opened.history(link.stored.record.id_hash) for link in links]
     back = way_back(chosen, one)
     if not json:
         with results():
-            _announce(links)
+            _announce(links, histories)
     _tell_way_back(chosen, back, json=json)
     if dry_run:
         plan = planned(one, words, now_ms)
@@ -75,7 +77,7 @@ def release(
         event = _release(chosen, one, words, back)
     else:
         return
-    _tell(one, event or b"", json=json, dry_run=dry_run)
+    _tell(one, histories[0], event or b"", json=json, dry_run=dry_run)
 
 
 def _release(config: Config, one: Stored, words: Words, back: RawRecord | NoWayBack | None) -> bytes:
@@ -104,9 +106,9 @@ def _is_last(store: Store, reference: bytes) -> bool:
     return found is not None and found.ends_at is None
 
 
-def _announce(links: Sequence[Link]) -> None:
+def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
     """What is there, and what a release makes of it."""
-    print_links(links)
+    print_article(StoredArticle(links[0].stored, histories[0]), links, histories)
     verdict = links[0].verdict
     if verdict is None or verdict.duplicate_of is None:
         return
@@ -143,7 +145,7 @@ def _agreed() -> bool:
         raise typer.Exit(SIGNALLED + SIGINT) from stopped
 
 
-def _tell(one: Stored, event: bytes, *, json: bool, dry_run: bool) -> None:
+def _tell(one: Stored, history: History, event: bytes, *, json: bool, dry_run: bool) -> None:
     with results():
         if json:
             write(event + b"\n")
@@ -155,4 +157,4 @@ def _tell(one: Stored, event: bytes, *, json: bool, dry_run: bool) -> None:
             console.print("\nNothing was changed: this was a dry run.")
         else:
             console.print(Text("\nIt is now\n", "bold"))
-            print_link(Link(one, decode_verdict(event)))
+            print_link(Link(one, decode_verdict(event)), history)

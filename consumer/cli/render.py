@@ -1,16 +1,14 @@
 """What a person sees on a terminal. Nothing of an article is markup here, and none of its control characters pass."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from consumer.comparison import Comparison
 from consumer.detector import Tally
 from consumer.pages.visible import one_line
-from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
 from consumer.verdict import Released, Verdict
 from storage.records import Record
 
@@ -134,59 +132,6 @@ def _release_rows(released: Released) -> dict[str, str]:
         "released by": released.by or "",
         "reason": released.reason or "",
     }
-
-
-def conditions(comparison: Comparison, settings: JudgeSettings) -> Table:
-    """Every condition of being near, whether it holds, and the figures behind it."""
-    table = Table(box=None, title="near" if comparison.near else "not near", title_justify="left", title_style="bold")
-    table.add_column("")
-    table.add_column("condition")
-    table.add_column("what was found", overflow="fold")
-    similarity = "–" if comparison.similarity is None else f"{comparison.similarity:.3f}"
-    threshold = (
-        f"similarity {similarity}, at least {comparison.similarity_min:g} is asked for"
-        if settings.verify
-        else f"distance {comparison.distance}, at most {comparison.distance_max} is asked for"
-    )
-    band_distance = (
-        f"{comparison.shared_bands} shared, one-bit distance {comparison.one_bits_distance}, "
-        f"at most {ONE_BITS_DISTANCE_MAX}"
-    )
-    rows: Iterable[tuple[bool, str, str]] = (
-        (comparison.other_ids, "other ids", ""),
-        (comparison.same_scheme, "same scheme", ""),
-        (comparison.in_window, "within the window", f"{settings.window_ms // 1000} s"),
-        (comparison.in_force, "both in force", ""),
-        (comparison.allowed, "allowed by the rules of their sources", ""),
-        (comparison.not_released, "the one not released from the other", ""),
-        (
-            comparison.found_by_blocks,
-            "found by a block of the fingerprint",
-            f"distance {comparison.distance} bits, at most {settings.suspect_distance_max}, radius {settings.radius}",
-        ),
-        (
-            comparison.found_by_bands,
-            "or found by a band of the sketch",
-            band_distance,
-        ),
-        (comparison.verified, "similar enough", threshold),
-        (comparison.facts_agree, "no other facts", _facts_text(comparison)),
-    )
-    for holds, name, found in rows:
-        table.add_row(Text("✓", "green") if holds else Text("✗", "red"), name, found)
-    return table
-
-
-def _facts_text(comparison: Comparison) -> str:
-    """What the fact guard was decided from."""
-    if not comparison.facts_shared_min:
-        return "not asked for"
-    if comparison.facts_shared is None:
-        return "not both have any"
-    return (
-        f"{comparison.facts_shared:.2f} of the fewer ones shared, at least {comparison.facts_shared_min:g} "
-        f"is asked for where {FACTS_DIFFERING_MIN} or more differ"
-    )
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:

@@ -8,6 +8,7 @@ from rich.progress import Progress
 
 from consumer import inspection
 from consumer.app import lexicon_of, opened_store, stored_settings
+from consumer.asked_settings import check_unchanged
 from consumer.cli import render, store_export, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write, write_json
@@ -99,8 +100,10 @@ def verify(
     findings = Findings()
     errors = render.console(stderr=True)
     with opened_store(chosen, readonly=True) as opened, Progress(console=errors, disable=not errors.is_terminal) as bar:
+        judged_by = stored_settings(opened, lexicon_of(chosen))
+        check_unchanged(chosen, judged_by)
         task = bar.add_task("checking", total=opened.stats().versions)
-        for findings in inspection.verify(opened, stored_settings(opened, lexicon_of(chosen))):
+        for findings in inspection.verify(opened, judged_by):
             bar.update(task, completed=findings.versions)
     with results():
         if json:

@@ -101,7 +101,7 @@ def test_unreadable_source(dupwatch: Command, tmp_path: Path, name: str, why: st
     assert why in told(dupwatch("run", "--source", tmp_path / name), 3)
 
 
-@pytest.mark.parametrize("arguments", [("fingerprint", "nowhere.txt"), ("compare", str(SAMPLE), "nowhere.txt")])
+@pytest.mark.parametrize("arguments", [("fingerprint", "nowhere.txt"), ("compare", __file__, "nowhere.txt")])
 def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
     """A text that is not there ends with 3, as a source does."""
     assert "No such file" in told(dupwatch(*arguments), 3)

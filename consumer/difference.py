@@ -1,0 +1,344 @@
+"""What two texts have in common, and what only one of them has, in bounded time and memory.
+
+The result always covers both texts from end to end. Stretches that are equal at both ends of the texts cost next to
+nothing. What lies between is aligned by the first of these that applies:
+
+1. *few edits*: the greedy algorithm of Myers (1986), as long as the texts are at most ``EDITS_MAX`` tokens apart;
+2. *anchors*: runs of tokens that occur once in either text are matched, as in a patience diff;
+3. *exact*: each gap between anchors gets a longest common subsequence, bit-parallel (Hyyro 2004), the smallest gaps
+   first, until ``CELLS_MAX`` pairs of tokens were looked at. A gap beyond that is reported as not compared.
+
+Decision 0038 says what was compared with this.
+"""
+
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+EDITS_MAX: Final = 150
+"""How many tokens two texts may differ by to be aligned in one go; the work grows with the square."""
+CELLS_MAX: Final = 200_000_000
+"""How many pairs of tokens are compared in all gaps together: an eighth of a byte and about a nanosecond each."""
+_ANCHOR_TOKENS: Final = (24, 6)
+"""Lengths of the runs that are looked for: long ones in the whole text, shorter ones in the gaps between them."""
+_ANCHORS_FROM_CELLS: Final = 250_000
+"""A smaller gap is aligned exactly at once: that takes a millisecond."""
+_RUNS_SAMPLED: Final = 50_000
+"""In a longer text only about so many runs are looked at."""
+_TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
+_TOKENS_MAX: Final = sys.maxunicode
+_BASE: Final = np.uint64(0x9E3779B97F4A7C15)
+_RUN_STEP: Final = 32
+_BYTE_BITS: Final = 8
+_SHORT_ROW: Final = 8192
+
+Kind = Literal["equal", "changed", "not compared"]
+
+
+class Stretch(NamedTuple):
+    """A stretch of both texts: equal, or what only A and only B have there. ``at_a`` and ``at_b`` count characters.
+
+    In a stretch that was not compared the two sides may have text in common.
+    """
+
+    kind: Kind
+    at_a: int
+    a: str
+    at_b: int
+    b: str
+
+
+class _Range(NamedTuple):
+    """Tokens ``a0`` to ``a1`` of A beside tokens ``b0`` to ``b1`` of B."""
+
+    a0: int
+    a1: int
+    b0: int
+    b1: int
+
+    @property
+    def cells(self) -> int:
+        return (self.a1 - self.a0) * (self.b1 - self.b0)
+
+
+class _Block(NamedTuple):
+    """``size`` equal tokens, from ``a`` on in A and from ``b`` on in B."""
+
+    a: int
+    b: int
+    size: int
+
+
+class _Pair(NamedTuple):
+    """Two texts as strings with one character for each token, so that runs are compared at memory speed."""
+
+    a: str
+    b: str
+
+    def prefix(self, a: int, b: int, limit: int) -> int:
+        """How many tokens from here on are equal, up to ``limit``."""
+        done, step = 0, _RUN_STEP
+        while done < limit:
+            size = min(step, limit - done)
+            if self.a[a + done : a + done + size] == self.b[b + done : b + done + size]:
+                done, step = done + size, 2 * step
+            elif size == 1:
+                break
+            else:
+                limit, step = done + size - 1, max(size // 2, 1)
+        return done
+
+    def suffix(self, a: int, b: int, limit: int) -> int:
+        """How many tokens before here are equal, up to ``limit``."""
+        done, step = 0, _RUN_STEP
+        while done < limit:
+            size = min(step, limit - done)
+            if self.a[a - done - size : a - done] == self.b[b - done - size : b - done]:
+                done, step = done + size, 2 * step
+            elif size == 1:
+                break
+            else:
+                limit, step = done + size - 1, max(size // 2, 1)
+        return done
+
+
+def difference(a: str, b: str) -> list[Stretch]:
+    """Both texts as stretches that are equal or differ, in order; each covers its text without a hole."""
+    left, right = _TOKEN.findall(a), _TOKEN.findall(b)
+    distinct = dict.fromkeys(left) | dict.fromkeys(right)
+    if len(distinct) > _TOKENS_MAX:
+        # There are not enough characters to stand for so many words, so each character is a token of its own.
+        left, right = list(a), list(b)
+        pair = _Pair(a, b)
+    else:
+        codes = dict(zip(distinct, map(chr, range(len(distinct))), strict=True))
+        pair = _Pair("".join(map(codes.__getitem__, left)), "".join(map(codes.__getitem__, right)))
+    blocks, skipped = _align(pair)
+    return list(_stretches(left, right, blocks, skipped))
+
+
+def _align(pair: _Pair) -> tuple[list[_Block], set[_Range]]:
+    """The equal blocks in order, and the gaps between them that were not compared."""
+    blocks: list[_Block] = []
+    whole = _trimmed(pair, _Range(0, len(pair.a), 0, len(pair.b)), blocks)
+    gaps = [whole]
+    if whole.cells > _ANCHORS_FROM_CELLS:
+        found = _few_edits(pair, whole)
+        if found is not None:
+            blocks += found
+            gaps = []
+    for size in _ANCHOR_TOKENS:
+        gaps = [gap for wide in gaps for gap in _between_anchors(pair, wide, size, blocks)]
+    left, skipped = CELLS_MAX, set()
+    for gap in sorted(gaps, key=lambda one: one.cells):
+        if gap.cells <= left:
+            left -= gap.cells
+            blocks += _exact(pair, gap)
+        else:
+            skipped.add(gap)
+    return sorted(blocks), skipped
+
+
+def _trimmed(pair: _Pair, wide: _Range, blocks: list[_Block]) -> _Range:
+    """The range without what is equal at its ends, which goes to ``blocks``."""
+    a0, a1, b0, b1 = wide
+    first = pair.prefix(a0, b0, min(a1 - a0, b1 - b0))
+    a0, b0 = a0 + first, b0 + first
+    last = pair.suffix(a1, b1, min(a1 - a0, b1 - b0))
+    blocks += [_Block(a0 - first, b0 - first, first)] if first else []
+    blocks += [_Block(a1 - last, b1 - last, last)] if last else []
+    return _Range(a0, a1 - last, b0, b1 - last)
+
+
+def _few_edits(pair: _Pair, wide: _Range) -> list[_Block] | None:
+    """The alignment with the fewest insertions and deletions; None where it takes more than ``EDITS_MAX``."""
+    a0, a1, b0, b1 = wide
+    reached = {1: 0}
+    """By diagonal (place in A less place in B), how far in A the best path has come."""
+    trail: list[dict[int, int]] = []
+    for edits in range(EDITS_MAX + 1):
+        trail.append(reached)
+        reached = dict(reached)
+        for diagonal in range(-edits, edits + 1, 2):
+            down = diagonal == -edits or (
+                diagonal != edits and reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
+            )
+            x = reached[diagonal + 1] if down else reached[diagonal - 1] + 1
+            y = x - diagonal
+            if x > a1 - a0 or y > b1 - b0:
+                reached[diagonal] = x
+                continue
+            x += pair.prefix(a0 + x, b0 + y, min(a1 - a0 - x, b1 - b0 - y))
+            reached[diagonal] = x
+            if x == a1 - a0 and x - diagonal == b1 - b0:
+                return _walked_back(trail, wide)
+    return None
+
+
+def _walked_back(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
+    x, y = wide.a1 - wide.a0, wide.b1 - wide.b0
+    blocks: list[_Block] = []
+    for edits in range(len(trail) - 1, -1, -1):
+        reached, diagonal = trail[edits], x - y
+        down = diagonal == -edits or (
+            diagonal != edits and reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
+        )
+        before = diagonal + 1 if down else diagonal - 1
+        from_x = reached[before]
+        size = x - from_x - (not down)
+        if size:
+            blocks.append(_Block(wide.a0 + x - size, wide.b0 + y - size, size))
+        x, y = from_x, from_x - before
+    return blocks
+
+
+def _between_anchors(pair: _Pair, wide: _Range, size: int, blocks: list[_Block]) -> Iterator[_Range]:
+    """The gaps that are left where runs of so many tokens are matched; the matches go to ``blocks``."""
+    if wide.cells <= _ANCHORS_FROM_CELLS or min(wide.a1 - wide.a0, wide.b1 - wide.b0) < size:
+        yield wide
+        return
+    a, b = wide.a0, wide.b0
+    for anchor_a, anchor_b in _anchors(pair, wide, size):
+        if anchor_a < a or anchor_b < b:
+            continue
+        equal = pair.prefix(anchor_a, anchor_b, min(wide.a1 - anchor_a, wide.b1 - anchor_b))
+        blocks.append(_Block(anchor_a, anchor_b, equal))
+        yield _trimmed(pair, _Range(a, anchor_a, b, anchor_b), blocks)
+        a, b = anchor_a + equal, anchor_b + equal
+    yield _trimmed(pair, _Range(a, wide.a1, b, wide.b1), blocks)
+
+
+def _anchors(pair: _Pair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
+    """Where a run of so many tokens begins that each text has once, in an order that holds for both."""
+    sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED
+    at_a = _single_runs(pair.a[wide.a0 : wide.a1], size, sampled)
+    at_b = _single_runs(pair.b[wide.b0 : wide.b1], size, sampled)
+    _, in_a, in_b = np.intersect1d(at_a[0], at_b[0], assume_unique=True, return_indices=True)
+    places_a, places_b = at_a[1][in_a], at_b[1][in_b]
+    order = np.argsort(places_a)
+    places_a, places_b = places_a[order], places_b[order]
+    for index in _rising(places_b.tolist()):
+        a, b = wide.a0 + int(places_a[index]), wide.b0 + int(places_b[index])
+        # Two different runs may have one hash.
+        if pair.a[a : a + size] == pair.b[b : b + size]:
+            yield a, b
+
+
+def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+    """The hashes of the runs that occur once, ascending, and where they begin; one run in ``sampled`` is looked at."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
+    count = len(codes) - size + 1
+    hashes = np.zeros(count, np.uint64)
+    for place in range(size):
+        hashes = hashes * _BASE + codes[place : place + count]
+    # The low bits of such a product depend on few of the tokens.
+    hashes ^= hashes >> np.uint64(29)
+    # Which runs are looked at depends on their hashes alone, so it is the same ones in both texts.
+    places = (hashes % np.uint64(sampled) == 0).nonzero()[0]
+    found, first, counts = np.unique(hashes[places], return_index=True, return_counts=True)
+    return found[counts == 1], places[first[counts == 1]]
+
+
+def _rising(values: Sequence[int]) -> list[int]:
+    """The places of a longest rising subsequence."""
+    ends: list[int] = []
+    end_places: list[int] = []
+    before: list[int] = []
+    for place, value in enumerate(values):
+        length = len(ends) if not ends or value > ends[-1] else bisect_left(ends, value)
+        before.append(end_places[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(value)
+            end_places.append(place)
+        else:
+            ends[length], end_places[length] = value, place
+    chosen = []
+    place = end_places[-1] if end_places else -1
+    while place >= 0:
+        chosen.append(place)
+        place = before[place]
+    return chosen[::-1]
+
+
+def _exact(pair: _Pair, gap: _Range) -> list[_Block]:
+    """The longest common subsequence of a gap."""
+    a, b = pair.a[gap.a0 : gap.a1], pair.b[gap.b0 : gap.b1]
+    if not a or not b:
+        return []
+    turned = len(a) > len(b)
+    matches = _subsequence(b, a) if turned else _subsequence(a, b)
+    return [_Block(gap.a0 + (y if turned else x), gap.b0 + (x if turned else y), 1) for x, y in matches]
+
+
+def _subsequence(a: str, b: str) -> Iterator[tuple[int, int]]:
+    """The matches of a longest common subsequence, from the last to the first; ``a`` is the shorter one.
+
+    Each row holds a bit for each token of ``b``: 0 where the subsequence grows by one. See Hyyro, "Bit-parallel LCS-
+    length computation revisited", 2004.
+    """
+    masks = _masks(a, b)
+    width = (len(b) + _BYTE_BITS - 1) // _BYTE_BITS
+    full = (1 << len(b)) - 1
+    row = full
+    rows: list[bytes] = []
+    for token in a:
+        common = row & masks[token]
+        row = ((row + common) | (row - common)) & full
+        rows.append(row.to_bytes(width, "little"))
+    x, y = len(a), len(b)
+    while x and y:
+        byte, bit = (y - 1) // _BYTE_BITS, 1 << (y - 1) % _BYTE_BITS
+        if rows[x - 1][byte] & bit:
+            y -= 1
+        elif x > 1 and not rows[x - 2][byte] & bit:
+            x -= 1
+        else:
+            x, y = x - 1, y - 1
+            yield x, y
+
+
+def _masks(a: str, b: str) -> dict[str, int]:
+    """For each token of ``a`` the places where ``b`` has it, as bits."""
+    if len(b) <= _SHORT_ROW:
+        masks = dict.fromkeys(a, 0)
+        for place, token in enumerate(b):
+            if token in masks:
+                masks[token] |= 1 << place
+        return masks
+    codes = np.frombuffer(b.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return {
+        token: int.from_bytes(np.packbits(codes == ord(token), bitorder="little").tobytes(), "little")
+        for token in set(a)
+    }
+
+
+def _stretches(
+    left: Sequence[str], right: Sequence[str], blocks: Sequence[_Block], skipped: set[_Range]
+) -> Iterator[Stretch]:
+    at_a = at_b = a = b = 0
+    for kind, a1, b1 in _edges(len(left), len(right), blocks, skipped):
+        text_a, text_b = "".join(left[a:a1]), "".join(right[b:b1])
+        yield Stretch(kind, at_a, text_a, at_b, text_b)
+        at_a, at_b, a, b = at_a + len(text_a), at_b + len(text_b), a1, b1
+
+
+def _edges(a_end: int, b_end: int, blocks: Sequence[_Block], skipped: set[_Range]) -> Iterator[tuple[Kind, int, int]]:
+    """What kind each stretch is and where it ends; blocks that touch are one stretch."""
+    a = b = 0
+    equal = False
+    for block in (*blocks, _Block(a_end, b_end, 0)):
+        if (block.a, block.b) != (a, b):
+            if equal:
+                yield "equal", a, b
+            whole = _Range(a, block.a, b, block.b) in skipped
+            yield ("not compared" if whole else "changed"), block.a, block.b
+            equal = False
+        equal = equal or bool(block.size)
+        a, b = block.a + block.size, block.b + block.size
+    if equal:
+        yield "equal", a, b

@@ -1,0 +1,213 @@
+"""``explain`` says what it compared, by which settings, and fills in every condition."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from consumer.cli import difference_view
+from tests.cli.command import FAST, Command, json_lines, run_process, text, write_lines
+
+LONG = [text(seed, 500) for seed in range(12)]
+
+
+@pytest.fixture
+def history(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
+    """The option for a store where ``a`` was judged, then replaced, then retracted, and a copy of each version came."""
+    records = [
+        {"id": "early", "body": text(7)},
+        {"id": "a", "body": text(1), "source": "wire"},
+        {"id": "copy", "body": f"{text(1)} again", "source": "paper"},
+        {"id": "a", "body": text(2), "source": "wire"},
+        {"id": "late", "body": text(1), "source": "wire"},
+        {"id": "a", "body": None},
+    ]
+    feed = write_lines(tmp_path / "feed.jsonl", records)
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    assert dupwatch("run", "--source", feed, *store, *FAST).code == 0
+    return store
+
+
+def found_for(shown: str, condition: str) -> tuple[str, str]:
+    """The mark of a condition, and what stands beside it."""
+    match = re.search(rf"^ (\S)\s+{condition}\s{{2,}}(.*?)\s*$", shown, re.MULTILINE)
+    assert match, shown
+    return match[1], match[2]
+
+
+def test_a_difference_after_thousands_of_words_is_shown(dupwatch: Command, tmp_path: Path) -> None:
+    """In a text whose beginnings are equal: nothing is cut off in silence."""
+    (tmp_path / "a.txt").write_text(f"{' '.join(LONG)} first {LONG[0]}")
+    (tmp_path / "b.txt").write_text(f"{' '.join(LONG)} second {LONG[0]}")
+    arguments = ("explain", tmp_path / "a.txt", tmp_path / "b.txt")
+    shown = dupwatch(*arguments).out.decode()
+    assert "[-first-]{+second+}" in shown
+    assert "Not compared" not in shown
+    (found,) = json_lines(dupwatch(*arguments, "--json").out)
+    at = len(" ".join(LONG)) + 1
+    assert found["difference"] == [{"at_a": at, "a": "first", "at_b": at, "b": "second", "compared": True}]
+
+
+def test_what_is_not_compared_is_said(dupwatch: Command, tmp_path: Path) -> None:
+    """Stretches that are too long and too different are marked as a whole, with their sizes and a note."""
+    (tmp_path / "a.txt").write_text("甲" * 15_000)
+    (tmp_path / "b.txt").write_text("乙" * 16_000)
+    arguments = ("explain", tmp_path / "a.txt", tmp_path / "b.txt")
+    shown = dupwatch(*arguments).out.decode()
+    assert "Not compared: 15,000 characters of A with 16,000 of B, in 1 place where the texts differ too much" in shown
+    assert "… 14,600 more characters …" in shown
+    (found,) = json_lines(dupwatch(*arguments, "--json").out)
+    assert [(len(one["a"]), len(one["b"]), one["compared"]) for one in found["difference"]] == [(15_000, 16_000, False)]
+
+
+def test_equal_texts_are_said_to_be_equal(dupwatch: Command, tmp_path: Path) -> None:
+    """And only those."""
+    (tmp_path / "a.txt").write_text(text(1))
+    (tmp_path / "b.txt").write_text(f"{text(1)} more")
+    said = "The texts are equal, character by character."
+    assert said in dupwatch("explain", tmp_path / "a.txt", tmp_path / "a.txt").out.decode()
+    assert said not in dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
+
+
+def test_changes_that_are_not_shown_are_counted(
+    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that nobody takes the end of what is shown for the end of the changes."""
+    monkeypatch.setattr(difference_view, "CHANGES_SHOWN_MAX", 3)
+    words = [f"word{number}" for number in range(20)]
+    (tmp_path / "a.txt").write_text(" ".join(words))
+    (tmp_path / "b.txt").write_text(" ".join(word.upper() if number % 4 else word for number, word in enumerate(words)))
+    shown = dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
+    assert shown.count("[-") == 3
+    assert "The first 3 of 15 changes are shown; --json has them all." in shown
+
+
+def test_a_megabyte_is_explained_at_once(dupwatch: Command, tmp_path: Path) -> None:
+    """Two long texts that differ all over take little processor time; fingerprints and start-up are most of it."""
+    body = "".join(chr(0x4E00 + number * number % 2_999) for number in range(330_000))
+    (tmp_path / "a.txt").write_text(body)
+    (tmp_path / "b.txt").write_text(re.sub("(.{90}).", r"\1改", body))
+    began_s = time.process_time()
+    ended = dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt")
+    assert (ended.code, time.process_time() - began_s < 8) == (0, True)
+
+
+def test_the_gap_and_the_window_are_shown(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
+    """How far apart the two arrived, and how far apart they may."""
+    shown = dupwatch("explain", "early", "copy", *history, "--set", "judge.window_s=3600").out.decode()
+    assert found_for(shown, "within the window") == ("✓", "arrived 0 s apart, at most 3600 s is allowed")
+    (tmp_path / "now.txt").write_text(text(7))
+    (found,) = json_lines(dupwatch("explain", "early", tmp_path / "now.txt", "--json", *history).out)
+    assert found["apart_ms"] > 0
+    assert found["window_ms"] == 604_800_000
+    shown = dupwatch("explain", "early", tmp_path / "now.txt", *history).out.decode()
+    assert re.fullmatch(
+        r"arrived [0-9.]+ s apart, at most 604800 s is allowed", found_for(shown, "within the window")[1]
+    )
+
+
+def test_both_in_force_is_told_from_the_facts(dupwatch: Command, history: tuple[str, str]) -> None:
+    """Who came first, whether that one was in force when the other came, and what ended it."""
+    shown = dupwatch("explain", "early", "copy", *history).out.decode()
+    mark, why = found_for(shown, "both in force")
+    assert mark == "✓"
+    assert re.fullmatch(r"A came first, 20\S+Z, and is in force since", why)
+    old = version_of(dupwatch, history, 0)
+    shown = dupwatch("explain", "late", "a", "--version-b", old, *history, COLUMNS="300").out.decode()
+    mark, why = found_for(shown, "both in force")
+    assert mark == "✗"
+    assert re.fullmatch(
+        r"B came first, \S+Z, and was replaced by another version \S+Z \(record 4 of the feed\); "
+        r"A came \S+Z \(record 5 of the feed\)",
+        why,
+    )
+    mark, why = found_for(dupwatch("explain", "copy", "a", "--version-b", old, *history).out.decode(), "both in force")
+    assert (mark, "replaced by another version" in why) == ("✓", True)
+    mark, why = found_for(dupwatch("explain", "late", "a", *history).out.decode(), "both in force")
+    assert (mark, "retracted" in why) == ("✓", True)
+
+
+def version_of(dupwatch: Command, store: tuple[str, str], number: int) -> str:
+    """The name of one of the versions of ``a``."""
+    links = json.loads(dupwatch("show", "a", "--json", *store).out)
+    version: str = links[0]["history"][number]["version"]
+    return version
+
+
+def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[str, str]) -> None:
+    """None is blank."""
+    shown = dupwatch("explain", "a", "copy", *history).out.decode()
+    rows = re.findall(r"^ [✓✗]\s{2}(.+?)(?:\s{2,}(.*?))?\s*$", shown, re.MULTILINE)
+    assert len(rows) == 10
+    assert all(found for _, found in rows)
+    assert found_for(shown, "other ids") == ("✓", "a and copy")
+    assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/1")
+    assert found_for(shown, "allowed by the rules of their sources") == ("✓", "sources 'wire' and 'paper'")
+    same = dupwatch("explain", "copy", "copy", *history).out.decode()
+    assert found_for(same, "other ids") == ("✗", "both copy")
+
+
+def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history: tuple[str, str]) -> None:
+    """The pair is compared by them, and what is not the store's own is said."""
+    asked = ("--set", "judge.similarity_min=0.999", "--set", "judge.max_distance=0")
+    old = version_of(dupwatch, history, 0)
+    pair = ("explain", "copy", "a", "--version-b", old, *history)
+    (own,) = json_lines(dupwatch(*pair, "--json").out)
+    (other,) = json_lines(dupwatch(*pair, "--json", *asked).out)
+    assert (own["near"], own["similarity_min"], own["distance_max"], own["other_settings"]) == (True, 0.75, 3, [])
+    assert (other["near"], other["similarity_min"], other["distance_max"]) == (False, 0.999, 0)
+    assert other["other_settings"] == [
+        "max_distance is 3 in the store and 0 here", "similarity_min is 0.75 in the store and 0.999 here",
+    ]  # fmt: skip
+    shown = dupwatch(*pair, *asked).out.decode()
+    assert "Compared with other settings than the store's: max_distance is 3 in the store and 0 here" in shown
+    assert "at least 0.999 is asked for" in shown
+    assert "other settings" not in dupwatch(*pair, "--set", "judge.similarity_min=0.75").out.decode()
+
+
+def test_rules_that_are_named_count_too(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
+    """From the configuration file as from an option."""
+    (tmp_path / "rules.toml").write_text("[rules.paper]\nsimilarity_min = 0.99\n")
+    old = version_of(dupwatch, history, 0)
+    pair = ("explain", "copy", "a", "--version-b", old, "--json", *history)
+    (found,) = json_lines(dupwatch(*pair, "--config", tmp_path / "rules.toml").out)
+    assert (found["near"], found["similarity_min"]) == (False, 0.99)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["judge.lane1=false", "judge.plan=16x28", "fingerprint.keywords_max=20", "fingerprint.bands=8",
+     "judge.facts_shared_min=0.8"],
+)  # fmt: skip
+def test_settings_that_made_the_records_cannot_be_changed(
+    dupwatch: Command, history: tuple[str, str], setting: str
+) -> None:
+    """What the store has of an article was made with them; that is said, and nothing is shown by others."""
+    ended = dupwatch("explain", "a", "copy", *history, "--set", setting)
+    assert ended.code == 4
+    assert "in the store and" in ended.err
+    assert "Leave them out" in ended.err
+
+
+def test_one_of_the_two_can_be_standard_input(tmp_path: Path) -> None:
+    """As for ``compare``, and not both."""
+    (tmp_path / "a.txt").write_text(text(1))
+    ended = run_process("explain", tmp_path / "a.txt", "-", "--json", given=text(1).encode())
+    assert [one["near"] for one in json_lines(ended.out)] == [True]
+    refused = run_process("explain", "-", "-", given=b"x")
+    assert (refused.code, "not both" in refused.err) == (2, True)
+
+
+def test_only_an_id_has_versions(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
+    """A file with one, a version that is not there and a retraction are refused, each with its reason."""
+    (tmp_path / "a.txt").write_text(text(1))
+    retraction = version_of(dupwatch, history, 2)
+    for name, version, why in (
+        (tmp_path / "a.txt", "00", "only an id has versions"),
+        ("a", "ab" * 16, "has no version"),
+        ("a", retraction, "is a retraction"),
+    ):
+        ended = dupwatch("explain", name, "copy", "--version-a", version, *history)
+        assert (ended.code, why in ended.err) == (2, True), ended.err
