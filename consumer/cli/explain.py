@@ -74,8 +74,8 @@ def explain(
 ) -> None:
     """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures.
 
-    Articles of a store are compared by the settings that it was made with, and by those of [judge] and [rules] that are
-    named here.
+    Articles of a store are compared by the settings that it was made with, and by those of the judge and the rules that
+    are named here.
     """
     check_one_stream([a, b])
     chosen = configured(config, settings, store__url=store)

@@ -24,13 +24,17 @@ _KEPT_S: Final = 1.0
 
 
 class SideJson(msgspec.Struct, frozen=True):
-    """One article of a flag, for programs; ``url`` is "" unless it is http or https."""
+    """One article of a flag, for programs; ``url`` is "" unless it is http or https.
+
+    ``ended_at`` is when the version was replaced or its article retracted, null while it is in force.
+    """
 
     title: str
     source: str
     url: str
     lang: str
     arrived_at: str
+    ended_at: str | None
 
 
 class FlagJson(msgspec.Struct, frozen=True):
@@ -156,5 +160,10 @@ def _side(side: Side | None) -> SideJson | None:
         return None
     record = side.record
     return SideJson(
-        cut(record.title, TITLE_CHARS_MAX), record.source, safe_url(record.url) or "", record.lang, side.arrived_at
+        title=cut(record.title, TITLE_CHARS_MAX),
+        source=record.source,
+        url=safe_url(record.url) or "",
+        lang=record.lang,
+        arrived_at=side.arrived_at,
+        ended_at=side.ended_at,
     )

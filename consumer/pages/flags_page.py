@@ -137,6 +137,8 @@ def _side(role: str, article_id: str, side: Side | None, words: Sequence[str], c
     if record.source:
         about += [" · ", element("bdi", one_line(record.source, _NAME_CHARS_MAX))]
     about += [" · ", _time(side.arrived_at)]
+    if side.ended_at is not None:
+        about += [" · ", element("span", "replaced or retracted ", _time(side.ended_at), class_="tag")]
     href = safe_url(record.url)
     if href is not None:
         about += [" · ", _link(href)]

@@ -34,12 +34,16 @@ _CLOSE_S: Final = 2.0
 
 
 class Side(NamedTuple):
-    """One of the two articles of a flag. ``text`` is its beginning, None where no body is kept; ``chars`` is of all."""
+    """One of the two articles of a flag. ``text`` is its beginning, None where no body is kept; ``chars`` is of all.
+
+    ``ended_at`` is when another version replaced it or its article was retracted, None while it is in force.
+    """
 
     record: Record
     arrived_at: str
     text: str | None
     chars: int
+    ended_at: str | None = None
 
 
 class Flag(NamedTuple):
@@ -148,7 +152,8 @@ class LatestFlags(Onlooker):
         if stored is None:
             return None
         text = self._texts.get(reference, _Text(None, 0))
-        return Side(stored.record, rfc3339(stored.record.time_ms), text.text, text.chars)
+        ended_at = None if stored.ends_at is None else rfc3339(stored.ends_at.time_ms)
+        return Side(stored.record, rfc3339(stored.record.time_ms), text.text, text.chars, ended_at)
 
     def _run(self, store: Store) -> None:
         while self._wait_for_question():

@@ -181,6 +181,22 @@ def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPat
     assert len(made) == 2
 
 
+def test_a_version_that_is_over_shows() -> None:
+    """A flag names what it was judged against; that this was replaced or retracted since is said on both pages."""
+    store = MemoryStore()
+    latest = LatestFlags(5, TIME_MS, lambda: None)
+    latest.read_from(store)
+    latest.judged([flagged(store, make_version("b", b"same"), make_version("a", b"same"))], [])
+    pages = FlagPages(latest).pages()
+    assert "replaced or retracted" not in Reader(ask(pages["/"]).body).text
+    store.create([make_version("a", b"other", time_ms=TIME_MS + 60_000)])
+    latest.judged([latest.latest(20).flags[0].verdict], [])
+    (flag,) = json.loads(ask(pages["/flags.json"]).body)["flags"]
+    assert (flag["article"]["ended_at"], flag["original"]["ended_at"]) == (None, "2023-11-14T22:14:20.000Z")
+    text = Reader(FlagPages(latest).pages()["/"].answer(Request("/", {}, Message(), trusted=True)).body).text
+    assert text.count("replaced or retracted 2023-11-14 22:14:20 UTC") == 1
+
+
 def test_json_for_programs() -> None:
     """The verdict's fields and both articles' titles, no texts; a link that is none is left out."""
     pages, latest = shown(hostile("bb"), make_version("a", b"same", url="https://two.example/"))
@@ -194,7 +210,7 @@ def test_json_for_programs() -> None:
     assert flag["article"]["url"] == ""
     assert flag["original"] == {
         "title": "A ferry in the harbour", "source": "wire", "url": "https://two.example/", "lang": "",
-        "arrived_at": "2023-11-14T22:13:20.000Z",
+        "arrived_at": "2023-11-14T22:13:20.000Z", "ended_at": None,
     }  # fmt: skip
     assert "The ferry" not in json.dumps(told)
 

@@ -1,0 +1,109 @@
+"""``show`` hides nothing that came under an id: neither earlier versions nor a retraction."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import FAST, Command, text, write_lines
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "first", "body": text(1)},
+    {"id": "a", "body": f"{text(1)} again", "title": "Old"},
+    {"id": "a", "body": text(2), "title": "New"},
+    {"id": "b", "body": text(3)},
+    {"id": "a", "body": None},
+]
+
+
+@pytest.fixture
+def store(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
+    """The option for a store in which ``a`` was a duplicate, then another text, and then retracted."""
+    option = ("--store", f"lmdb:{tmp_path / 'store'}")
+    feed = write_lines(tmp_path / "feed.jsonl", RECORDS)
+    assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
+    return option
+
+
+def links_of(dupwatch: Command, *arguments: str) -> list[dict[str, Any]]:
+    """What ``show`` tells programs."""
+    links: list[dict[str, Any]] = json.loads(dupwatch("show", *arguments, "--json").out)
+    return links
+
+
+def test_the_history_of_an_id(dupwatch: Command, store: tuple[str, str]) -> None:
+    """Every version with its verdict, and the retraction, in the order in which they came."""
+    (link,) = links_of(dupwatch, "a", *store)
+    history = link["history"]
+    assert [one["kind"] for one in history] == ["version", "version", "retraction"]
+    assert [(one.get("outcome"), one.get("duplicate_of")) for one in history] == [
+        ("duplicate", "first"), ("unique", None), (None, None),
+    ]  # fmt: skip
+    assert [one.get("title") for one in history] == ["Old", "New", None]
+    assert history[0]["ends_at"] == history[1]["arrived_at"]
+    assert history[1]["ends_at"] == history[2]["arrived_at"]
+    assert (link["retracted"], link["version"], link["title"]) == (True, history[1]["version"], "New")
+    shown = dupwatch("show", "a", *store).out.decode()
+    lines = shown.splitlines()
+    assert lines[0] == "History"
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lines[2:5]]
+    assert [row[-1] for row in rows] == ["duplicate of first", "unique", "retraction"]
+    assert [row[0] for row in rows][1] == "▸"
+    assert [row[-2] for row in rows] == [one["version"] for one in history]
+
+
+def test_a_retracted_article_is_said_to_be_retracted(dupwatch: Command, store: tuple[str, str]) -> None:
+    """Its last version is not in force, and why is said, also where all came in one millisecond."""
+    shown = dupwatch("show", "a", *store).out.decode()
+    assert re.search(r"in force\s+no: it came \S+Z, and was retracted \S+Z \(record 5 of the feed\)", shown)
+    (link,) = links_of(dupwatch, "b", *store)
+    assert (link["retracted"], len(link["history"])) == (False, 1)
+    alone = dupwatch("show", "b", *store).out.decode()
+    assert re.search(r"in force\s+since \S+Z", alone)
+    assert "History" not in alone
+
+
+def test_one_version_when_asked(dupwatch: Command, store: tuple[str, str]) -> None:
+    """With its own verdict and chain; what ended it was the next version."""
+    history = links_of(dupwatch, "a", *store)[0]["history"]
+    old = history[0]["version"]
+    links = links_of(dupwatch, "a", "--version", old, *store)
+    assert [(link["id"], link["title"]) for link in links] == [("a", "Old"), ("first", "")]
+    shown = dupwatch("show", "a", "--version", old.upper(), *store).out.decode()
+    assert re.search(r"^▸.*duplicate of first", shown, re.MULTILINE)
+    assert "and was replaced by another version" in shown
+    assert "it repeats" in shown
+
+
+@pytest.mark.parametrize(("number", "why"), [(2, "is a retraction, which has no text"), (None, "has no version")])
+def test_a_version_that_cannot_be_shown(
+    dupwatch: Command, store: tuple[str, str], number: int | None, why: str
+) -> None:
+    """A retraction, or what never came, is refused, and the message helps on."""
+    history = links_of(dupwatch, "a", *store)[0]["history"]
+    version = "0" * 32 if number is None else history[number]["version"]
+    ended = dupwatch("show", "a", "--version", version, *store)
+    assert (ended.code, why in ended.err) == (2, True)
+    assert "dupwatch show" in ended.err or history[0]["version"] in ended.err
+
+
+def test_an_id_that_was_only_retracted(dupwatch: Command, tmp_path: Path) -> None:
+    """There is nothing to show but that, and when it was."""
+    option = ("--store", f"lmdb:{tmp_path / 'store'}")
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "gone", "body": None}, {"id": "b", "body": text(1)}])
+    assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
+    ended = dupwatch("show", "gone", *option)
+    assert ended.code == 2
+    assert re.search(r"'gone' was retracted 20\S+Z, and no version of it is there", ended.err)
+
+
+def test_a_release_shows_the_history_too(dupwatch: Command, store: tuple[str, str]) -> None:
+    """Whoever undoes a flag sees that the version was replaced and the article retracted since."""
+    old = links_of(dupwatch, "a", *store)[0]["history"][0]["version"]
+    shown = dupwatch("release", "a", "--version", old, "--yes", *store).out.decode()
+    assert "retraction" in shown
+    assert shown.count("and was replaced by another version") == 2
+    after = dupwatch("show", "a", *store).out.decode()
+    assert "unique by a release" in after

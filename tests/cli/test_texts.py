@@ -1,0 +1,86 @@
+"""What is no text is not taken for one, by any command that is given a text by name."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import SAMPLE, Command, json_lines, run_process, text, write_lines
+
+README = str(SAMPLE.with_name("README.md"))
+COMMANDS = {
+    "fingerprint": ("fingerprint", "{path}"),
+    "compare": ("compare", "{path}", README),
+    "explain": ("explain", README, "{path}"),
+}
+FAULTS: dict[str, tuple[bytes, int, str, str]] = {
+    "JSON lines": (SAMPLE.read_bytes(), 3, "holds several articles", "dupwatch run or dupwatch query"),
+    "JSON lines with a fault": (b'{"id":\n{"id":"a","body":"b"}\n', 3, "holds several articles", "one line of it"),
+    "an array": (b'[{"id":"a","body":"b"}]', 3, "is a JSON array of objects", "jq -c '.[]'"),
+    "Latin-1": ("Le café est fermé".encode("latin-1"), 3, "is not UTF-8", "iconv -f LATIN1 -t UTF-8"),
+    "UTF-16": ("Le café est fermé".encode("utf-16"), 3, "byte order mark of UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    "a program": (Path("/bin/ls").read_bytes(), 3, "is not a text: there is a NUL byte", "Name a text in UTF-8"),
+    "a retraction": (b'{"id":"a","body":null}', 2, "is a retraction", "Name an article with a text"),
+    "no id": (b'{"body":"text"}', 2, "is an article with a fault", "has no id"),
+    "damaged gzip": (b"\x1f\x8b\x08\x00broken", 3, "is gzip data that cannot be read", ""),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_text(dupwatch: Command, tmp_path: Path, fault: str, command: str) -> None:
+    """It is named with what is wrong and what to do, in one sentence or two, and nothing is shown for it."""
+    data, code, what, advice = FAULTS[fault]
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    ended = dupwatch(*(one.format(path=path) for one in COMMANDS[command]))
+    assert (ended.code, ended.out) == (code, b"")
+    assert str(path) in ended.err
+    assert what in ended.err
+    assert advice in ended.err
+    assert ended.err.count("\n") == 1
+    assert len(ended.err.replace(str(tmp_path), "")) <= 240
+
+
+@pytest.mark.parametrize(
+    "plain", ["[draft] the first line\nthe second", "{the} first\nthe second", "17", '"quoted"', "[1, 2]"]
+)
+def test_a_text_may_look_like_json(dupwatch: Command, tmp_path: Path, plain: str) -> None:
+    """A brace or a bracket makes no article of a text."""
+    (tmp_path / "text").write_text(plain)
+    assert dupwatch("fingerprint", tmp_path / "text").code == 0
+
+
+def test_the_heading_of_the_fingerprint(dupwatch: Command, tmp_path: Path) -> None:
+    """It stands alone on its line, behind an empty one, and nothing in the output is a replacement character."""
+    (tmp_path / "text").write_text(text(1))
+    lines = dupwatch("fingerprint", tmp_path / "text").out.decode().splitlines()
+    assert not [line for line in lines if "\ufffd" in line]
+    at = [line.strip() for line in lines].index("Fingerprint")
+    assert lines[at - 1].strip() == ""
+    assert lines[at + 1].split() == ["scheme", "jieba-tfidf/1"]
+
+
+@pytest.mark.parametrize(("plain", "noted"), [("😀", True), ("", True), (text(1), False)])
+def test_a_text_without_keywords_is_said_to_be_one(
+    dupwatch: Command,
+    tmp_path: Path,
+    plain: str,
+    noted: bool,  # noqa: FBT001
+) -> None:
+    """A row of zeros alone says nothing to who does not know the scheme."""
+    (tmp_path / "text").write_text(plain)
+    shown = dupwatch("fingerprint", tmp_path / "text").out.decode()
+    assert ("No keywords were found" in shown) is noted
+    both = dupwatch("compare", tmp_path / "text", tmp_path / "text").out.decode()
+    assert ("A text without keywords is a duplicate of nothing" in both) is noted
+
+
+def test_a_line_of_a_feed_by_pipe(tmp_path: Path) -> None:
+    """As the message advises."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}, {"id": "b", "body": text(2)}])
+    line = subprocess.run(["sed", "-n", "1p", feed], capture_output=True, check=True).stdout
+    told = json_lines(run_process("fingerprint", "-", "--json", given=line).out)
+    assert told == json_lines(run_process("fingerprint", "-", "--json", given=text(1).encode()).out)
+    assert json.loads(line)["id"] == "a"
