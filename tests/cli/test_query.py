@@ -35,6 +35,7 @@ def test_every_line_has_an_outcome(dupwatch: Command, tmp_path: Path, store: tup
         (b'[{"id":"x","body":"y"},\n{"id":"x","body":"y"}]\n', "all 2 lines failed (line 1: the record is not JSON"),
         (b'{"id":"x","body":null}\n', "all 1 lines failed (line 1: a retraction repeats nothing)"),
     ],
+    ids=["no id", "an array", "a retraction"],
 )
 @pytest.mark.parametrize("by_pipe", [False, True])
 def test_no_success_where_every_line_failed(
