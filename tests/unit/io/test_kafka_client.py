@@ -2,6 +2,7 @@
 
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -340,8 +341,11 @@ def test_brokers_that_do_not_answer_for_a_gap_are_asked_again(monkeypatch: pytes
 
     monkeypatch.setattr(given.client, "get_watermark_offsets", silent)
     given.client.queue.append(Ended(P0))
+    began_s = time.monotonic()
     given.turn(4)
     assert given.partitions.room() == 0
+    assert given.watched.waits_s
+    assert sum(given.watched.waits_s) <= time.monotonic() - began_s
     given.client.later("on_revoke", P0)
     given.turn(2)
     assert given.partitions.room() > 0
