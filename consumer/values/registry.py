@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from consumer.clients import Settings, with_secrets
 from consumer.errors import ConfigError, Fatal, SourceError
+from consumer.extras import install_command
 
 SchemaFormat = Literal["avro", "protobuf"]
 
@@ -89,7 +90,8 @@ class ConfluentRegistry:
             self._module: Any = import_module("confluent_kafka.schema_registry")
         except ImportError as error:
             raise ConfigError(
-                f"values in {written} need packages that are not installed ({error}): pip install 'dupwatch[schemas]'"
+                f"values in {written} need packages that are not installed ({error}). Install them with:\n"
+                f"{install_command('schemas')}"
             ) from error
         with self._client():
             pass

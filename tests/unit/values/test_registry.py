@@ -1,6 +1,7 @@
 """The registry's client: what is asked, what the answers mean, and what is never said."""
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from consumer.config import load_config
 from consumer.errors import ConfigError, SourceError
+from consumer.extras import install_command
 from consumer.values.registry import (
     FILES_MAX,
     ConfluentRegistry,
@@ -192,7 +194,7 @@ def test_settings_that_the_client_does_not_take_are_said_at_once(given: dict[str
 def test_without_the_packages_a_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are asked for where such values are configured, and nowhere else."""
     monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
-    with pytest.raises(ConfigError, match=r"pip install 'dupwatch\[schemas\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install_command("schemas"))):
         client("http://127.0.0.1:1")
 
 
