@@ -215,7 +215,10 @@ class HttpSection(_Section):
     """Serve HTTPS with this certificate, as PEM; with its key in tls_key or in the same file."""
     tls_key: Path_ | None = None
     names: tuple[Path_, ...] = ()
-    """Names of this machine under which articles are shown without a password; addresses and localhost always are."""
+    """Names of this machine under which articles are shown without a password; addresses and localhost always are.
+
+    Where listen is a loopback address, metrics and health answer under these names only, too.
+    """
     flags: Annotated[int, Field(ge=0, le=500)] = 50
     """How many of the latest flags are held for their page; 0 for no page."""
     stuck_s: Seconds = 60.0
