@@ -444,7 +444,9 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
 def registry_options(config: Config) -> RegistryOptions:
     """Where schemas are, as configured."""
     section = config.registry
-    return RegistryOptions(section.url, section.request_s, section.client, section.secret_files)
+    return RegistryOptions(
+        section.url, section.request_s, section.client, section.secret_files, section.schema_bytes_max
+    )
 
 
 def decode_limits(config: Config) -> DecodeLimits:

@@ -35,6 +35,7 @@ from consumer.redaction import (
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
+from consumer.values.registry import SCHEMA_BYTES_MAX
 from consumer.values.registry import URL_PATTERN as REGISTRY_URL_PATTERN
 from storage.files import FILE_MODE
 from storage.hbase import HbaseOptions
@@ -189,6 +190,8 @@ class RegistrySection(_Section):
     """http://HOST:PORT[,http://HOST:PORT] of a schema registry with Confluent's API."""
     request_s: Seconds = 10.0
     """How long one answer is waited for."""
+    schema_bytes_max: Annotated[int, Field(ge=1_000, le=1 << 30)] = SCHEMA_BYTES_MAX
+    """How many bytes the registry may send for one schema and all that it refers to."""
     client: dict[str, str | int | float | bool] = {}
     """Further settings of confluent-kafka's SchemaRegistryClient, "ssl.ca.location" for one."""
     secret_files: dict[str, Path_] = {}
@@ -212,7 +215,10 @@ class HttpSection(_Section):
     """Serve HTTPS with this certificate, as PEM; with its key in tls_key or in the same file."""
     tls_key: Path_ | None = None
     names: tuple[Path_, ...] = ()
-    """Names of this machine under which articles are shown without a password; addresses and localhost always are."""
+    """Names of this machine under which articles are shown without a password; addresses and localhost always are.
+
+    Where listen is a loopback address, metrics and health answer under these names only, too.
+    """
     flags: Annotated[int, Field(ge=0, le=500)] = 50
     """How many of the latest flags are held for their page; 0 for no page."""
     stuck_s: Seconds = 60.0

@@ -13,6 +13,7 @@ from consumer.errors import ConfigError
 _BOM: Final = b"\xef\xbb\xbf"
 _WORDS: Final = {"duplicate": 1.0, "unique": 0.0}
 _PARTS: Final = ("a", "b", "label")
+_FORMS: Final = 'write ["id", "id", label] or {"a": "id", "b": "id", "label": label}'
 
 
 class Line(NamedTuple):
@@ -95,10 +96,10 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
     if isinstance(said, dict):
         missing = [name for name in _PARTS if name not in said]
         if missing:
-            raise ValueError(f"the object has no {' and no '.join(missing)}")
+            raise ValueError(f"the object has no {' and no '.join(missing)}; {_FORMS}")
         return said["a"], said["b"], said["label"]
     if not isinstance(said, list) or len(said) < len(_PARTS):
-        raise ValueError('it is neither ["id", "id", label] nor {"a": "id", "b": "id", "label": label}')
+        raise ValueError(f"it is not a labelled pair; {_FORMS}")
     return said[0], said[1], said[2]
 
 

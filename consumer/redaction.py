@@ -9,7 +9,7 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -22,6 +22,8 @@ _NAME: Final = re.compile(
 )
 # With a colon before it a password may have slashes; what is hidden too much is not missed.
 _IN_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@:\"'<>]*:[^\s\"'<>]*|[^\s/?#\"'<>]*)@", re.IGNORECASE)
+# As a path, which joins slashes: only with user and password, since paths have "@" too.
+_IN_PATH: Final = re.compile(r"([a-z][a-z0-9+.-]*:/)(?!/)[^\s/?#@:\"'<>]*:[^\s\"'<>]*@", re.IGNORECASE)
 _IN_QUERY: Final = re.compile(
     r"([?&;][\w.-]*(?:token|secret|passw|api[_-]?key|signature|credential)[\w.-]*=)[^&;\s\"'#]+", re.IGNORECASE
 )
@@ -29,6 +31,7 @@ _IN_HEADER: Final = re.compile(
     r"(authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer)\s+)?)[^\s'\",]+", re.IGNORECASE
 )
 _PASSWORD: Final = re.compile(r"://[^\s/?#@:]*:([^\s]*)@")
+_SEPARATOR: Final = re.compile("[=:]")
 _PEM_LINE_CHARS_MIN: Final = 16
 
 
@@ -76,9 +79,36 @@ def without_credentials(text: str) -> str:
     found = text
     if "://" in found:
         found = _IN_URL.sub(rf"\1{HIDDEN}@", found)
+    if ":/" in found:
+        found = _IN_PATH.sub(rf"\1{HIDDEN}@", found)
     if "=" in found:
         found = _IN_QUERY.sub(rf"\1{HIDDEN}", found)
     return _IN_HEADER.sub(rf"\1{HIDDEN}", found)
+
+
+def without_arguments(text: str, arguments: Sequence[str]) -> str:
+    """The text, which quotes arguments of a command line, without those that are or hold a secret.
+
+    That is ``NAME=VALUE`` and ``NAME:VALUE`` with the name of a secret setting, and what follows such a name alone.
+    """
+    hidden: dict[str, str] = {}
+    before = ""
+    for argument in arguments:
+        given = argument.removeprefix("--set=")
+        name, separator, value = _named(given)
+        if given.startswith("-"):
+            # Typer quotes the name of an option that there is not, never its value.
+            before = ""
+        elif is_secret(before):
+            hidden[argument], before = HIDDEN, ""
+        else:
+            if value and is_secret(name):
+                hidden[given] = f"{name}{separator}{HIDDEN}"
+            before = "" if separator else given
+    # The longest first: one may be part of another.
+    for secret in sorted(hidden, key=len, reverse=True):
+        text = text.replace(secret, hidden[secret])
+    return redacted(text)
 
 
 def remember(value: str) -> None:
@@ -104,6 +134,12 @@ def remember_credentials(text: str) -> None:
 def forget_all() -> None:
     """Forget every secret: for tests, which are many programs in one process."""
     _known.clear()
+
+
+def _named(argument: str) -> tuple[str, str, str]:
+    """Name, separator and value of ``NAME=VALUE`` or ``NAME:VALUE``; the name alone where there is no separator."""
+    found = _SEPARATOR.search(argument)
+    return (argument, "", "") if found is None else (argument[: found.start()], found[0], argument[found.end() :])
 
 
 def _parts(value: str) -> Iterator[str]:

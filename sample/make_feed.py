@@ -1,6 +1,6 @@
 """Make the sample feed and its labels from the hand-written texts beside this file.
 
-    python sample/make_feed.py            writes feed.jsonl and labels.jsonl
+    python sample/make_feed.py            writes feed.jsonl, labels.jsonl and pairs.jsonl
     python sample/make_feed.py --check    writes nothing, fails when the files differ
 
 Every random choice comes from a generator seeded with the article's id and the operator's name. So one article added
@@ -244,7 +244,7 @@ def edits(original: Article) -> list[tuple[str, Article]]:
     return [(name, edit(original, name, operators[name])) for name in chosen]
 
 
-def to_json(fields: Mapping[str, object]) -> str:
+def to_json(fields: Mapping[str, object] | list[object]) -> str:
     """Write one line of JSON without the newline."""
     return json.dumps(fields, ensure_ascii=False)
 
@@ -286,8 +286,13 @@ def read(name: str) -> list[dict[str, str]]:
     return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
 
 
-def build() -> tuple[str, str]:
-    """Return the texts of the feed and of the labels; the labels stand in the order of the feed."""
+def pair_of(label: Label) -> list[object]:
+    """Turn a label into a line for `dupwatch evaluate`; where either answer will do, the similarity is the label."""
+    return [label.id, label.of, label.jaccard if label.expected == "open" else label.expected]
+
+
+def build() -> dict[str, str]:
+    """Return the text of each file by its name; labels and pairs are in the order of the feed."""
     originals = {fields["id"]: Article(**fields) for fields in read("originals.jsonl")}
     lines: dict[str, Line] = {}
     for original in originals.values():
@@ -302,17 +307,23 @@ def build() -> tuple[str, str]:
         lines[article.id] = derived_line(article, original, "hard_negative")
     late = [late_line(event, lines) for event in read("late_events.jsonl")]
     feed = sorted([*lines.values(), *late], key=lambda line: (line.at, line.id))
-    labels = [{name: getattr(line.label, name) for name in Label.__slots__} for line in feed if line.label]
-    return "".join(line.text + "\n" for line in feed), "".join(to_json(label) + "\n" for label in labels)
+    labels = [line.label for line in feed if line.label]
+    fields_of = [{name: getattr(label, name) for name in Label.__slots__} for label in labels]
+    return {
+        "feed.jsonl": "".join(line.text + "\n" for line in feed),
+        "labels.jsonl": "".join(to_json(fields) + "\n" for fields in fields_of),
+        # A replay and a new version have no original: there is no second id to pair them with.
+        "pairs.jsonl": "".join(to_json(pair_of(label)) + "\n" for label in labels if label.of is not None),
+    }
 
 
 def main() -> int:
-    """Write the two files, or with --check compare them; 1 when they differ."""
+    """Write the files, or with --check compare them; 1 when they differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare only; fail when a file differs")
     check = parser.parse_args().check
     differing = []
-    for name, text in zip(("feed.jsonl", "labels.jsonl"), build(), strict=True):
+    for name, text in build().items():
         path = HERE / name
         if not check:
             path.write_text(text, encoding="utf-8", newline="\n")

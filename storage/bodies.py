@@ -5,6 +5,10 @@ from typing import Any
 import snappy
 
 
+class UnreadableBodyError(ValueError):
+    """Bytes that ``pack_body`` did not make."""
+
+
 def pack_body(body: str) -> bytes:
     """A text as it is kept."""
     packed: bytes = snappy.compress(body.encode())
@@ -12,6 +16,9 @@ def pack_body(body: str) -> bytes:
 
 
 def unpack_body(packed: bytes) -> str:
-    """The text that ``pack_body`` packed."""
-    text: Any = snappy.decompress(packed)
-    return bytes(text).decode()
+    """The text that ``pack_body`` packed. Raises ``UnreadableBodyError``."""
+    try:
+        text: Any = snappy.decompress(packed)
+        return bytes(text).decode()
+    except (snappy.UncompressError, UnicodeDecodeError) as error:
+        raise UnreadableBodyError(f"the text cannot be unpacked ({error})") from error

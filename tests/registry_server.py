@@ -9,7 +9,7 @@ import json
 import os
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +24,7 @@ class Said(NamedTuple):
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = {}
 
     @classmethod
     def json(cls, status: int, **content: object) -> "Said":
@@ -38,10 +39,12 @@ NO_SCHEMA = Said.json(404, error_code=40403, message="Schema not found")
 class RegistryServer:
     """What a registry holds, what it was asked, and what it says instead where a test wants that.
 
-    ``says`` is the answer to everything; ``silent`` gives none while it is set. ``user`` may ask, "NAME:PASSWORD".
+    ``says`` is the answer to everything; ``silent`` gives none while it is set, ``drip_s`` is the time from byte to
+    byte. ``user`` may ask, "NAME:PASSWORD".
     """
 
     says: Said | None = None
+    drip_s: float = 0
     user: str | None = None
     url: str = ""
     asked: list[str] = field(default_factory=list)
@@ -107,10 +110,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, given: object) -> None:
         said = self.registry.answer(self.command, self.path, given, self.headers["Authorization"])
         self.send_response(said.status)
-        self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-        self.send_header("Content-Length", str(len(said.body)))
+        headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "Content-Length": str(len(said.body))}
+        for name, value in {**headers, **said.headers}.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(said.body)
+        if not self.registry.drip_s:
+            self.wfile.write(said.body)
+            return
+        for place in range(len(said.body)):
+            self.wfile.write(said.body[place : place + 1])
+            self.registry.closing.wait(self.registry.drip_s)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

@@ -3,7 +3,8 @@
 To import all of them takes longer than most of them take to run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -11,12 +12,15 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
+from consumer.redaction import without_arguments
+
 NAMES: Final = (
     "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",
     "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
     "config",
 )  # fmt: skip
 """In the order in which --help has them."""
+_GIVEN: Final = "dupwatch.arguments"
 
 
 class Commands(TyperGroup):
@@ -25,6 +29,30 @@ class Commands(TyperGroup):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever Typer gives a group
         super().__init__(**options)
         self.commands = _Imported()  # type: ignore[assignment]  # nobody adds a command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # Typer's own type is not public
+        """Read the options of the group, and keep all that was given: parsing takes it apart."""
+        ctx.meta[_GIVEN] = tuple(args)
+        with _without_secrets(tuple(args)):
+            return list(super().parse_args(ctx, args))
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
+        """Run the command that was named. A usage error quotes arguments, and one of them may hold a secret."""
+        with _without_secrets(ctx.meta[_GIVEN]):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Only a usage error has this, of a class that Typer does not publish.
+        shown = getattr(error, "format_message", None)
+        if shown is not None:
+            message = without_arguments(shown(), arguments)
+            error.format_message = lambda: message  # type: ignore[attr-defined]
+        raise
 
 
 class _Imported(Mapping[str, Any]):

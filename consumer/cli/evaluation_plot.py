@@ -11,6 +11,7 @@ from typing import Any, Final
 from consumer.cli.evaluation_tables import NOTE
 from consumer.errors import ConfigError, SinkError
 from consumer.evaluation import Curve, Evaluation, Recommendation, Setting
+from consumer.extras import install_command
 from storage.files import open_made
 
 _SUFFIXES: Final = (".png", ".svg")
@@ -37,7 +38,9 @@ def check_plot(path: Path) -> None:
     if path.suffix.lower() not in _SUFFIXES:
         raise ConfigError(f"--plot {path}: name a file that ends in {' or '.join(_SUFFIXES)}")
     if find_spec("matplotlib") is None:
-        raise ConfigError("--plot needs matplotlib, which is not installed: pip install 'dupwatch[plot]'")
+        raise ConfigError(
+            f"--plot needs matplotlib, which is not installed. Install it with:\n{install_command('plot')}"
+        )
 
 
 def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:

@@ -35,8 +35,9 @@ app = typer.Typer(
     help=(
         "Tells whether an article is nearly the same as one that came before.\n\n"
         "Begin with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
-        "Exit codes: 0 all input was answered (dead letters included), 1 a defect, 2 a wrong option or configuration, "
-        "3 the input cannot be read, 4 the store was made with other settings or is none, 5 the store failed, "
+        "Exit codes: 0 all input was answered (dead letters included), 1 a defect, or something hung at the end, "
+        "2 a wrong option or configuration, 3 the input cannot be read, 4 the store was made with other settings, is "
+        "damaged or is none, 5 the store failed, "
         "6 the output cannot be written, 130 or 143 stopped by a signal after finishing what was begun; "
         "a run over topics, demo and top then end with 0."
     ),

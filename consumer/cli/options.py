@@ -10,6 +10,7 @@ import typer
 
 from consumer.config import CONFIG_VARIABLE, Config, load_config
 from consumer.errors import ConfigError
+from consumer.redaction import without_arguments
 from consumer.telemetry import logs
 from storage.records import id_hash
 
@@ -81,7 +82,8 @@ def id_hash_of(article_id: str) -> bytes:
 def _parsed(setting: str) -> dict[str, Any]:
     name, equals, value = setting.partition("=")
     if not equals:
-        raise ConfigError(f"--set {name}: write it as NAME=VALUE, for example judge.max_distance=2")
+        shown = without_arguments(name, [name])
+        raise ConfigError(f"--set {shown}: write it as NAME=VALUE, for example judge.max_distance=2")
     for text in (f"{name} = {value}", f"{name} = {_quoted(value)}"):
         try:
             return tomllib.loads(text)

@@ -72,8 +72,9 @@ def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
     look_at_all(watched, pool)
     time.sleep(interval_s)
     seen = look_at_all(watched, pool)
+    console = _console()
     with results():
-        _console().print(frame(seen, _headline(seen, f"in the last {interval_s:g} s")))
+        console.print(frame(seen, _headline(seen, f"in the last {interval_s:g} s"), console.width))
     if all(one.away is not None for one in seen):
         raise SourceError("no consumer answers; see whether one runs, and its http.listen")
 
@@ -82,7 +83,7 @@ def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
     console = _console()
     looks = enumerate(_looks(watched, pool, interval_s))
     pictures = (
-        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since each began"))
+        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since each began"), console.width)
         for number, seen in looks
     )
     if not console.is_terminal:

@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from consumer.cli.render import plain
+from consumer.cli.top_fitting import Figures, stacked, table_width
 from consumer.top.scrapes import Interval, mean, quantile, rate
 from consumer.top.watching import Seen, ShownFlag, latest
 
@@ -23,8 +25,16 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _MS_PER_S: Final = 1000
 _SHORT_MS: Final = 10
 _LONG_MS: Final = 10_000
+_BAR_CHARS_MIN: Final = 5
 _TITLE_CHARS_MAX: Final = 40
-_WHY_CHARS_MAX: Final = 60
+_TITLE_CELLS_MIN: Final = 20
+"""With less room for titles each flag has lines of its own."""
+_STATE_CELLS_MIN: Final = 30
+"""As above, of why a consumer is not ready."""
+_GAP_CELLS: Final = 2
+_FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
+_BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
+_WHY_CHARS_MAX: Final = 120
 _NONE: Final = "–"
 
 
@@ -36,13 +46,13 @@ class StageTime(NamedTuple):
     mean_s: float | None
 
 
-def frame(seen: Sequence[Seen], headline: str) -> RenderableType:
-    """One picture of all consumers."""
+def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
+    """One picture of all consumers for a terminal of so many columns."""
     intervals = [one.interval for one in seen if one.interval is not None]
-    parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen)]
+    parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
     if intervals:
-        parts += [Text(), _stages(stage_times(intervals), len(intervals))]
-    parts += [Text(), _flags(latest(seen, FLAGS_SHOWN))]
+        parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
+    parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
     return Group(*parts)
 
 
@@ -75,19 +85,32 @@ def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
     return f"{ms:,.0f} ms" if ms >= _SHORT_MS or not ms else f"{ms:.2g} ms"
 
 
-def _consumers(seen: Sequence[Seen]) -> Table:
+def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
+    rows = [
+        Figures(Text(plain(one.name)), _state(one), _shown([] if one.interval is None else [one.interval]))
+        for one in seen
+    ]
+    if len(seen) > 1:
+        there = [one.interval for one in seen if one.interval is not None]
+        answer = Text(f"{len(there)} of {len(seen)} answer", "bold")
+        rows.append(Figures(Text("all", "bold"), answer, _shown(there)))
+    names = ("consumer", *_FIGURES)
+    states = max(min(one.state.cell_len, _STATE_CELLS_MIN) for one in rows)
+    taken = table_width(names, [(one.name.plain, *one.figures) for one in rows])
+    if taken + _GAP_CELLS + states > width:
+        return Group(*stacked(_FIGURES, rows, _BY_IMPORTANCE, width))
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("consumer", no_wrap=True)
-    for name in ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts"):
+    for name in _FIGURES:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state", overflow="fold")
-    for one in seen:
-        figures = [_NONE] * 9 if one.interval is None else _figures([one.interval])
-        table.add_row(plain(one.name), *figures, _state(one))
-    there = [one.interval for one in seen if one.interval is not None]
-    if len(seen) > 1:
-        table.add_row("all", *_figures(there), f"{len(there)} of {len(seen)} answer", style="bold")
+    table.add_column("state", overflow="fold", max_width=width - taken - _GAP_CELLS)
+    for one in rows:
+        table.add_row(one.name, *one.figures, one.state, style=one.name.style)
     return table
+
+
+def _shown(intervals: Sequence[Interval]) -> list[str]:
+    return _figures(intervals) if intervals else [_NONE] * len(_FIGURES)
 
 
 def _figures(intervals: Sequence[Interval]) -> list[str]:
@@ -130,39 +153,58 @@ def _held(one: Seen) -> list[str]:
     return sorted(plain(f"{found.get('topic', '')}:{found.get('partition', '')}", _WHY_CHARS_MAX) for found in labels)
 
 
-def _stages(times: Sequence[StageTime], consumers: int) -> Table:
+def _stages(times: Sequence[StageTime], consumers: int, width: int) -> Table:
     """Shares of one consumer's time; fingerprints that are made by several workers at once may take more than all."""
+    rows = [(plain(one.stage), f"{one.busy / consumers:.1%}", milliseconds(one.mean_s)) for one in times]
+    taken = table_width(("stage", "", "mean"), rows) + _GAP_CELLS
+    bar_chars = min(max(width - taken, _BAR_CHARS_MIN), _BAR_CHARS)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("stage", no_wrap=True)
-    table.add_column("share of time", width=_BAR_CHARS, no_wrap=True)
+    table.add_column("share of time", width=bar_chars, no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
-    for one in times:
-        share = one.busy / consumers
+    for one, (stage, share, mean_time) in zip(times, rows, strict=True):
         style = "dim" if one.stage in {"poll", "back_pressure"} else "cyan"
-        table.add_row(plain(one.stage), Text(bar(share), style), f"{share:.1%}", milliseconds(one.mean_s))
+        table.add_row(stage, Text(bar(one.busy / consumers, bar_chars), style), share, mean_time)
     return table
 
 
-def _flags(flags: Sequence[ShownFlag] | None) -> RenderableType:
+def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     if flags is None:
         return Text("No consumer shows its flags here.", "dim")
     if not flags:
         return Text("No flags yet.", "dim")
+    names = ("decided, UTC", "flagged", "repeats", "bits", "similar")
+    rows = [_flag(one) for one in flags]
+    titles = [_title(one) for one in flags]
+    room = width - table_width(names, rows) - _GAP_CELLS
+    if room < min(_TITLE_CELLS_MIN, max(map(cell_len, titles))):
+        return Group(*(line for row, title in zip(rows, titles, strict=True) for line in _lines(row, title)))
     table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left")
-    table.add_column("decided, UTC", no_wrap=True)
-    table.add_column("flagged", overflow="ellipsis", no_wrap=True)
-    table.add_column("repeats", overflow="ellipsis", no_wrap=True)
-    table.add_column("bits", justify="right", no_wrap=True)
-    table.add_column("similar", justify="right", no_wrap=True)
-    table.add_column("title", overflow="ellipsis", no_wrap=True)
-    for one in flags:
-        title = "" if one.article is None else plain(one.article.title, _TITLE_CHARS_MAX)
-        if one.released:
-            title = f"(released) {title}"
-        similarity = _NONE if one.similarity is None else f"{one.similarity:.2f}"
-        # Month, day and time of day, of 2026-11-21T10:00:00.123Z.
-        decided = plain(one.decided_at)[5:19].replace("T", " ")
-        flagged, repeated = Text(plain(one.id), "bold"), Text(plain(one.duplicate_of), "cyan")
-        table.add_row(decided, flagged, repeated, str(one.distance), similarity, title)
+    for name in names:
+        table.add_column(name, justify="right" if name in {"bits", "similar"} else "left", no_wrap=True)
+    # Without a limit rich would take from every column.
+    table.add_column("title", overflow="ellipsis", no_wrap=True, max_width=room)
+    for (decided, flagged, repeated, *figures), title in zip(rows, titles, strict=True):
+        table.add_row(decided, Text(flagged, "bold"), Text(repeated, "cyan"), *figures, title)
     return table
+
+
+def _lines(row: Sequence[str], title: str) -> list[Text]:
+    """A flag where there is no room for a table: ids are whole, since they are what other commands are asked with."""
+    decided, flagged, repeated, bits, similar = row
+    ids = Text.assemble((flagged, "bold"), " repeats ", (repeated, "cyan"), overflow="fold")
+    about = Text(f"  {decided}  {bits} bits, similarity {similar}  {title}", no_wrap=True, overflow="ellipsis")
+    return [ids, about]
+
+
+def _flag(one: ShownFlag) -> tuple[str, str, str, str, str]:
+    similarity = _NONE if one.similarity is None else f"{one.similarity:.2f}"
+    # Month, day and time of day, of 2026-11-21T10:00:00.123Z.
+    decided = plain(one.decided_at)[5:19].replace("T", " ")
+    return decided, plain(one.id), plain(one.duplicate_of), str(one.distance), similarity
+
+
+def _title(one: ShownFlag) -> str:
+    title = "" if one.article is None else plain(one.article.title, _TITLE_CHARS_MAX)
+    return f"(released) {title}" if one.released else title

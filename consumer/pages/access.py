@@ -38,7 +38,8 @@ class Access:
 
     Without an ``account`` there is nothing to bring, but articles are shown under an address or ``localhost`` or one of
     ``names`` only. Else a page of another site, open in the same browser, could have its own name point here, and read
-    as if it were this one (DNS rebinding).
+    as if it were this one (DNS rebinding). Where only this machine is listened to that holds for every page; elsewhere
+    metrics and health answer any name, since scrapers and probes use those of services (decision 0040).
     """
 
     def __init__(self, account: Account | None = None, names: Collection[str] = ()) -> None:
@@ -56,8 +57,18 @@ class Access:
             return True
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)
 
+    def answers(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
+        """Whether a page may be shown to a client that asked for the ``Host`` of this header.
+
+        ``is_local`` says that only this machine is listened to.
+        """
+        if has_articles:
+            return self.knows(host)
+        # Every browser sends the header; probes that speak HTTP/1.0 may not.
+        return not is_local or not host or self.knows(host)
+
     def knows(self, host: str | None) -> bool:
-        """Whether articles may be shown to who asked for the ``Host`` of this header."""
+        """Whether articles may be shown to a client that asked for the ``Host`` of this header."""
         if self.asks:
             return True
         name = _without_port(host or "").casefold()

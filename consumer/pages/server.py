@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from consumer.errors import ConfigError
-from consumer.pages.access import Access, Address
+from consumer.pages.access import Access, Address, is_loopback
 from consumer.pages.connections import Connection, Head, Room
 
 log = logging.getLogger("dupwatch")
@@ -82,7 +82,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names.
+    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names only.
 
     Pages of each ``kind`` have places of their own.
     """
@@ -101,6 +101,7 @@ class _Served:
     failed: Callable[[], None]
     access: Access
     tls: ssl.SSLContext | None
+    is_local: bool
 
 
 def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
@@ -135,7 +136,7 @@ class HealthServer:
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        served = _Served(pages, failed, access or Access(), tls)
+        served = _Served(pages, failed, access or Access(), tls, is_loopback(address))
         try:
             self._server = _Server(address, served)
         except OSError as error:
@@ -313,7 +314,8 @@ class _Handler(BaseHTTPRequestHandler):
         if page is None:
             known = "".join(f"{path}\n" for path in sorted(served.pages) if path == "/" or not path.endswith("/"))
             return Response(HTTPStatus.NOT_FOUND, PLAIN, f"There are these pages:\n{known}".encode())
-        if page.has_articles and not served.access.knows(self.headers.get("Host")):
+        host = self.headers.get("Host")
+        if not served.access.answers(host, has_articles=page.has_articles, is_local=served.is_local):
             return _UNKNOWN_NAME
         try:
             return page.answer(Request(path, _fields(query), self.headers, trusted))
@@ -332,7 +334,7 @@ _UNAUTHORISED: Final = Response(
 _UNKNOWN_NAME: Final = Response(
     HTTPStatus.MISDIRECTED_REQUEST,
     PLAIN,
-    b"Articles are shown under an IP address, localhost, or a name of http.names; or to who has the password.\n",
+    b"Ask under an IP address, localhost or a name of http.names, or set http.user and a password.\n",
 )
 
 

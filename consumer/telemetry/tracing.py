@@ -7,6 +7,7 @@ from typing import Any
 
 from consumer.config import Config
 from consumer.errors import ConfigError
+from consumer.extras import install_command
 from consumer.pipeline import Observer
 
 _PACKAGE = "opentelemetry"
@@ -28,7 +29,8 @@ def traced(config: Config) -> Iterator[list[Observer]]:
         if error.name is None or error.name.partition(".")[0] != _PACKAGE:
             raise
         raise ConfigError(
-            f"tracing.enabled needs {error.name}, which is not installed: pip install 'dupwatch[tracing]'"
+            f"tracing.enabled needs {error.name}, which is not installed. Install it with:\n"
+            f"{install_command('tracing')}"
         ) from error
     made = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
     try:

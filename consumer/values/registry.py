@@ -11,6 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from consumer.clients import Settings, with_secrets
 from consumer.errors import ConfigError, Fatal, SourceError
+from consumer.extras import install_command
+from consumer.values.registry_answers import AnswerLimits, SchemaTooLong, bound
 
 SchemaFormat = Literal["avro", "protobuf"]
 
@@ -27,6 +29,10 @@ _NOT_IMPLEMENTED: Final = 501
 _WORDS_MAX: Final = 300
 
 
+SCHEMA_BYTES_MAX: Final = 4 << 20
+"""A registry keeps each schema in a Kafka message, of 1 MB by default, and schemas refer to others."""
+
+
 class RegistryUnavailable(SourceError):  # noqa: N818  # named for the registry, as the store's is
     """The registry does not answer, or not as a registry; the same may be asked again later."""
 
@@ -38,13 +44,15 @@ class UnusableSchema(Exception):  # noqa: N818  # what the schema is; every reco
 class RegistryOptions(NamedTuple):
     """Where a registry is, "URL[,URL]", how long one answer is waited for, and further settings of its client.
 
-    ``secret_files`` are settings whose value stands in a file.
+    ``secret_files`` are settings whose value stands in a file. ``schema_bytes_max`` is how much the registry may send
+    for one schema and all that it refers to.
     """
 
     url: str
     request_s: float
     client: Settings
     secret_files: Mapping[str, str]
+    schema_bytes_max: int = SCHEMA_BYTES_MAX
 
 
 class StoredSchema(NamedTuple):
@@ -81,6 +89,7 @@ class ConfluentRegistry:
             if name in _OURS:
                 raise ConfigError(f"registry.client: {name} is set by dupwatch itself, from registry.url and request_s")
         self._url = options.url
+        self._limits = AnswerLimits(options.schema_bytes_max, options.request_s)
         # A call is made again by whoever knows for how long.
         self._settings = {**given, "url": options.url, "timeout": options.request_s, "max.retries": 0}
         # Text is how Protobuf's schemas are kept, and takes a compiler; of Avro there is one form only.
@@ -89,7 +98,8 @@ class ConfluentRegistry:
             self._module: Any = import_module("confluent_kafka.schema_registry")
         except ImportError as error:
             raise ConfigError(
-                f"values in {written} need packages that are not installed ({error}): pip install 'dupwatch[schemas]'"
+                f"values in {written} need packages that are not installed ({error}). Install them with:\n"
+                f"{install_command('schemas')}"
             ) from error
         with self._client():
             pass
@@ -104,6 +114,8 @@ class ConfluentRegistry:
                 return StoredSchema(found.schema_type, found.schema_str, references)
         except (Fatal, UnusableSchema):
             raise
+        except SchemaTooLong as error:
+            raise UnusableSchema(str(error)) from error
         except self._module.SchemaRegistryError as error:
             if error.error_code in _UNKNOWN:
                 return None
@@ -137,6 +149,8 @@ class ConfluentRegistry:
         except (ValueError, TypeError, OSError) as error:
             raise ConfigError(f"registry: the client does not take its settings: {_words(error)}") from error
         with client:
+            # The client has no setting for the size of an answer, and its session no public name.
+            bound(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)
             yield client
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from storage.bodies import pack_body, unpack_body
+from storage.bodies import pack_body
 from storage.hbase import cells
 from storage.hbase.calls import Calls, Gateways, taken
 from storage.hbase.cell_cache import CellCache
@@ -62,8 +62,8 @@ class Articles:
         """The texts, as far as they are there."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         found = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
-        packed = [found.get(one[:ID_HASH_BYTES], {}).get(cells.body_column(one)) for one in references]
-        return [None if cell is None else unpack_body(cell.value) for cell in packed]
+        packed = [(one, found.get(one[:ID_HASH_BYTES], {}).get(cells.body_column(one))) for one in references]
+        return [None if cell is None else cells.body_in(cell.value, one) for one, cell in packed]
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """Replace pending cells by settled ones; those that are not known are read first."""
@@ -73,9 +73,9 @@ class Articles:
         known |= zip(unknown, read_cells(calls, self._table, places), strict=True)
         wanted = dict(verdicts)
         outcomes = {
-            reference: _settled_already(cell, wanted[reference])
+            reference: _settled_already(reference, cell, wanted[reference])
             for reference, cell in known.items()
-            if cell is None or cells.verdict_in(cell) is not None
+            if cell is None or cells.verdict_in(cell, reference) is not None
         }
         swaps = {
             reference: _verdict_swap(reference, cell, wanted[reference])
@@ -94,7 +94,7 @@ class Articles:
         deciders = [_release_decider(one) for one in swaps]
         swap_all(calls, self._table, list(swaps.values()), deciders)
         standing = read_cells(calls, self._table, places)
-        return [None if cell is None or not cells.is_released(cell) else cells.verdict_in(cell) for cell in standing]
+        return [_released(one.reference, cell) for one, cell in zip(releases, standing, strict=True)]
 
     def scan(self) -> Iterator[tuple[bytes, ArticleRow]]:
         """Every row, page by page: no scanner is open while the caller has the turn, however long it takes."""
@@ -122,7 +122,7 @@ class Articles:
         found = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
         for reference in references:
             cell = found.get(reference[:ID_HASH_BYTES], {}).get(cells.version_column(reference))
-            if cell is not None and cells.verdict_in(cell.value) is None:
+            if cell is not None and cells.verdict_in(cell.value, reference) is None:
                 self._pending.remember(reference, cell.value)
         return {id_hash: cells.decode_row(id_hash, found.get(id_hash, {})) for id_hash in ids}
 
@@ -144,8 +144,8 @@ def _decide_absent(swap: Swap, found: bytes | None) -> Decision:
 def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:
     """Our own verdict is success, however it came there; a cell that is pending, also one made anew, is tried again."""
     del swap
-    if found is None or cells.verdict_in(found) is not None:
-        return _settled_already(found, verdict)
+    if found is None or cells.verdict_in(found, reference) is not None:
+        return _settled_already(reference, found, verdict)
     return _verdict_swap(reference, found, verdict)
 
 
@@ -155,13 +155,18 @@ def _release_decider(release: Release) -> Decide:
 
 def _decide_release(release: Release, found: bytes | None) -> Decision:
     """A settled cell is released, also one that was settled anew; whoever released it, it is released."""
-    if found is None or cells.verdict_in(found) is None:
+    if found is None or cells.verdict_in(found, release.reference) is None:
         return False
-    if cells.is_released(found):
+    if cells.is_released(found, release.reference):
         return True
     row, column = release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)
     return Swap(row, column, found, cells.released_cell(found, release.event, release.of))
 
 
-def _settled_already(cell: bytes | None, verdict: bytes) -> bool:
-    return cell is not None and cells.verdict_in(cell) == verdict
+def _released(reference: bytes, cell: bytes | None) -> bytes | None:
+    """The event of a release; None for a cell that has none."""
+    return cells.verdict_in(cell, reference) if cell is not None and cells.is_released(cell, reference) else None
+
+
+def _settled_already(reference: bytes, cell: bytes | None, verdict: bytes) -> bool:
+    return cell is not None and cells.verdict_in(cell, reference) == verdict

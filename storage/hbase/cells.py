@@ -13,8 +13,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from storage.errors import StoreError
+from storage.bodies import UnreadableBodyError, unpack_body
+from storage.errors import StoreDamaged
 from storage.hbase.connection import Columns
+from storage.hbase.failures import damaged
+from storage.postings import POSTING_LAYOUTS
 from storage.records import ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Stored, Tombstone, encode_record
 
 RECORD_FAMILY: Final = b"a"
@@ -32,9 +35,15 @@ _HEAD: Final = struct.Struct(">BBI")
 _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
 """Behind the record of a released version: what it was flagged against, and how many bytes the flag has."""
 
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, UnreadableBodyError)
+
 _encode_tombstone: Final = msgspec.msgpack.Encoder().encode
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
+
+
+class _DamagedCellError(ValueError):
+    """A cell that this layout never wrote; the message says what is wrong with it."""
 
 
 def version_column(reference: bytes) -> bytes:
@@ -71,17 +80,25 @@ def released_cell(settled: bytes, event: bytes, of: bytes) -> bytes:
     return _HEAD.pack(_FORMAT, _RELEASED, record_bytes) + record + _RELEASE.pack(of, len(flag)) + flag + event
 
 
-def verdict_in(cell: bytes) -> bytes | None:
+def verdict_in(cell: bytes, reference: bytes) -> bytes | None:
     """The verdict that counts of a version's cell, None while it is pending: that of a release where there is one.
 
-    Raises ``StoreError`` where it is no such cell.
+    Raises ``StoreDamaged`` where it is no such cell.
     """
-    return _standing(cell).verdict
+    return _standing_of(cell, reference).verdict
 
 
-def is_released(cell: bytes) -> bool:
-    """Whether a version's cell has a release."""
-    return _standing(cell).released_from is not None
+def is_released(cell: bytes, reference: bytes) -> bool:
+    """Whether a version's cell has a release. Raises ``StoreDamaged`` where it is no such cell."""
+    return _standing_of(cell, reference).released_from is not None
+
+
+def body_in(cell: bytes, reference: bytes) -> str:
+    """The text of a version. Raises ``StoreDamaged`` where the cell holds none."""
+    try:
+        return unpack_body(cell)
+    except _UNREADABLE as error:
+        raise _damaged_at(reference[:ID_HASH_BYTES], body_column(reference), error) from error
 
 
 def tombstone_cell(tombstone: Tombstone) -> bytes:
@@ -121,7 +138,7 @@ class ArticleRow:
 
 
 def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
-    """Read the row of an id. Raises ``StoreError`` where a cell is not what its column says."""
+    """Read the row of an id. Raises ``StoreDamaged`` where a cell is not what its column says."""
     versions: dict[bytes, StoredCell] = {}
     tombstones: dict[bytes, Tombstone] = {}
     for column, cell in columns.items():
@@ -131,8 +148,8 @@ def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
                 versions[reference] = _version(cell.value, reference)
             elif kind == _TOMBSTONE:
                 tombstones[reference] = _tombstone(cell.value, reference)
-        except (StoreError, msgspec.MsgspecError) as error:
-            raise StoreError(f"The row {id_hash.hex()} of articles is damaged at {column!r}: {error}") from error
+        except (_DamagedCellError, *_UNREADABLE) as error:
+            raise _damaged_at(id_hash, column, error) from error
     arrivals = [one.record.arrival for one in versions.values()] + [one.arrival for one in tombstones.values()]
     return ArticleRow(versions, tombstones, sorted(arrivals))
 
@@ -141,16 +158,18 @@ def _version(cell: bytes, reference: bytes) -> StoredCell:
     verdict, released_from, record_bytes = _standing(cell)
     record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
     if record.reference != reference:
-        raise StoreError(f"it holds the version {record.reference.hex()}")
+        raise _DamagedCellError(f"it holds the version {record.reference.hex()}")
+    if len(record.fingerprint) not in POSTING_LAYOUTS:
+        raise _DamagedCellError(f"its fingerprint has {len(record.fingerprint)} bytes")
     return StoredCell(record, verdict, released_from)
 
 
 def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
     if cell[:1] != bytes([_FORMAT]):
-        raise StoreError(f"the cell has format {cell[:1].hex()}, and this program reads {_FORMAT}")
+        raise _DamagedCellError(f"the cell has format {cell[:1].hex()}, and this program reads {_FORMAT}")
     tombstone = _decode_tombstone(memoryview(cell)[1:])
     if tombstone.reference != reference:
-        raise StoreError(f"it holds the tombstone {tombstone.reference.hex()}")
+        raise _DamagedCellError(f"it holds the tombstone {tombstone.reference.hex()}")
     return tombstone
 
 
@@ -160,6 +179,17 @@ class _Standing(NamedTuple):
     verdict: bytes | None
     released_from: bytes | None
     record_bytes: int
+
+
+def _damaged_at(row: bytes, column: bytes, error: Exception) -> StoreDamaged:
+    return damaged(f"The cell {column!r} in the row {row.hex()} of articles", error)
+
+
+def _standing_of(cell: bytes, reference: bytes) -> _Standing:
+    try:
+        return _standing(cell)
+    except _DamagedCellError as error:
+        raise _damaged_at(reference[:ID_HASH_BYTES], version_column(reference), error) from error
 
 
 def _standing(cell: bytes) -> _Standing:
@@ -176,15 +206,15 @@ def _standing(cell: bytes) -> _Standing:
 def _head(cell: bytes) -> tuple[int, int]:
     """The state of a version's cell, and how many bytes its record has; the rest is as long as the state asks for."""
     if len(cell) < _HEAD.size:
-        raise StoreError("the cell is too short")
+        raise _DamagedCellError("the cell is too short")
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
     if cell_format != _FORMAT:
-        raise StoreError(f"the cell has format {cell_format}, and this program reads {_FORMAT}")
+        raise _DamagedCellError(f"the cell has format {cell_format}, and this program reads {_FORMAT}")
     tail_bytes = len(cell) - _HEAD.size - record_bytes
     if state not in (_PENDING, _SETTLED, _RELEASED) or tail_bytes < _tail_bytes_min(cell, state, tail_bytes):
-        raise StoreError("the cell is cut off")
+        raise _DamagedCellError("the cell is cut off")
     if state == _PENDING and tail_bytes:
-        raise StoreError("the cell is pending and has a verdict")
+        raise _DamagedCellError("the cell is pending and has a verdict")
     return state, record_bytes
 
 

@@ -8,7 +8,7 @@ Two kinds inside of this package; neither leaves it:
 
 from typing import Final
 
-from storage.errors import StoreError, StoreRefused
+from storage.errors import StoreDamaged, StoreError, StoreRefused
 
 _WORDS_MAX: Final = 300
 _INIT_COMMANDS: Final = "dupwatch store init --apply makes what is missing"
@@ -49,6 +49,13 @@ def permanent_error(denied: Denied, place: object) -> StoreError | None:
         if sign in denied.text:
             return error(sentence.format(place=place, why=str(denied).rstrip(".")))
     return None
+
+
+def damaged(what: str, why: object) -> StoreDamaged:
+    """The store's error for bytes that HBase has and this program did not write; ``what`` says where they are."""
+    return StoreDamaged(
+        f"{what} is damaged: {why}. Restore the tables of the store from a snapshot, or name another store."
+    )
 
 
 def text_of(error: BaseException) -> str:

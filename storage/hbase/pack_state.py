@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
 from storage.hbase.connection import Change, Swap
+from storage.hbase.failures import damaged
 from storage.hbase.swapping import Decision, read_cells, swap_all
 
 BUCKET_ROW: Final = b"pack_bucket_ms"
@@ -49,6 +50,8 @@ class PackMeta(NamedTuple):
         if there == bind.value or swap_all(calls, self.table, [bind], [_bind])[0]:
             return
         there = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] or UNBOUND
+        if not there.isdigit():
+            raise damaged(f"The row {BUCKET_ROW.decode()} of meta", f"it should be a number, and is {there[:32]!r}")
         raise StoreRefused(
             f"The posting sets of {calls.gateways.place} have buckets of {int(there) / 1000:g} seconds, not "
             f"{bucket_ms / 1000:g}. Pack with that width, or unpack all of them first."

@@ -115,7 +115,7 @@ class Packer:
         """Pack what is old enough, merge sets of one bucket, delete those of buckets that have expired.
 
         A run that was killed is gone on with if it had the same cut. Raises ``StoreRefused`` for buckets of another
-        width than the store has, ``StoreError`` with row and qualifier where a cell is damaged.
+        width than the store has, ``StoreDamaged`` with row and qualifier where a cell is damaged.
         """
         layout = self._layout()
         if layout is None:

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from storage.errors import StoreError
+from storage.errors import StoreDamaged
 from storage.hbase import sets, wide_rows
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change, Columns, Selection
-from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig
+from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
 from storage.hbase.sets import DamagedSetError
 from storage.hbase.wide_rows import WideRows
 from storage.postings import KeyedCode, PostingLayout, Row, cut_of, postings_of
@@ -230,9 +230,10 @@ def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes
     widths = set(map(len, columns))
     column_bytes = len(_FRESH) + layout.posting_bytes
     if widths - {column_bytes}:
-        raise StoreError(
-            f"The row {key.hex()} of postings is damaged: a posting has {layout.posting_bytes} bytes, and there are "
-            f"some of {', '.join(str(width - len(_FRESH)) for width in sorted(widths))}."
+        raise damaged(
+            f"The row {key.hex()} of postings",
+            f"a posting has {layout.posting_bytes} bytes, and there are some of "
+            f"{', '.join(str(width - len(_FRESH)) for width in sorted(widths))}",
         )
     return np.frombuffer(b"".join(columns), np.uint8).reshape(-1, column_bytes)[:, len(_FRESH) :].tobytes()
 
@@ -243,7 +244,8 @@ def _set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> byte
     except DamagedSetError as error:
         raise _damaged(key, column, error) from error
     if theirs != layout:
-        raise StoreError(f"The posting set {key.hex()} {column!r} has codes of {theirs.code_bytes} bytes.")
+        why = f"its codes have {theirs.code_bytes} bytes, those of the store {layout.code_bytes}"
+        raise _damaged(key, column, why)
     return postings
 
 
@@ -263,6 +265,5 @@ def _set_count(key: bytes, column: bytes, value: bytes) -> int:
         raise _damaged(key, column, error) from error
 
 
-def _damaged(key: bytes, column: bytes, error: DamagedSetError) -> StoreError:
-    name = f"{column[len(_SET) :].hex()} in the row {key.hex()}"
-    return StoreError(f"The posting set {name} of postings is damaged: {error}.")
+def _damaged(key: bytes, column: bytes, why: object) -> StoreDamaged:
+    return damaged(f"The posting set {column[len(_SET) :].hex()} in the row {key.hex()} of postings", why)

@@ -7,9 +7,9 @@ from itertools import pairwise
 from secrets import token_bytes
 from typing import Final, NamedTuple
 
-from storage.errors import StoreError
 from storage.hbase import sets
 from storage.hbase.connection import Change, Columns
+from storage.hbase.failures import damaged
 from storage.hbase.sets import DamagedSetError, SetName
 from storage.postings import PostingLayout
 
@@ -88,7 +88,7 @@ class _Set(NamedTuple):
 def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRules) -> RowPlan:
     """Plan the packing of a row, or of a part of one.
 
-    Raises ``StoreError`` with row and qualifier where a cell is damaged: nothing of the row is touched then.
+    Raises ``StoreDamaged`` with row and qualifier where a cell is damaged: nothing of the row is touched then.
     """
     fresh = _fresh_by_bucket(key, columns, layout, rules)
     packed = _sets_by_bucket(key, columns, layout)
@@ -108,7 +108,7 @@ def fresh_cell(key: bytes, posting: bytes) -> Change:
 
 
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
-    """The postings of a set. Raises ``StoreError`` where it is damaged."""
+    """The postings of a set. Raises ``StoreDamaged`` where it is damaged."""
     return _read_set(key, column, value, layout).postings
 
 
@@ -134,9 +134,9 @@ def _fresh_by_bucket(
         if column.startswith(FRESH) and cell.timestamp < rules.cut_ms:
             posting = column[len(FRESH) :] + cell.value
             if len(posting) != layout.posting_bytes:
-                raise StoreError(
-                    f"The fresh posting {column[len(FRESH) :].hex()} in the row {key.hex()} of postings is damaged: it "
-                    f"has {len(posting)} bytes, not {layout.posting_bytes}."
+                raise damaged(
+                    f"The fresh posting {column[len(FRESH) :].hex()} in the row {key.hex()} of postings",
+                    f"it has {len(posting)} bytes, not {layout.posting_bytes}",
                 )
             buckets[rules.bucket_of(cell.timestamp)].append(_Fresh(column, posting, cell.timestamp))
     return buckets
@@ -157,9 +157,7 @@ def _read_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) ->
         name = sets.set_name(qualifier)
         postings = _decoded(value, layout)
     except DamagedSetError as error:
-        raise StoreError(
-            f"The posting set {qualifier.hex()} in the row {key.hex()} of postings is damaged: {error}."
-        ) from error
+        raise damaged(f"The posting set {qualifier.hex()} in the row {key.hex()} of postings", error) from error
     return _Set(column, name, postings, len(key) + len(column) + len(value))
 
 

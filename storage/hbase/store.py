@@ -6,6 +6,7 @@ from typing import Final, Self, TypeVar
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
+from storage.hbase.failures import damaged
 from storage.hbase.meta import CODE_BYTES_ROW, SETTINGS_ROW, Meta
 from storage.hbase.opening import check_layout, check_tables
 from storage.hbase.options import HbaseOptions, Place
@@ -18,6 +19,7 @@ from storage.watched import Operation, StoreWatcher
 
 _What = TypeVar("_What", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
+_SHOWN_BYTES: Final = 32
 
 
 class HbaseStore:
@@ -84,7 +86,7 @@ class HbaseStore:
         layout = common_layout(records, self._stored_layout(calls), f"The store {self._gateways.place}")
         if layout is not None and layout != self._layout:
             width = self._meta.agree(calls, CODE_BYTES_ROW, str(layout.code_bytes).encode())
-            self._layout = POSTING_LAYOUTS[int(width)]
+            self._layout = _layout(width)
             # Another process may have been faster, with another width.
             common_layout(records, self._layout, f"The store {self._gateways.place}")
         self._postings.add(calls, records)
@@ -165,8 +167,19 @@ class HbaseStore:
     def _stored_layout(self, calls: Calls) -> PostingLayout | None:
         if self._layout is None:
             width = self._meta.read(calls, CODE_BYTES_ROW)
-            self._layout = None if width is None else POSTING_LAYOUTS[int(width)]
+            self._layout = None if width is None else _layout(width)
         return self._layout
+
+
+def _layout(width: bytes) -> PostingLayout:
+    """The layout of postings whose codes have this many bytes, which ``meta`` says in digits."""
+    try:
+        return POSTING_LAYOUTS[int(width)]
+    except (ValueError, KeyError) as error:
+        where = f"The row {CODE_BYTES_ROW.decode()} of meta"
+        raise damaged(
+            where, f"it should have the width of a posting's code, and has {width[:_SHOWN_BYTES]!r}"
+        ) from error
 
 
 def _there(stored: _What | None, written: Record | Tombstone) -> _What:

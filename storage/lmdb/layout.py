@@ -7,9 +7,8 @@ import struct
 from typing import Any, Final, Literal
 
 import msgspec
-import snappy
 
-from storage.bodies import unpack_body
+from storage.bodies import UnreadableBodyError, unpack_body
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
 
@@ -82,7 +81,7 @@ def decode_body(reference: bytes, packed: bytes) -> str:
     """The text of a version. Raises ``UnreadableError``."""
     try:
         return unpack_body(packed)
-    except (snappy.UncompressError, UnicodeDecodeError) as error:
+    except UnreadableBodyError as error:
         raise UnreadableError(f"the text of {reference.hex()} cannot be read") from error
 
 

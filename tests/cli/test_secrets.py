@@ -46,6 +46,47 @@ OTHERS = [
 ]
 
 
+MISTAKES = [
+    ("run", f"registry.client.proxy={URL}"),
+    ("run", URL),
+    ("run", f"kafka.client.sasl.password={CANARY}"),
+    ("run", "kafka.client.sasl.password=abc"),
+    ("run", f"kafka.client.sasl.password:{CANARY}"),
+    ("run", "--set", "kafka.client.sasl.password", CANARY),
+    ("run", "--set", f"kafka.client.sasl.password:{CANARY}"),
+    ("run", "--sett", f"kafka.client.sasl.password={CANARY}"),
+    ("run", f"--set=kafka.client.sasl.password:{CANARY}"),
+    ("run", f"--kafka.client.sasl.password={CANARY}"),
+    ("run", "--workers", f"http.password={CANARY}"),
+    ("run", "--config", f"http://user:{CANARY}@host/file"),
+    (f"kafka.client.sasl.password={CANARY}",),
+    (f"--http.password={CANARY}", "run"),
+    ("store", f"kafka.client.sasl.password={CANARY}"),
+    ("store", "stats", f"kafka.client.sasl.password={CANARY}"),
+    ("store", "stats", "--json", f"https://user:{CANARY}@host/"),
+    ("top", "--interval", f"http.password={CANARY}"),
+    ("config", "show", f"http.password={CANARY}"),
+    ("dead-letters", "list", f"http.password={CANARY}"),
+    ("evaluate", "feed", "--pairs", "x", f"http.password={CANARY}"),
+]
+
+
+@pytest.mark.parametrize("arguments", MISTAKES, ids=" ".join)
+def test_a_secret_in_a_wrong_argument_is_not_shown(dupwatch: Command, arguments: tuple[str, ...]) -> None:
+    """Whoever quotes it: Typer's usage errors as well as dupwatch's own."""
+    ended = dupwatch(*arguments)
+    assert ended.code == 2
+    assert unseen(ended), ended
+    assert "=abc" not in ended.err
+
+
+def test_what_is_no_secret_is_quoted_in_a_usage_error(dupwatch: Command) -> None:
+    """The argument that is one too many is named, and a setting by its name."""
+    assert "(articles.jsonl)" in dupwatch("run", "articles.jsonl").err
+    assert "kafka.client.linger.ms=5" in dupwatch("run", "kafka.client.linger.ms=5").err
+    assert "kafka.client.sasl.password=*****" in dupwatch("run", f"kafka.client.sasl.password={CANARY}").err
+
+
 def unseen(ended: Outcome) -> bool:
     """Whether nothing that was said has the secret."""
     return CANARY not in ended.out.decode() + ended.err

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from storage.errors import StoreError, StoreRefused
+from storage.errors import StoreDamaged, StoreRefused
 from storage.hbase import HbaseOptions, packing, parse_place, sets
 from storage.hbase.connection import Change
 from storage.hbase.packing import PackOptions
@@ -249,7 +249,7 @@ def test_damaged_set_stops(store: HbaseStore, age_days: int) -> None:
     assert change.value is not None
     packed_rows.put(store, [change._replace(value=change.value[:-1] + b"?")])
     for run in (lambda: pack(store, bucket_ms=DAY_MS), lambda: unpack(store)):
-        with pytest.raises(StoreError, match=f"{name.qualifier().hex()} in the row {KEYS[0].hex()} .* damaged"):
+        with pytest.raises(StoreDamaged, match=f"{name.qualifier().hex()} in the row {KEYS[0].hex()} .* damaged"):
             run()
     assert packed_rows.family(store, b"s:") == [(KEYS[0], change.column)]
 

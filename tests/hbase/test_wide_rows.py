@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import pytest
 
-from storage.errors import StoreError
+from storage.errors import StoreDamaged
 from storage.hbase import HbaseOptions, parse_place, posting_rows, sets, wide_rows
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change, Columns, GatewayConnection, Selection
@@ -257,6 +257,6 @@ def test_a_damaged_set_is_named(hbase_address: str, hbase_namespace: str) -> Non
     value[-1] ^= 1
     put_set(hbase_address, hbase_namespace, KEY, bytes(value), 3)
     name = sets.SetName(0, 3, bytes(8)).qualifier().hex()
-    with pytest.raises(StoreError, match=f"posting set {name} in the row {KEY.hex()} of postings is damaged"):
+    with pytest.raises(StoreDamaged, match=f"posting set {name} in the row {KEY.hex()} of postings is damaged"):
         store.look_up([KEY])
     store.close()

@@ -4,9 +4,6 @@ import json
 import logging
 import random
 import re
-import subprocess
-import sys
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +11,13 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from consumer.clients import KafkaOptions, consumer_settings
-from tests.kafka import bare_client
-from tests.kafka.memory import watched
+from tests.kafka.memory import ABOVE_BARE_MB_MAX, MemoryWatch, bare_peak_mb
 from tests.kafka.reading import until
 from tests.kafka.running import running
 from tests.kafka.topics import WAIT_S, Topics, make_topics, wait_for_count
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
-ABOVE_BARE_MB_MAX = 400
 BODY_CHARS = 1_000_000
 RECORD_BYTES = (8 << 20) - 64
 """A key belongs to its record."""
@@ -98,29 +92,11 @@ def send_packed(topics: Topics, value: bytes, count: int) -> None:
     assert answers == [None] * count
 
 
-def bare_peak_mb(topics: Topics, count: int, more: dict[str, str | int | float | bool]) -> float:
-    """What a client with a consumer's settings takes that polls the same, and drops it."""
-    options = KafkaOptions(group=uuid.uuid4().hex, consumer=more)
-    settings = consumer_settings(topics.address, options) | {"auto.offset.reset": "earliest"}
-    process = subprocess.Popen(
-        [sys.executable, bare_client.__file__, topics.source, str(count), json.dumps(settings)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        with watched(process.pid) as peak:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"read\n"
-        return peak.mb
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def consumer_peak_mb(topics: Topics, folder: Path, count: int, reason: str | None) -> float:
     """What a consumer takes over the same; each record has one answer, and the reason if it is a refusal."""
     with running(topics, f"lmdb:{folder / 'store'}", folder, "--set", "source.body_format=html") as consumer:
-        with watched(consumer.process.pid) as peak:
+        with MemoryWatch() as memory:
+            memory.watch("consumer", consumer.process.pid)
             wait_for_count(topics, ("verdicts", "dead-letters"), count, seconds=600)
         # What is to be seen of a batch is counted after it.
         until(lambda: sum(map(consumer.metric, ("dupwatch_articles_total", "dupwatch_dead_letters_total"))) == count)
@@ -129,14 +105,14 @@ def consumer_peak_mb(topics: Topics, folder: Path, count: int, reason: str | Non
         )
         assert {one: float(number) for one, number in letters if float(number)} == ({reason: count} if reason else {})
         assert consumer.stop() == 0, consumer.log.read_text()
-    return peak.mb
+    return memory.peaks_mb["consumer"]
 
 
 def check(topics: Topics, folder: Path, name: str, count: int) -> None:
     """One answer for each, and memory below the bound."""
     value, reason = HOSTILE[name]()
     send_packed(topics, value, count)
-    bare_mb = bare_peak_mb(topics, count, {})
+    bare_mb = bare_peak_mb(topics, count)
     own_mb = consumer_peak_mb(topics, folder, count, reason)
     log.info("%d times %s (%d bytes): a client %.0f MB, a consumer %.0f MB", count, name, len(value), bare_mb, own_mb)
     assert own_mb - bare_mb < ABOVE_BARE_MB_MAX

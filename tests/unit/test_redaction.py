@@ -5,7 +5,15 @@ import logging
 import pytest
 
 from consumer.client_properties import ALIASES, PROPERTIES
-from consumer.redaction import HIDDEN, is_secret, redacted, remember, remember_settings, without_credentials
+from consumer.redaction import (
+    HIDDEN,
+    is_secret,
+    redacted,
+    remember,
+    remember_settings,
+    without_arguments,
+    without_credentials,
+)
 from consumer.telemetry.health import Health
 from consumer.telemetry.logs import JsonLines, Text
 
@@ -112,3 +120,19 @@ def test_why_a_run_is_not_ready_has_no_secrets() -> None:
     remember("hunter2222")
     health.source_trouble("the registry at http://u:p4ssword@h refuses hunter2222")
     assert health.reasons()[0] == "source: the registry at http://*****@h refuses *****"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "shown"),
+    [
+        (("run", "a.password=x y"), "extra (a.password=x y)", "extra (a.password=*****)"),
+        (("run", "--set", "a.token", "abc"), "extra (abc)", "extra (*****)"),
+        (("run", "--password-file", "/run/file"), "no (/run/file)", "no (/run/file)"),
+        (("show", "name=1"), "extra (name=1)", "extra (name=1)"),
+        (("run", "http:/u:secret@h"), "no file http:/u:secret@h", "no file http:/*****@h"),
+        (("run", "lmdb:/data/a@b"), "no store lmdb:/data/a@b", "no store lmdb:/data/a@b"),
+    ],
+)
+def test_quoted_arguments(arguments: tuple[str, ...], text: str, shown: str) -> None:
+    """A value by the name before it, alone or joined to it; not the file that an option names."""
+    assert without_arguments(text, arguments) == shown

@@ -16,8 +16,8 @@ from deploy.local.ports import is_free
 from deploy.local.server import Server, ServerFailed
 from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
 from tests.chaos.kafka.feeding import Feeding
-from tests.chaos.kafka.memory import MemoryWatch
 from tests.chaos.kafka.places import Onlooker, Places, done, lag, moved
+from tests.kafka.memory import MemoryWatch
 from tests.kafka.running import Running, running
 from tests.kafka.topics import Topics
 
@@ -30,6 +30,8 @@ STARTS_MAX: Final = 3
 DEAF_S: Final = 20.0
 """HBase's region server may end, and the process remain: nobody listens then, and it is to be started again."""
 _LOOK_S: Final = 0.1
+_MEMORY_EVERY_S: Final = 0.02
+"""Several consumers, for an hour: a look at each every two milliseconds would cost what it measures."""
 _LOG_LINES: Final = 20
 _SETTINGS: Final = (
     "--set", "source.batch_records_max=50",
@@ -108,7 +110,7 @@ class Stage(AbstractContextManager["Stage"]):
     folder: Path
     manner: Manner
     values: tuple[str, ...] = ()
-    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    memory: MemoryWatch = field(default_factory=lambda: MemoryWatch(_MEMORY_EVERY_S))
     began_s: float = field(default_factory=time.monotonic)
     struck: list[Struck] = field(default_factory=list)
     ended_by_themselves: list[str] = field(default_factory=list)

@@ -22,8 +22,8 @@ from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import HostileFeed
 from tests.chaos.kafka.hostile_values import ValueFormat, json_format
 from tests.chaos.kafka.known_feed import KnownFeed
-from tests.chaos.kafka.memory import ABOVE_CLIENT_BYTES, bare_client_peak
 from tests.chaos.kafka.stage import BROKER_SETTINGS, Manner, Servers, Stage, say
+from tests.kafka.memory import ABOVE_BARE_MB_MAX, bare_peak_mb
 from tests.kafka.topics import make_topics
 
 pytestmark = pytest.mark.servers
@@ -58,7 +58,6 @@ SHORT: Final = Form(short_plan, faults=6, messages=2_000, rate=25, hostile=0.15)
 LONG: Final = Form(long_plan, faults=40, messages=32_000, rate=80, hostile=0.03)
 HOSTILE: Final = Form(short_plan, faults=10, messages=26_500, rate=100, hostile=0.5)
 """Once for each format of values: over 100,000 messages that are committed, and some thousands that are not."""
-_MB: Final = 1 << 20
 WITHOUT: Final = "CHAOS_WITHOUT"
 """In the environment: hostile cases to leave out, with commas between them, to find out which one does harm."""
 _LARGE: Final = {"max.message.bytes": str(16 << 20), "retention.ms": "-1"}
@@ -112,14 +111,14 @@ def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFo
     found = answers.read_answers(topics, feed.made)
     counts = answers.check(found, store_url, once=manner.once)
     check_clean_feed(topics, found, once=manner.once)
-    above = max(stage.memory.peaks.values()) - bare_client_peak(topics, len(found.made))
-    say(_line(stage, counts, f"{manner}, {values.name}", seed, lasted_s, above))
-    assert above <= ABOVE_CLIENT_BYTES, f"a consumer took {above / _MB:.0f} MB more than a bare client"
+    above_mb = max(stage.memory.peaks_mb.values()) - bare_peak_mb(topics, len(found.made))
+    say(_line(stage, counts, f"{manner}, {values.name}", seed, lasted_s, above_mb))
+    assert above_mb <= ABOVE_BARE_MB_MAX, f"a consumer took {above_mb:.0f} MB more than a bare client"
     return stage
 
 
-def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s: float, above: float) -> str:
-    """The run's line of the ledger; ``above`` is the memory of the largest consumer beyond that of a bare client."""
+def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s: float, above_mb: float) -> str:
+    """The run's line of the ledger; ``above_mb`` is the memory of the largest consumer beyond that of a bare client."""
     cells = (
         f"{datetime.now(UTC):%Y-%m-%d}",
         manner,
@@ -133,7 +132,7 @@ def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s
         f"{stage.logged('Lost: ')} + {stage.logged('Another client joins')}",
         f"{len(stage.ended_by_themselves)}",
         f"{sum(bool(made.case) for made in stage.feeding.feed.made):,}",
-        f"{above / _MB:.0f} MB",
+        f"{above_mb:.0f} MB",
     )
     return f"| {' | '.join(cells)} |"
 

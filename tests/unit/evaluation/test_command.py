@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,11 @@ from typer.testing import CliRunner
 from consumer.cli import evaluation_plot
 from consumer.cli.main import app
 from consumer.errors import ConfigError, SinkError, SourceError
+from consumer.extras import install_command
 from consumer.fingerprint import Fingerprinter, Fingerprints
 
 SAMPLE = Path(__file__).parents[3] / "sample"
 FEED = SAMPLE / "feed.jsonl"
-# Their ids stand for another content, or for the same one.
-LEFT_OUT = {"new_version", "replay"}
 LONG = "The {} of the harbour opened on Monday, said the mayor, and ferries to the seven islands run every hour again."
 
 Rows = Iterable[object]
@@ -39,17 +40,9 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def sample_pairs(write: Write) -> Path:
-    """The labels of the sample feed as pairs; what may be either carries its similarity."""
-    labels = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_bytes().splitlines()]
-    return write(
-        "pairs.jsonl",
-        [
-            [one["id"], one["of"], one["jaccard"] if one["expected"] == "open" else one["expected"]]
-            for one in labels
-            if one["of"] is not None and one["operator"] not in LEFT_OUT
-        ],
-    )
+def sample_pairs() -> Path:
+    """The labelled pairs that come with the sample feed."""
+    return SAMPLE / "pairs.jsonl"
 
 
 def evaluated(feed: Path, pairs: Path, *options: str) -> dict[str, Any]:
@@ -86,6 +79,24 @@ def test_sample_feed(sample_pairs: Path) -> None:
     assert found["evaluation"]["judge"]["recall"]["low"] == pytest.approx(0.968, abs=5e-4)
     assert [one["setting"] for one in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
     assert found["recommended"][1]["best_f1"]["point"]["threshold"] == 0.75
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "sample/README.md"])
+def test_the_documented_command_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the root of a checkout, as it is written, over files that come with it."""
+    text = (SAMPLE.parent / page).read_text(encoding="utf-8")
+    (command,) = re.findall(r"^(?:    |\$ )dupwatch (evaluate [^#\n]*sample/pairs\.jsonl[^#\n]*)", text, re.MULTILINE)
+    monkeypatch.chdir(SAMPLE.parent)
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == 0, result.output
+    assert "116" in result.stdout
+
+
+def test_labels_of_articles_are_not_pairs() -> None:
+    """Whoever takes the other file of the sample is told the form of a pair."""
+    error = failure(FEED, SAMPLE / "labels.jsonl")
+    assert isinstance(error, ConfigError)
+    assert 'has no a and no b and no label; write ["id", "id", label] or {"a": "id",' in str(error)
 
 
 @pytest.mark.parametrize("bits", [0, 3, 5, 7])
@@ -225,7 +236,7 @@ def test_a_plot_without_the_library(sample_pairs: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr(evaluation_plot, "find_spec", lambda name: None)
     error = failure(tmp_path / "none.jsonl", sample_pairs, "--plot", str(tmp_path / "plot.png"))
     assert isinstance(error, ConfigError)
-    assert "pip install 'dupwatch[plot]'" in str(error)
+    assert str(error).endswith(install_command("plot"))
 
 
 def test_a_plot_of_another_kind_is_refused(sample_pairs: Path, tmp_path: Path) -> None:

@@ -25,6 +25,13 @@ from consumer.telemetry.metrics import Build, Metrics
 LOCAL = Address(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))
 SECRET_PAGES = {"/": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"articles"), has_articles=True)}
+NAMED_PAGES = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"other"))}
+
+
+@pytest.fixture
+def _reached_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server takes its address for one that other machines reach; tests listen on loopback only."""
+    monkeypatch.setattr(health_server, "is_loopback", lambda address: address is None)
 
 
 def get(
@@ -96,13 +103,34 @@ def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixtu
 
 
 def test_articles_are_not_shown_under_a_strange_name() -> None:
-    """A page of another site whose name points here reads nothing; what shows no articles is answered."""
-    pages = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "text/plain", b"other"))}
-    with HealthServer(LOCAL, pages, lambda: None, Access(names=["known.example"])) as server:
+    """A page of another site whose name points here reads nothing, wherever the consumer listens."""
+    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
         assert get(server, "/", Host="evil.example")[:2] == (421, health_server._UNKNOWN_NAME.body.decode())
-        assert get(server, "/other", Host="evil.example")[1] == "other"
         assert get(server, "/", Host="known.example:80")[1] == "articles"
         assert get(server, "/", Host="localhost:1")[1] == "articles"
+
+
+def test_on_loopback_no_page_answers_a_strange_name() -> None:
+    """Only a browser that was led here asks so. Addresses, localhost, configured names and no name are answered."""
+    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
+        for host in ("evil.example", "evil.example:9464", "127.0.0.1.evil.example"):
+            assert get(server, "/other", Host=host)[0] == 421
+        for host in ("127.0.0.1:9464", "[::1]:9464", "localhost", "known.example", ""):
+            assert get(server, "/other", Host=host)[1] == "other", host
+        with socket.create_connection(server.address) as probe:
+            probe.sendall(b"GET /other HTTP/1.0\r\n\r\n")
+            assert probe.makefile("rb").readline().split()[1] == b"200"
+    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, ACCOUNT) as server:
+        assert get(server, "/other", Host="evil.example", Authorization=basic("ops:s3cret"))[1] == "other"
+
+
+@pytest.mark.usefixtures("_reached_by_others")
+def test_elsewhere_scrapers_and_probes_use_names_of_services() -> None:
+    """Those of Kubernetes, of a compose file and of machines, without any setting; articles stay hidden."""
+    with HealthServer(LOCAL, NAMED_PAGES, lambda: None) as server:
+        assert get(server, "/", Host="dupwatch.news")[0] == 421
+        for host in ("dupwatch", "dupwatch.news:9464", "dupwatch-0.dupwatch.news.svc.cluster.local:9464", "10.2.3.4"):
+            assert get(server, "/other", Host=host)[1] == "other"
 
 
 def test_every_answer_has_a_policy() -> None:

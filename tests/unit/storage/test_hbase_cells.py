@@ -1,11 +1,14 @@
 """Cells of articles: what goes in comes out, and what is damaged is named."""
 
+from contextlib import suppress
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from storage.bodies import pack_body, unpack_body
-from storage.errors import StoreError
+from storage.errors import StoreDamaged
 from storage.hbase import cells
 from storage.hbase.cell_cache import CellCache
 from storage.records import ID_HASH_BYTES, Stored
@@ -28,9 +31,9 @@ ID_HASH = RECORD.reference[:ID_HASH_BYTES]
 @given(verdict=some.binary(max_size=50))
 def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict: bytes) -> None:
     """A cell that is pending has no verdict, one that is settled has just the bytes it was settled with."""
-    assert cells.verdict_in(PENDING) is None
+    assert cells.verdict_in(PENDING, RECORD.reference) is None
     settled = cells.settled_cell(PENDING, verdict)
-    assert cells.verdict_in(settled) == verdict
+    assert cells.verdict_in(settled, RECORD.reference) == verdict
     row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(settled)})
     assert row.stored(RECORD.reference) == Stored(RECORD, verdict, None)
 
@@ -39,10 +42,10 @@ def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict:
 def test_a_release_of_any_bytes_comes_back_as_the_verdict(flag: bytes, event: bytes) -> None:
     """With whom the version was flagged against; the flag stays in the cell and counts no more."""
     released = cells.released_cell(cells.settled_cell(PENDING, flag), event, ORIGINAL)
-    assert cells.verdict_in(released) == event
-    assert cells.is_released(released)
-    assert not cells.is_released(cells.settled_cell(PENDING, flag))
-    assert not cells.is_released(PENDING)
+    assert cells.verdict_in(released, RECORD.reference) == event
+    assert cells.is_released(released, RECORD.reference)
+    assert not cells.is_released(cells.settled_cell(PENDING, flag), RECORD.reference)
+    assert not cells.is_released(PENDING, RECORD.reference)
     row = cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(released)})
     assert row.stored(RECORD.reference) == Stored(RECORD, event, None, ORIGINAL)
     assert released == (b"\1\2" + PENDING[2:] + ORIGINAL + len(flag).to_bytes(4, "big") + flag + event)
@@ -79,8 +82,42 @@ def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
 )
 def test_a_damaged_cell_is_named_with_its_row_and_column(value: bytes, says: str) -> None:
     """Nothing is guessed from it."""
-    with pytest.raises(StoreError, match=rf"The row {ID_HASH.hex()} of articles is damaged at b'a:v.*{says}"):
+    with pytest.raises(StoreDamaged, match=rf"b'a:v.* in the row {ID_HASH.hex()} of articles is damaged: .*{says}"):
         cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(value)})
+
+
+@given(data=some.data())
+def test_whatever_bytes_a_row_has_it_is_read_or_damaged(data: some.DataObject) -> None:
+    """Cells that were cut off or changed anywhere never end in an error of a library."""
+    settled = cells.settled_cell(PENDING, b"{}")
+    whole = data.draw(some.sampled_from([PENDING, settled, cells.released_cell(settled, b"{}", ORIGINAL)]))
+    place = data.draw(some.integers(0, len(whole) - 1))
+    changed = data.draw(
+        some.sampled_from([whole[:place], whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]])
+    )
+    for read in (
+        lambda: cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(changed)}),
+        lambda: cells.verdict_in(changed, RECORD.reference),
+        lambda: cells.is_released(changed, RECORD.reference),
+        lambda: cells.body_in(changed, RECORD.reference),
+    ):
+        with suppress(StoreDamaged):
+            read()
+
+
+def test_a_record_whose_fingerprint_has_another_width_is_damaged() -> None:
+    """No posting has such a code: reading on would end in an error of its own."""
+    odd = cells.pending_cell(msgspec.structs.replace(RECORD, fingerprint=b"123"))
+    with pytest.raises(StoreDamaged, match="its fingerprint has 3 bytes"):
+        cells.decode_row(ID_HASH, {cells.version_column(RECORD.reference): Cell(odd)})
+
+
+@pytest.mark.parametrize("packed", [b"", b"garbage", pack_body("text")[:-1]])
+def test_a_body_that_cannot_be_unpacked_is_damaged(packed: bytes) -> None:
+    """The sentence says which cell it is and what to do."""
+    where = rf"b'b:b.* in the row {ID_HASH.hex()} of articles is damaged: .*from a snapshot"
+    with pytest.raises(StoreDamaged, match=where):
+        cells.body_in(packed, RECORD.reference)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +131,7 @@ def test_a_damaged_cell_is_named_with_its_row_and_column(value: bytes, says: str
 def test_a_damaged_tombstone_is_named(value: bytes, says: str) -> None:
     """As a version is."""
     tombstone = make_tombstone()
-    with pytest.raises(StoreError, match=rf"damaged at b'a:t.*{says}"):
+    with pytest.raises(StoreDamaged, match=rf"b'a:t.* is damaged: .*{says}"):
         cells.decode_row(ID_HASH, {cells.tombstone_column(tombstone.reference): Cell(value)})
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.errors import StoreError
+from storage.errors import StoreDamaged
 from storage.hbase import posting_rows, sets
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 
@@ -37,7 +37,7 @@ def test_a_cell_of_another_width_is_damage(layout: PostingLayout) -> None:
     whole = _posting(layout, 1)
     columns = {b"p:" + one: _Cell() for one in (whole + b"x", whole[1:], whole)}
     widths = ", ".join(str(len(whole) + more) for more in (-1, 0, 1))
-    with pytest.raises(StoreError, match=rf"{KEY.hex()} .* has {len(whole)} bytes, and there are some of {widths}\."):
+    with pytest.raises(StoreDamaged, match=rf"{KEY.hex()} .* has {len(whole)} bytes, and there are some of {widths}\."):
         posting_rows._parts(KEY, columns, layout)
 
 
@@ -45,5 +45,5 @@ def test_a_set_of_another_layout_is_refused() -> None:
     """Its postings would be read at wrong places."""
     narrow, wide = LAYOUTS
     columns = {SET: _Cell(sets.encode_set(_posting(wide, 1), wide))}
-    with pytest.raises(StoreError, match="has codes of 16 bytes"):
+    with pytest.raises(StoreDamaged, match="its codes have 16 bytes"):
         posting_rows._parts(KEY, columns, narrow)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from storage.errors import StoreError
+from storage.errors import StoreDamaged
 from storage.hbase import sets
 from storage.hbase.packing import cut_of
 from storage.hbase.set_plans import FRESH, PACKED, PackRules, RowPlan, fresh_cell, plan_row, set_postings, split_evenly
@@ -160,7 +160,7 @@ def test_wide_codes(layout: PostingLayout) -> None:
 def test_damage_is_named(cells: dict[bytes, Cell]) -> None:
     """A damaged cell ends it with a sentence that has the row and the qualifier, whatever else is to be done."""
     qualifier = list(cells)[-1][2:].hex()
-    with pytest.raises(StoreError, match=rf"{qualifier} in the row {KEY.hex()} of postings is damaged: .*\."):
+    with pytest.raises(StoreDamaged, match=rf"{qualifier} in the row {KEY.hex()} of postings is damaged: .*\."):
         plan(fresh(postings(5, seed=9), 20_000), cells)
 
 

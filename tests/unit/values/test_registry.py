@@ -1,11 +1,14 @@
 """The registry's client: what is asked, what the answers mean, and what is never said."""
 
+import gzip
 import json
+import re
 import socket
 import ssl
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +16,10 @@ import pytest
 
 from consumer.config import load_config
 from consumer.errors import ConfigError, SourceError
+from consumer.extras import install_command
 from consumer.values.registry import (
     FILES_MAX,
+    SCHEMA_BYTES_MAX,
     ConfluentRegistry,
     RegistryOptions,
     RegistryUnavailable,
@@ -40,9 +45,11 @@ def client(
     given: dict[str, str] | None = None,
     secret_files: dict[str, str] | None = None,
     request_s: float = 10,
+    schema_bytes_max: int = SCHEMA_BYTES_MAX,
 ) -> ConfluentRegistry:
     """A client of the registry there."""
-    return ConfluentRegistry(RegistryOptions(url, request_s, given or {}, secret_files or {}), written)
+    options = RegistryOptions(url, request_s, given or {}, secret_files or {}, schema_bytes_max)
+    return ConfluentRegistry(options, written)
 
 
 def closed_port() -> int:
@@ -126,6 +133,57 @@ def test_no_answer_is_an_outage(server: RegistryServer) -> None:
     assert time.monotonic() - began_s < 8
 
 
+def test_a_schema_of_any_length_takes_no_more_memory_than_the_limit(server: RegistryServer) -> None:
+    """What is too long cannot be used; the answer is not read on. One byte less can be."""
+    given = server.add(RECORD)
+    bytes_max = len(server.answer("GET", f"/schemas/ids/{given}", None, None).body)
+    assert client(server.url, schema_bytes_max=bytes_max).schema(given) is not None
+    with pytest.raises(UnusableSchema, match=r"registry\.schema_bytes_max"):
+        client(server.url, schema_bytes_max=bytes_max - 1).schema(given)
+    server.says = Said.json(200, schema="x" * (64 << 20))
+    tracemalloc.start()
+    with pytest.raises(UnusableSchema, match="it has more than 1,000 bytes"):
+        client(server.url, schema_bytes_max=1_000).schema(given)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+
+
+def test_the_limit_is_of_a_schema_with_all_that_it_refers_to(server: RegistryServer) -> None:
+    """A hundred files of moderate length are long together."""
+    server.add("x" * 600, subject="base")
+    given = server.add("y" * 600, references=[{"name": "Base", "subject": "base", "version": 1}])
+    assert client(server.url, schema_bytes_max=2_000).schema(given) is not None
+    with pytest.raises(UnusableSchema, match="with all that it refers to"):
+        client(server.url, schema_bytes_max=1_200).schema(given)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (Said(502, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
+        (Said(200, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
+        (Said(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"}), r"is compressed \(gzip\)"),
+    ],
+)
+def test_an_answer_that_is_not_the_registrys_is_an_outage(server: RegistryServer, said: Said, why: str) -> None:
+    """However long it is; another address is asked then."""
+    server.says = said
+    with pytest.raises(RegistryUnavailable, match=why):
+        client(server.url, schema_bytes_max=9_000).schema(1)
+    with serving(RegistryServer()) as other:
+        given = other.add(RECORD)
+        found = client(f"{server.url},{other.url}", schema_bytes_max=9_000).schema(given)
+    assert found == StoredSchema("AVRO", RECORD, {})
+
+
+def test_an_answer_that_drips_is_an_outage(server: RegistryServer) -> None:
+    """The time is of the whole answer, not of each of its bytes."""
+    server.drip_s = 0.02
+    server.says = Said.json(200, schema="x" * 5_000)
+    with pytest.raises(RegistryUnavailable, match=r"took longer than 0\.2 s"):
+        client(server.url, request_s=0.2).schema(1)
+
+
 def test_of_several_addresses_one_is_enough(server: RegistryServer) -> None:
     """They are asked in turn."""
     given = server.add(RECORD)
@@ -192,7 +250,7 @@ def test_settings_that_the_client_does_not_take_are_said_at_once(given: dict[str
 def test_without_the_packages_a_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are asked for where such values are configured, and nowhere else."""
     monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
-    with pytest.raises(ConfigError, match=r"pip install 'dupwatch\[schemas\]'"):
+    with pytest.raises(ConfigError, match=re.escape(install_command("schemas"))):
         client("http://127.0.0.1:1")
 
 

@@ -1,0 +1,96 @@
+"""The picture of ``dupwatch top`` at several widths: nothing is cut but titles and the least important figures."""
+
+import io
+from typing import Any
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from consumer.cli.top_fitting import fitting
+from consumer.cli.top_view import frame
+from consumer.top.client import Access, PagesClient
+from consumer.top.watching import Seen, Watched
+from tests.unit.top.pages import flag, flags_page, served
+
+FIGURES = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
+IDS = ("zh-metro-line.zero_width", "news.example/2026/11/21/0815-ferry-fares-rise")
+TITLE = "苍浦地铁5号线下月试运行，坐到机场只要三十四分钟（转载）苍浦地铁5号线下月试运行，坐到机场"
+AWAY = "Connection refused"
+WHY = "store: the gateway gateway-1.hbase.svc.cluster.local:9090 does not answer"
+
+
+@pytest.fixture
+def seen() -> list[Seen]:
+    """Three consumers: one is ready and has flags, one is not ready, one is away."""
+    with served() as pages, served() as other:
+        flags = [flag(one, f"2026-11-21T10:00:0{place}.123Z", TITLE) for place, one in enumerate(IDS)]
+        pages.answers["/flags.json"] = (200, flags_page(*flags))
+        other.answers["/readyz"] = (503, msgspec.json.encode({"ready": False, "reasons": [WHY]}))
+        looked = [Watched(one.url, PagesClient(one.url, Access(), 3.0)) for one in (pages, other)]
+        found = [one.look() for one in looked]
+    names = ("http://127.0.0.1:9464", "http://127.0.0.1:9465")
+    named: list[Seen] = [one._replace(name=name) for one, name in zip(found, names, strict=True)]
+    return [*named, Seen("http://127.0.0.1:9466", None, ready=False, reasons=(), flags=None, away=AWAY)]
+
+
+def picture(seen: list[Seen], width: int) -> list[str]:
+    """The lines of a terminal of this width."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, markup=False, emoji=False, force_terminal=True, color_system=None)
+    console.print(frame(seen, "dupwatch top", width))
+    return file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
+    """No line is too long, no figure, name, id or state is cut; only a title may end in an ellipsis."""
+    lines = picture(seen, width)
+    text = "\n".join(lines)
+    assert max(map(cell_len, lines)) <= width, text
+    assert not [line for line in lines if "…" in line and "苍浦" not in line], text
+    unfolded = " ".join(text.split())
+    for word in ("http://127.0.0.1:9464", "ready", "away: " + AWAY, "2 of 3 answer", "1,234", "2,468"):
+        assert word in unfolded, text
+    for one in IDS:
+        assert one in text
+        assert f"{one}-original" in text
+    assert "11-21 10:00:01" in text
+    assert "0.95" in text
+    for stage in ("decode", "look_up", "commit"):
+        (row,) = [line for line in lines if line.startswith(stage)]
+        assert row.rstrip().endswith("ms")
+    header = next(line for line in lines if "articles/s" in line)
+    hidden = next((line for line in lines if line.startswith("A wider terminal")), "")
+    assert [name for name in FIGURES if name not in header.split()] == [
+        name for name in FIGURES if name in hidden.replace(",", "").split()
+    ]
+
+
+def test_what_is_shown_by_width(seen: list[Seen]) -> None:
+    """A table where there is room, else all figures below each name, else the most important of them."""
+    wide, page, narrow = (picture(seen, width) for width in (200, 80, 60))
+    assert wide[1].split() == ["consumer", *FIGURES, "state"]
+    assert page[1].split() == [*FIGURES]
+    assert page[2] == "http://127.0.0.1:9464  ready"
+    assert page[3].split()[2] == "1,234"
+    for name in ("articles/s", "lag", "p99", "errors", "dead"):
+        assert name in narrow[1].split()
+
+
+def test_a_page_of_30_columns_has_what_matters_most(seen: list[Seen]) -> None:
+    """The rate is always there; whatever else is left out is named."""
+    lines = picture(seen, 30)
+    assert max(map(cell_len, lines)) <= 30
+    assert lines[1].split()[:2] == ["articles/s", "lag"]
+    assert "crowd" in " ".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"), [(100, [0, 1, 2]), (8, [0, 1, 2]), (7, [0, 2]), (4, [0, 2]), (3, [0]), (0, [0])]
+)
+def test_columns_fit_by_importance(width: int, kept: list[int]) -> None:
+    """To the cell: the gaps count, and the first of the important ones stays."""
+    names: tuple[Any, ...] = ("a", "bb", "c")
+    assert fitting(names, [("1", "2", "3")], ("a", "c", "bb"), width) == kept
