@@ -28,9 +28,11 @@ from consumer.lexicon import WordFiles, load_lexicon
 from consumer.messages import DecodeValue
 from consumer.patience import Drain
 from consumer.pipeline import Observer, Patience, Pipeline
-from consumer.ports import Position, RawRecord, Sink
+from consumer.ports import Marks, Position, RawRecord, Sink
 from consumer.settings import JudgeSettings, SourceRule, differences
-from consumer.sinks.file import FileSink, StreamSink
+from consumer.sinks.apart import check_apart, check_streams_apart
+from consumer.sinks.file import UNEXPLAINED, FileSink, StreamSink, check_file_sink
+from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource, ReadLimits
 from consumer.stopping import Stopping
 from consumer.telemetry.store_probe import ANSWER_S
@@ -266,18 +268,24 @@ def prepared_run(
         start = Position() if before is None else before.position
         source = FileSource(_path(config.source.url), read_limits(config), start)
         held.callback(source.close)
+        # Whatever can be refused is refused before a store or a sink is made.
+        _check_places(config, before, source, streams)
+        if before is not None:
+            _check_resumable(before, source, settings, config)
         store = held.enter_context(opened_store(config))
         bind(store, settings)
         if before is not None:
-            _check_resumable(before, source, settings, store)
-        sink = _sink(config, before, streams)
+            # The store says which settings differ, so it is asked first.
+            checkpoints.check_settings(before, settings.digest())
+            _check_remembered(before, is_empty=next(store.scan(), None) is None)
+        check = Drain(stopping, config.kafka.drain_s).check
+        making = fingerprinting(config, settings, lexicon, check)
+        held.callback(making.close)
+        sink = _sink(config, before, source, streams)
         held.callback(sink.close)
         feed, journal = _feed_and_journal(config, settings, before, source, sink)
         if undated is not None:
             feed = _archive(feed, undated)
-        check = Drain(stopping, config.kafka.drain_s).check
-        making = fingerprinting(config, settings, lexicon, check)
-        held.callback(making.close)
         detector = Detector(InterruptibleStore(store, check), settings, now_ms)
         pipeline = Pipeline(
             source=source,
@@ -317,12 +325,25 @@ def _checkpoint(config: Config) -> checkpoints.Checkpoint | None:
     return None if path is None else checkpoints.load(path)
 
 
-def _sink(config: Config, before: checkpoints.Checkpoint | None, streams: Streams) -> Sink:
+def _sink(config: Config, before: checkpoints.Checkpoint | None, source: FileSource, streams: Streams) -> Sink:
     path = _path(config.sink.url)
     if path is None:
         return StreamSink(streams.out, streams.err, emit=config.sink.emit)
-    marks = None if before is None else before.marks
-    return FileSink(path, marks, file_writing(config), emit=config.sink.emit)
+    marks, unexplained = _start_of_sink(config, before, source, path)
+    return FileSink(path, marks, file_writing(config), emit=config.sink.emit, unexplained=unexplained)
+
+
+def _start_of_sink(
+    config: Config, before: checkpoints.Checkpoint | None, source: FileSource, path: Path
+) -> tuple[Marks | None, str]:
+    """What a sink has of earlier runs, None for nothing, and why a run may not append to it then."""
+    if source.streams:
+        return None, f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
+    if not outlives_run(config):
+        return None, "a run with a memory: store always needs a new sink, since it cannot be resumed"
+    if before is None:
+        return None, f"there is no checkpoint {checkpoints.checkpoint_path(path)} that says what wrote it"
+    return before.marks, UNEXPLAINED
 
 
 def file_writing(config: Config) -> FileWriting:
@@ -346,9 +367,10 @@ def _feed_and_journal(
         return FileFeed(now_ms(), identity), NoJournal()
     began_ms = checkpoints.began_ms(before, now_ms())
     if before is None:
-        now = checkpoints.Checkpoint(source=config.source.url, began_ms=began_ms, settings=_digest(settings))
-    else:
-        now = msgspec.structs.replace(before, source=config.source.url, began_ms=began_ms, finished=False)
+        before = checkpoints.Checkpoint(source=config.source.url, began_ms=began_ms, settings=settings.digest())
+    now = msgspec.structs.replace(
+        before, source=config.source.url, began_ms=began_ms, finished=False, emit=config.sink.emit
+    )
     return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, file_writing(config))
 
 
@@ -358,18 +380,36 @@ def _archive(feed: Feed, undated: Callable[[], None]) -> Feed:
     return ArchiveFeed(feed.began_ms, feed.identity, undated)
 
 
-def _check_resumable(before: checkpoints.Checkpoint, source: FileSource, settings: JudgeSettings, store: Store) -> None:
+def _check_places(config: Config, before: checkpoints.Checkpoint | None, source: FileSource, streams: Streams) -> None:
+    """Refuse a sink that the run must not write to. Makes and changes nothing."""
+    path = _path(config.sink.url)
+    if path is None:
+        check_streams_apart(source, streams)
+        return
+    check_suffix(path, "verdicts")
+    store = Path(config.store.url.removeprefix(_LMDB)) if config.store.url.startswith(_LMDB) else None
+    check_apart(source, path, store)
+    check_file_sink(path, *_start_of_sink(config, before, source, path))
+
+
+def _check_resumable(
+    before: checkpoints.Checkpoint, source: FileSource, settings: JudgeSettings, config: Config
+) -> None:
     checkpoints.check_source(before, source.name, source.beginning)
-    checkpoints.check_settings(before, _digest(settings))
-    if before.counts.unique and next(store.scan(), None) is None:
+    checkpoints.check_emit(before, config.sink.emit, config.sink.url)
+    is_lmdb = config.store.url.startswith(_LMDB)
+    if is_lmdb and not Path(config.store.url.removeprefix(_LMDB)).exists():
+        # Opening it would make it.
+        checkpoints.check_settings(before, settings.digest())
+        _check_remembered(before, is_empty=True)
+
+
+def _check_remembered(before: checkpoints.Checkpoint, *, is_empty: bool) -> None:
+    if is_empty and before.counts.unique:
         raise ConfigError(
             "the store is empty, but this run has judged articles before: name the store it used, "
             "or begin anew with another --sink (a backfill: with another --state)"
         )
-
-
-def _digest(settings: JudgeSettings) -> str:
-    return settings.digest()
 
 
 def _identity(url: str, source: FileSource) -> bytes:

@@ -44,7 +44,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How far a run came.
 
     ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of what
-    decides a verdict. ``finished`` says that the source was read to its end.
+    decides a verdict. ``finished`` says that the source was read to its end. ``emit`` says which verdicts the sink
+    holds, and ``store`` which store a backfill fills; earlier versions kept neither.
     """
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
@@ -56,6 +57,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     settings: str
     finished: bool = False
     counts: Counts = Counts()
+    emit: Literal["duplicates", "all", "none"] | None = None
+    store: str | None = None
 
 
 def checkpoint_path(sink: Path) -> Path:
@@ -63,11 +66,15 @@ def checkpoint_path(sink: Path) -> Path:
     return sink.with_name(sink.name + SUFFIX)
 
 
+def passing_path(path: Path) -> Path:
+    """Where a checkpoint is written before it takes the place of the one before it."""
+    return path.with_name(path.name + ".tmp")
+
+
 def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
     """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``."""
-    passing = path.with_name(path.name + ".tmp")
     try:
-        replace_file(path, passing, msgspec.json.encode(checkpoint) + b"\n", writing)
+        replace_file(path, passing_path(path), msgspec.json.encode(checkpoint) + b"\n", writing)
     except OSError as error:
         raise SinkError(f"the checkpoint {path} cannot be written: {error.strerror}") from error
 
@@ -116,6 +123,15 @@ def check_settings(checkpoint: Checkpoint, settings: str) -> None:
         raise ConfigError(
             "the verdicts in this sink were judged by other settings; "
             "go on with those, or name another sink and another store"
+        )
+
+
+def check_emit(checkpoint: Checkpoint, emit: str, sink: str) -> None:
+    """Raise ``ConfigError`` unless the sink holds the kind of verdicts that the run is to write."""
+    if checkpoint.emit not in {None, emit}:
+        raise ConfigError(
+            f"{sink} holds the verdicts of --emit {checkpoint.emit}, and this run would add those of --emit {emit}; "
+            f"go on with --emit {checkpoint.emit}, or name another sink"
         )
 
 

@@ -16,9 +16,10 @@ from consumer.cli.fingerprint import SchemeOption
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config import Config
-from consumer.errors import BadRecord, SinkError, SourceError
+from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.fingerprint import Fingerprinter
 from consumer.ports import Position
+from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource, ReadLimits
 from storage.files import FileWriting, replace_file
 
@@ -63,7 +64,9 @@ def build(
     """Make an IDF table of the words of all articles of a feed, as the scheme cuts them."""
     chosen = configured(config, settings, fingerprint__scheme=scheme)
     console = render.console(stderr=True)
-    counts = _counted(feed, chosen, console)
+    if output != STREAM:
+        check_suffix(Path(output), "a table of words", gzip=False)
+    counts = _counted(feed, output, chosen, console)
     if not counts.words:
         raise SourceError(f"{feed} has no article with a word that counts; an IDF table needs some")
     if output == STREAM:
@@ -78,12 +81,13 @@ def build(
         console.print(f"{counts.forgotten:,} words of one article were forgotten, as there are more than {WORDS_MAX:,}")
 
 
-def _counted(feed: str, config: Config, console: Console) -> _Counts:
+def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
     counts = _Counts()
     decode = record_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
     try:
+        _check_apart(source, output)
         fingerprinter = Fingerprinter(scheme_of(config), lexicon_of(config))
         with render.progress(console) as progress:
             task = progress.add_task("counting", total=None)
@@ -101,6 +105,16 @@ def _counted(feed: str, config: Config, console: Console) -> _Counts:
     finally:
         source.close()
     return counts
+
+
+def _check_apart(source: FileSource, output: str) -> None:
+    """Refuse to put the table in the place of the articles that it is made of."""
+    try:
+        is_source = output != STREAM and source.is_file(Path(output).stat())
+    except OSError:
+        return
+    if is_source:
+        raise ConfigError(f"the feed {source.name} is the file {output}, which the table would replace; name another")
 
 
 def _write(path: Path, table: bytes, writing: FileWriting) -> None:

@@ -101,6 +101,11 @@ class FileSource:
         """Whether the input gives its bytes once, and cannot be read from a position."""
         return self._streams
 
+    def is_file(self, other: os.stat_result) -> bool:
+        """Whether the input is this regular file, under whatever name."""
+        own = os.fstat(self._open_descriptor())
+        return stat.S_ISREG(own.st_mode) and os.path.samestat(own, other)
+
     def close(self) -> None:
         """As the port says."""
         if self._descriptor is not None:

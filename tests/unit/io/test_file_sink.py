@@ -79,7 +79,7 @@ def test_without_a_checkpoint_nothing_is_overwritten(tmp_path: Path, which: str)
     path = tmp_path / "out.jsonl"
     taken = path if which == "verdicts" else dead_letters_path(path)
     taken.write_bytes(b"precious\n")
-    with pytest.raises(SinkError, match="not empty, and no checkpoint"):
+    with pytest.raises(SinkError, match="not empty, and there is no checkpoint"):
         FileSink(path, None, FileWriting(durable=False))
     assert taken.read_bytes() == b"precious\n"
 
