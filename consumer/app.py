@@ -40,6 +40,7 @@ from consumer.values.outages import Briefly
 from consumer.values.registry import RegistryOptions
 from consumer.values.written import schema_parser
 from consumer.versions import VersionBuilder
+from consumer.waiting import tell_store_wait
 from storage.clock import now_ms
 from storage.errors import StoreError, StoreRefused
 from storage.files import FileWriting
@@ -145,8 +146,13 @@ def version_builder(settings: JudgeSettings) -> VersionBuilder:
 
 
 @contextmanager
-def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatcher | None = None) -> Iterator[Store]:
-    """The store that is configured, closed afterwards; ``watcher`` is told how it does."""
+def opened_store(
+    config: Config, *, readonly: bool = False, watcher: StoreWatcher | None = None, quiet: bool = False
+) -> Iterator[Store]:
+    """The store that is configured, closed afterwards; ``watcher`` is told how it does.
+
+    A wait for its answer is announced after two seconds unless it is to be ``quiet``.
+    """
     section = config.store
     store: Store
     if section.url.startswith(_LMDB):
@@ -163,7 +169,8 @@ def opened_store(config: Config, *, readonly: bool = False, watcher: StoreWatche
     elif section.url.startswith(_HBASE):
         from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
 
-        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), watcher)
+        tell_wait = None if quiet else tell_store_wait
+        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), watcher, tell_wait)
     elif readonly:
         raise ConfigError(
             "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"

@@ -25,6 +25,7 @@ from consumer.letter_headers import LetterHeaders, Origin, read_headers
 from consumer.ports import NO_TIME_MS
 from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
 
 log = logging.getLogger("dupwatch.kafka")
@@ -236,9 +237,10 @@ class TopicLetters:
         """What there is in each partition that has anything."""
         try:
             stretches = []
-            for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
-                low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
-                stretches.append(_Stretch(partition, low, high))
+            with waiting_for_brokers(brokers):
+                for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
+                    low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
+                    stretches.append(_Stretch(partition, low, high))
         except KafkaException as error:
             raise SourceError(f"the topic {self._topic} cannot be read: {error.args[0].str()}") from error
         return [stretch for stretch in stretches if stretch.low < stretch.high]

@@ -16,6 +16,7 @@ from consumer.letter_headers import replayed_headers
 from consumer.sinks.messages import Outgoing
 from consumer.sinks.producing import Failed
 from consumer.sinks.record_times import RecordTimes
+from consumer.waiting import waiting_for_brokers
 from storage.clock import now_ms
 
 log = logging.getLogger("dupwatch.kafka")
@@ -176,7 +177,8 @@ class Replay:
 def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
     """How many partitions each topic has. All are asked for: to ask for one by name may make it."""
     try:
-        found = AdminClient(admin_settings(brokers, options), logger=log).list_topics(timeout=_ASK_S)
+        with waiting_for_brokers(brokers):
+            found = AdminClient(admin_settings(brokers, options), logger=log).list_topics(timeout=_ASK_S)
     except KafkaException as error:
         raise SinkError(f"{brokers} cannot be asked for its topics: {error.args[0].str()}") from error
     return {name: len(topic.partitions) for name, topic in found.topics.items()}

@@ -28,6 +28,7 @@ from consumer.sources.stretch import StretchSource
 from consumer.stream import Unwatched, check_topics, dress_of, record_decoder, record_times, sink_topics
 from consumer.verdict import Released, Verdict, decode_verdict
 from consumer.versions import Came
+from consumer.waiting import waiting_for_brokers
 from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
@@ -84,8 +85,9 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
     sink = KafkaSink(settings, messages, record_times(config, watcher), watcher, give_up)
     try:
-        sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))
-        sink.flush()
+        with waiting_for_brokers(place.brokers):
+            sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))
+            sink.flush()
     finally:
         sink.close()
 

@@ -169,7 +169,9 @@ def prepared_stream(
 
         if app.is_remote(config):
             held.enter_context(
-                StoreProbe(partial(app.opened_store, app.impatient(config), readonly=True), monitoring.store_silent)
+                StoreProbe(
+                    partial(app.opened_store, app.impatient(config), readonly=True, quiet=True), monitoring.store_silent
+                )
             )
         store = held.enter_context(_store(config, settings, starting, monitoring))
         latest.read_from(store)

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SinkError
+from consumer.waiting import waiting_for_brokers
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
@@ -239,8 +240,9 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     """
     admin = _admin(settings)
     try:
-        metadata = admin.list_topics(timeout=ASK_S)
-        found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
+        with waiting_for_brokers(str(settings["bootstrap.servers"])):
+            metadata = admin.list_topics(timeout=ASK_S)
+            found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
     except KafkaException as error:
         raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
     missing = [topic for topic in topics if topic.name not in found]
@@ -256,7 +258,8 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
 def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Those of these topics that the brokers do not have. Raises ``SinkError`` where they do not answer."""
     try:
-        there = _admin(settings).list_topics(timeout=ASK_S).topics
+        with waiting_for_brokers(str(settings["bootstrap.servers"])):
+            there = _admin(settings).list_topics(timeout=ASK_S).topics
     except KafkaException as error:
         raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
     return [name for name in names if name not in there]

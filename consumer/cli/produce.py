@@ -18,6 +18,7 @@ from consumer.ports import Position
 from consumer.sending import BY_KEY, FeedSender
 from consumer.sources.file import FileSource
 from consumer.stopping import SIGNALLED, Stopping
+from consumer.waiting import waiting_for_brokers
 
 _SLICE_S: Final = 0.1
 _TIMEOUT: Final = "message.timeout.ms"
@@ -67,7 +68,8 @@ def produce(
         began_s = time.monotonic()
         with stopping.listening(), render.progress(console) as progress:
             sender.send(stopping.between(source.batches()), rate, _Waiter(stopping, progress, source))
-            sender.finish()
+            with waiting_for_brokers(place.brokers):
+                sender.finish()
     finally:
         source.close()
     console.print(f"Sent to {place.names[0]}: {sender.sent:,} records in {time.monotonic() - began_s:.1f} s")

@@ -6,7 +6,7 @@ dies of a segmentation fault while a coordinator is being found (seen with librd
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
@@ -19,6 +19,7 @@ from consumer.notes import NOTHING, Note, encode_note, note_of
 from consumer.ports import Partition
 from consumer.sources.kafka_trouble import describe
 from consumer.sources.stretch import offsets_at
+from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
 
 FILLING: Final = Note(migrate="filling")
@@ -68,12 +69,13 @@ class Group:
     def __init__(self, settings: Mapping[str, Any], name: str) -> None:
         self.name = name
         self._settings = settings
+        self._brokers = str(settings["bootstrap.servers"])
         self._consumer = _client(settings, name, "read_uncommitted")
         self._waiting: Consumer | None = None
 
     def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
         """The partitions of these topics."""
-        with asking():
+        with asking(self._brokers):
             return _partitions(self._consumer, topics, self._settings, patience_s)
 
     def committed(
@@ -88,9 +90,10 @@ class Group:
         if settled and self._waiting is None:
             self._waiting = _client(self._settings, self.name, "read_committed")
         consumer = self._waiting if settled and self._waiting is not None else self._consumer
-        found = _answered(
-            lambda: consumer.committed(asked, timeout=_TRY_S), self.name, SETTLED_S if settled else patience_s
-        )
+        patience_s = SETTLED_S if settled else patience_s
+        # A transaction that is waited for is no silence of the brokers.
+        with nullcontext() if settled else waiting_for_brokers(self._brokers):
+            found = _answered(lambda: consumer.committed(asked, timeout=_TRY_S), self.name, patience_s)
         return {
             (one.topic, one.partition): Committed(one.offset, note_of(one.metadata)) for one in found if one.offset >= 0
         }
@@ -103,7 +106,8 @@ class Group:
             return self._consumer.commit(offsets=wanted, asynchronous=False) or []
 
         try:
-            _answered(commit, self.name, ASK_S)
+            with waiting_for_brokers(self._brokers):
+                _answered(commit, self.name, ASK_S)
         except _RefusedError as refused:
             if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
                 raise ConfigError(f"there are consumers in the group {self.name}: {STOP_THEM}") from refused
@@ -123,23 +127,24 @@ class Topics:
         quiet: dict[str, Any] = {**_QUIET, **settings, "logger": client_log}
         self._admin = AdminClient(quiet)
         self._settings = settings
+        self._brokers = str(settings["bootstrap.servers"])
         self._consumer = _client(settings, "none", "read_committed")
         self._names = names
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
         """What each partition has: its first offset, and the one behind its last message."""
-        with asking():
+        with asking(self._brokers):
             keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """The first offset of each partition whose message came at this time or later."""
-        with asking():
+        with asking(self._brokers):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
     def empty(self, group: str) -> bool:
         """Whether nobody is in a group. Of groups of either protocol; a group that nobody knows is empty."""
-        with asking():
+        with asking(self._brokers):
             listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
         if listed.errors:
             # The broker that has this group may be the one that does not answer.
@@ -192,9 +197,10 @@ def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: f
 
 
 @contextmanager
-def asking() -> Iterator[None]:
+def asking(brokers: str) -> Iterator[None]:
     """The brokers are asked inside: what the client raises becomes ``SourceError``."""
     try:
-        yield
+        with waiting_for_brokers(brokers):
+            yield
     except KafkaException as error:
         raise SourceError(f"the brokers cannot be asked: {describe(error.args[0])}") from error

@@ -24,6 +24,7 @@ from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
 from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
 
 SILENCE_MAX_S: Final = 60.0
@@ -96,17 +97,19 @@ class StretchSource:
         self._limits = limits
         self._stopped = stopped
         self._attempts = Attempts()
-        self._name = f"kafka://{settings['bootstrap.servers']}/{','.join(topics)}"
+        brokers = str(settings["bootstrap.servers"])
+        self._name = f"kafka://{brokers}/{','.join(topics)}"
         try:
             self._consumer = Consumer({**settings, **_SETTINGS, "logger": client_log})
         except KafkaException as error:
             raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
         try:
-            self._parts = (
-                _parts(self._consumer, topics, str(settings["bootstrap.servers"]), stretch)
-                if isinstance(stretch, Stretch)
-                else _named_parts(stretch)
-            )
+            with waiting_for_brokers(brokers):
+                self._parts = (
+                    _parts(self._consumer, topics, brokers, stretch)
+                    if isinstance(stretch, Stretch)
+                    else _named_parts(stretch)
+                )
         except KafkaException as error:
             self._consumer.close()
             raise SourceError(f"{self._name} cannot be looked at: {describe(error.args[0])}") from error

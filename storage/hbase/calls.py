@@ -17,6 +17,7 @@ from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.tables import OutOfUse, out_of_use
+from storage.hbase.waits import Tell, Waits
 from storage.watched import Operation, StoreWatcher
 
 _T = TypeVar("_T")
@@ -40,10 +41,14 @@ _EXAMINED_SHARE: Final = 0.25
 class Gateways:
     """All ways to one HBase: the pool of connections, and the threads that use several at once."""
 
-    def __init__(self, place: Place, options: HbaseOptions, watcher: StoreWatcher | None = None) -> None:
+    def __init__(
+        self, place: Place, options: HbaseOptions, watcher: StoreWatcher | None = None, tell_wait: Tell | None = None
+    ) -> None:
         self.place = place
         self.options = options
         self.watcher = watcher
+        self.waits = Waits(place, tell_wait)
+        self.waits.watch()
         self.pool = Pool(place.addresses, options, told=None if watcher is None else watcher.store_connected)
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
@@ -65,6 +70,7 @@ class Gateways:
 
     def close(self) -> None:
         """End the threads and close the connections."""
+        self.waits.close()
         self._threads.shutdown(cancel_futures=True)
         self.pool.close()
 
@@ -114,21 +120,22 @@ class Calls:
 
         def walk(connection: GatewayConnection) -> _Answer:
             with closing(connection.scan(selection)) as found:
-                return work(found)
+                return work(self.gateways.waits.pieces(found))
 
         return self.ask(walk)
 
     def ask(self, work: Callable[[GatewayConnection], _Answer]) -> _Answer:
         """Do this on a connection, and again on another one until it is done; doing it twice must be harmless."""
-        while True:
-            try:
-                with self.gateways.pool.connection(self.deadline) as connection:
-                    return work(connection)
-            except Lost as lost:
-                self.pause(lost)
-            except Denied as denied:
-                self._raise_permanent(denied)
-                self.pause(denied)
+        with self.gateways.waits.question():
+            while True:
+                try:
+                    with self.gateways.pool.connection(self.deadline) as connection:
+                        return work(connection)
+                except Lost as lost:
+                    self.pause(lost)
+                except Denied as denied:
+                    self._raise_permanent(denied)
+                    self.pause(denied)
 
     def pause(self, why: Exception) -> None:
         """Wait a little, each time longer, by chance more or less; raises as all do where the deadline comes first."""
@@ -138,6 +145,7 @@ class Calls:
             raise self._given_up(why) from why
         if self.operation is not None and self.gateways.watcher is not None:
             self.gateways.watcher.store_repeated(self.operation)
+        self.gateways.waits.failed(why)
         time.sleep(wait_s)
 
     def _rows(
@@ -150,7 +158,7 @@ class Calls:
 
     def _swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
         try:
-            with self.gateways.pool.connection(self.deadline) as connection:
+            with self.gateways.waits.question(), self.gateways.pool.connection(self.deadline) as connection:
                 outcomes = connection.swap(table, swaps)
         except Lost:
             return [None] * len(swaps)

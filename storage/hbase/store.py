@@ -12,6 +12,7 @@ from storage.hbase.opening import check_layout, check_tables
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
+from storage.hbase.waits import Tell
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
@@ -35,16 +36,23 @@ class HbaseStore:
         self._layout: PostingLayout | None = None
 
     @classmethod
-    def open(cls, place: Place, options: HbaseOptions | None = None, watcher: StoreWatcher | None = None) -> Self:
+    def open(
+        cls,
+        place: Place,
+        options: HbaseOptions | None = None,
+        watcher: StoreWatcher | None = None,
+        tell_wait: Tell | None = None,
+    ) -> Self:
         """Open the store in the tables of ``place``, which have to be there.
 
-        ``watcher`` is told of its connections, and of what a run's calls repeat.
+        ``watcher`` is told of its connections, and of what a run's calls repeat; ``tell_wait`` of an answer that takes
+        more than two seconds.
 
         Raises ``StoreRefused`` where they are not, or are not as they have to be; ``StoreUnavailable`` where no gateway
         answers.
         """
         try:
-            gateways = Gateways(place, options or HbaseOptions(), watcher)
+            gateways = Gateways(place, options or HbaseOptions(), watcher, tell_wait)
         except (OSError, ValueError) as error:
             raise StoreRefused(f"TLS to {place} cannot be set up: {error}.") from error
         store = cls(gateways)

@@ -1,0 +1,107 @@
+"""A command that waits for a store or for brokers says what it waits for, and goes on waiting."""
+
+import selectors
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import FAST, articles, start, write_lines
+
+HEARD_S = 30
+"""Much more than it takes, and less than the 45 seconds after which a store is given up."""
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """An address where connections are accepted and nothing is ever answered."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def heard(process: subprocess.Popen[bytes], what: bytes) -> bytes:
+    """What a command has on standard error up to the line with this; fails where it ends or says nothing."""
+    assert process.stderr is not None
+    said, until_s = b"", time.monotonic() + HEARD_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while what not in said or not said.endswith(b"\n"):
+            assert selector.select(until_s - time.monotonic()), said
+            more = process.stderr.read1()  # type: ignore[attr-defined]
+            assert more, said
+            said += more
+    return said
+
+
+def notice(*arguments: str | Path, folder: Path) -> str:
+    """The line in which a command says what it waits for; it still waits then."""
+    process = start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
+    try:
+        said = heard(process, b"Waiting for").decode()
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
+    return next(line for line in said.splitlines() if "Waiting for" in line)
+
+
+def commands(store: str) -> dict[str, list[str]]:
+    """Every kind of command that opens a store."""
+    return {
+        "run": ["run", "--source", "feed.jsonl", "--sink", "out.jsonl", "--store", store],
+        "backfill": ["backfill", "feed.jsonl", "--store", store],
+        "show": ["show", "a0", "--store", store],
+        "query": ["query", "feed.jsonl", "--store", store],
+        "release": ["release", "a0", "--yes", "--store", store],
+        "stats": ["store", "stats", "--store", store],
+        "export": ["store", "export", "--store", store],
+        "pack": ["store", "pack", "--store", store],
+    }
+
+
+@pytest.mark.parametrize("command", commands(""))
+def test_a_store_that_refuses_connections(command: str, tmp_path: Path) -> None:
+    """The notice names the address and the reason."""
+    write_lines(tmp_path / "feed.jsonl", articles([0]))
+    said = notice(*commands("hbase://127.0.0.1:9/feed")[command], *FAST, folder=tmp_path)
+    assert "Waiting for the store hbase://127.0.0.1:9/feed: 127.0.0.1:9: Connection refused" in said
+
+
+def test_a_store_that_does_not_answer(silent: str, tmp_path: Path) -> None:
+    """The notice does not wait for the end of the first call, which may take 20 seconds."""
+    said = notice("store", "stats", "--store", f"hbase://{silent}/feed", folder=tmp_path)
+    assert f"Waiting for the store hbase://{silent}/feed: no answer yet" in said
+
+
+def broker_commands(brokers: str) -> dict[str, list[str]]:
+    """Every kind of command that asks brokers."""
+    source, sink = f"kafka://{brokers}/articles", f"kafka://{brokers}/out"
+    return {
+        "topics init": ["topics", "init", "--source", source, "--sink", sink],
+        "dead-letters list": ["dead-letters", "list", "--sink", sink],
+        "poison list": ["poison", "list", "--set", f"source.url={source}"],
+        "replay": ["replay", "--source", source, "--from", "2026-11-20T00:00:00Z", "--store", "lmdb:trial"],
+        "produce": ["produce", "feed.jsonl", "--to", source],
+        "run": ["run", "--source", source, "--sink", sink, "--store", "lmdb:store", "--set", "http.listen="],
+        "migrate": [
+            "migrate", "--source", source, "--from-group", "old", "--anew", "--group", "new",
+            "--store", "lmdb:new",
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", broker_commands(""))
+def test_brokers_that_do_not_answer(command: str, silent: str, tmp_path: Path) -> None:
+    """The notice names them; the client's own log says nothing for 30 seconds."""
+    write_lines(tmp_path / "feed.jsonl", articles([0]))
+    said = notice(*broker_commands(silent)[command], folder=tmp_path)
+    assert f"Waiting for the brokers: {silent}: it accepts connections" in said
+
+
+def test_brokers_that_refuse_connections(tmp_path: Path) -> None:
+    """The notice names the reason, also where the client is told to keep it."""
+    said = notice("poison", "list", "--set", "source.url=kafka://127.0.0.1:9/articles", folder=tmp_path)
+    assert "Waiting for the brokers: 127.0.0.1:9: Connection refused" in said
