@@ -14,6 +14,7 @@ import msgspec
 
 from consumer import checkpoint as checkpoints
 from consumer.article import Article, DecodeLimits, FieldMap, Parse, decode, parse_json
+from consumer.backfill_state import store_identity
 from consumer.clients import KafkaOptions
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
@@ -181,6 +182,15 @@ def opened_store(
         yield store if watcher is None else WatchedStore(store, watcher)
     finally:
         store.close()
+
+
+def is_empty(config: Config) -> bool:
+    """Whether the store that is configured holds nothing, or is yet to be made."""
+    url = config.store.url
+    if url.startswith(_LMDB) and not Path(url.removeprefix(_LMDB)).exists():
+        return True
+    with opened_store(config, readonly=True) as store:
+        return next(store.scan(), None) is None
 
 
 def is_remote(config: Config) -> bool:
@@ -376,7 +386,12 @@ def _feed_and_journal(
     if before is None:
         before = checkpoints.Checkpoint(source=config.source.url, began_ms=began_ms, settings=settings.digest())
     now = msgspec.structs.replace(
-        before, source=config.source.url, began_ms=began_ms, finished=False, emit=config.sink.emit
+        before,
+        source=config.source.url,
+        began_ms=began_ms,
+        finished=False,
+        emit=config.sink.emit,
+        store=store_identity(config.store.url),
     )
     return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, file_writing(config))
 

@@ -2,20 +2,21 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from consumer.app import STREAM, Streams, outlives_run, prepared_run
+from consumer.app import STREAM, Streams, is_empty, outlives_run, prepared_run
+from consumer.backfill_state import State, default_state, named_state, store_identity
+from consumer.checkpoint import checkpoint_path
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher
+from consumer.config import Config
 from consumer.errors import ConfigError
 from consumer.sinks.file import dead_letters_path
 from consumer.stopping import SIGNALLED, Stopping
-
-_SUFFIX: Final = ".backfill"
 
 
 class _Undated:
@@ -33,8 +34,14 @@ def backfill(
     archive: Annotated[str, typer.Argument(metavar="FILE", help="Articles as JSON lines, plain or gzip.")],
     store: StoreOption = None,
     state: Annotated[
-        str | None, typer.Option(help="Where is kept how far it came; default: FILE.backfill, here.", metavar="FILE")
+        str | None,
+        typer.Option(
+            help="Where it keeps how far it came, and its dead letters; default: beside the archive, under a name of "
+            "its own for each store.",
+            metavar="FILE",
+        ),
     ] = None,
+    scheme: SchemeOption = None,
     workers: Annotated[int | None, typer.Option(help="Processes that make fingerprints.")] = None,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -47,13 +54,20 @@ def backfill(
     """
     if archive == STREAM:
         raise ConfigError("an archive is a file that can be read again; name one instead of -")
-    kept = state or Path(archive).name + _SUFFIX
     chosen = configured(
-        config, settings, source__url=archive, sink__url=kept, sink__emit="none", store__url=store, workers=workers
+        config,
+        settings,
+        source__url=archive,
+        sink__emit="none",
+        store__url=store,
+        workers=workers,
+        fingerprint__scheme=scheme,
     )
     if not outlives_run(chosen):
         raise ConfigError("name the store that is to be filled: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE")
     console = render.console(stderr=True)
+    kept, notice = _state(chosen, state)
+    chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(kept)})})
     progress = render.progress(console)
     stopping = Stopping()
     watcher = Watcher(console, progress, show=False)
@@ -61,6 +75,9 @@ def backfill(
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, watcher, stopping, undated) as ready:
+        if notice is not None:
+            console.print(render.plain(notice))
+        console.print(f"How far it came is kept in {render.plain(str(checkpoint_path(kept)))}")
         if ready.resumed_at.line:
             console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(archive)}.")
         with progress:
@@ -70,7 +87,14 @@ def backfill(
     if undated.articles:
         console.print(f"{undated.articles:,} articles do not say when they were published, and count as of now.")
     if watcher.dead_letters:
-        console.print(f"Dead letters: {render.plain(str(dead_letters_path(Path(kept))))}")
+        console.print(f"Dead letters: {render.plain(str(dead_letters_path(kept)))}")
     if stopping.asked_by is not None:
         console.print("Stopped when asked; start it again to go on.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def _state(config: Config, named: str | None) -> State:
+    store = store_identity(config.store.url)
+    if named is not None:
+        return named_state(Path(named), store)
+    return default_state(Path(config.source.url), store, lambda: is_empty(config))

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
-from consumer.cli.fingerprint import SchemeOption
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import NamedText, check_one_stream, read_text
 from consumer.fingerprint import (

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
@@ -17,10 +17,6 @@ from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, spl
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16
 SUMS_IN_A_LINE: Final = 8
-
-SchemeOption = Annotated[
-    str | None, typer.Option("--scheme", help="Name of a scheme; docs/schemes.md lists them.", metavar="NAME")
-]
 
 
 def fingerprint(

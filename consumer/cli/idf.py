@@ -12,8 +12,7 @@ from rich.console import Console
 
 from consumer.app import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
 from consumer.cli import render
-from consumer.cli.fingerprint import SchemeOption
-from consumer.cli.options import ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config import Config
 from consumer.errors import BadRecord, ConfigError, SinkError, SourceError

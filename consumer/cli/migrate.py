@@ -10,7 +10,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError
@@ -87,6 +87,7 @@ def migrate(
     workers: Annotated[
         int | None, typer.Option("--workers", help="Processes that make fingerprints; 0 (default): none beside this.")
     ] = None,
+    scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -103,7 +104,8 @@ def migrate(
     if (from_store is None) is not anew:
         raise ConfigError("name the store of the consumers in force with --from-store, or have it judged --anew")
     chosen = configured(
-        config, settings, source__url=source, store__url=store, kafka__group=group, workers=workers
+        config, settings, source__url=source, store__url=store, kafka__group=group, workers=workers,
+        fingerprint__scheme=scheme,
     )  # fmt: skip
     console = render.console(stderr=True)
     progress = render.progress(console)

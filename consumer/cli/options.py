@@ -38,6 +38,9 @@ StoreOption = Annotated[
         metavar="STORE",
     ),
 ]
+SchemeOption = Annotated[
+    str | None, typer.Option("--scheme", help="Name of a scheme; docs/schemes.md lists them.", metavar="NAME")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 

@@ -13,7 +13,7 @@ from consumer.app import opened_store, outlives_run
 from consumer.bounds import Stretch, parse_bound
 from consumer.changes import CHANGES, Changed, Report, compare_stores
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config import Config
 from consumer.dead_letter import DeadLetter
@@ -69,6 +69,7 @@ def replay(
         str | None, typer.Option(help="The store in force: report what would change.", metavar="STORE")
     ] = None,
     examples: Annotated[int, typer.Option(help="How many examples of each change are shown.", min=0)] = 5,
+    scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -84,6 +85,7 @@ def replay(
     chosen = configured(
         config, settings,
         source__url=source, sink__url=sink or "-", store__url=store, kafka__delivery="at-least-once",
+        fingerprint__scheme=scheme,
     )  # fmt: skip
     _check_places(chosen, theirs, against)
     stretch = Stretch(parse_bound(since), None if until is None else parse_bound(until))

@@ -14,7 +14,7 @@ from rich.progress import Progress, TaskID
 from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
 from consumer.cli import render, stream
 from consumer.cli.flags import show_flags
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
@@ -71,6 +71,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Processes that make fingerprints; 0 (default): none beside this one.")
     ] = None,
+    scheme: SchemeOption = None,
     show: Annotated[bool, typer.Option("--show", help="Show every flag, for people, on standard error.")] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -90,6 +91,7 @@ def run(
         sink__emit=emit,
         store__url=store,
         workers=workers,
+        fingerprint__scheme=scheme,
     )
     if is_kafka(chosen.source.url):
         stream.run_stream(chosen, show=show)

@@ -1,11 +1,14 @@
 """Filling a store from an archive: as of the time each article was published, and without a word to anybody."""
 
 import json
+import os
 import signal
 import time
 from pathlib import Path
 
-from tests.cli.command import FAST, Command, articles, json_lines, start, wait_for, write_lines
+import pytest
+
+from tests.cli.command import FAST, Command, Outcome, articles, json_lines, start, wait_for, write_lines
 
 DAY_S = 86_400
 
@@ -79,3 +82,146 @@ def test_an_archive_is_a_file_and_the_store_outlives_it(dupwatch: Command, tmp_p
     archive = write_lines(tmp_path / "archive.jsonl", articles([0]))
     for options in (("-", "--store", f"lmdb:{tmp_path / 'store'}"), (archive, "--store", "memory:")):
         assert dupwatch("backfill", *options, "--state", tmp_path / "state").code == 2
+
+
+def named(folder: Path) -> set[str]:
+    """The files of a folder."""
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+class Archive:
+    """An archive in a folder, and a working folder beside it."""
+
+    def __init__(self, folder: Path, dupwatch: Command) -> None:
+        self.folder, self.here, self._dupwatch = folder / "archives", folder / "here", dupwatch
+        for made in (self.folder, self.here):
+            made.mkdir()
+        self.path = write_lines(self.folder / "archive.jsonl", dated({str(number): 1 for number in range(8)}))
+
+    def fill(self, store: str, *more: str | Path) -> Outcome:
+        """Fill a store from it."""
+        return self._dupwatch("backfill", self.path, "--store", f"lmdb:{store}", *FAST, *more)
+
+    def grow(self) -> None:
+        """Two more articles."""
+        lines = self.path.read_bytes()
+        write_lines(self.path, dated({str(number): 1 for number in range(10)}))
+        self.path.write_bytes(lines + b"".join(self.path.read_bytes().splitlines(keepends=True)[8:]))
+
+    def stored(self, store: str) -> int:
+        """How many versions a store has."""
+        return len(json_lines(self._dupwatch("store", "export", "--store", f"lmdb:{store}").out))
+
+
+@pytest.fixture
+def archive(tmp_path: Path, dupwatch: Command, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    """An archive that is filled from elsewhere."""
+    made = Archive(tmp_path, dupwatch)
+    monkeypatch.chdir(made.here)
+    return made
+
+
+def test_the_state_is_beside_the_archive(archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said where, nothing is left in the working directory, and from another one it goes on."""
+    ended = archive.fill("store")
+    assert ended.code == 0, ended.err
+    assert named(archive.here) == set()
+    (checkpoint,) = archive.folder.glob("archive.jsonl.backfill-*.checkpoint.json")
+    assert f"How far it came is kept in {checkpoint}" in ended.err
+    monkeypatch.chdir(tmp_path)
+    archive.grow()
+    again = archive.fill("here/store")
+    assert "Going on behind line 8" in again.err
+    assert archive.stored("here/store") == 10
+
+
+def test_an_archive_fills_a_second_store(archive: Archive) -> None:
+    """Each store has a state of its own, which it finds again."""
+    for store in ("one", "two"):
+        assert archive.fill(store).code == 0
+        assert archive.stored(store) == 8
+    archive.grow()
+    for store in ("one", "two"):
+        ended = archive.fill(store)
+        assert "Going on behind line 8" in ended.err
+        assert archive.stored(store) == 10
+
+
+def leave_an_earlier_versions_state(archive: Archive, store: str) -> None:
+    """As earlier versions did: in the working directory, without a word of the store."""
+    assert archive.fill(store, "--state", "archive.jsonl.backfill").code == 0
+    checkpoint = archive.here / "archive.jsonl.backfill.checkpoint.json"
+    older = json.loads(checkpoint.read_bytes())
+    for added in ("emit", "store"):
+        older.pop(added, None)
+    checkpoint.write_text(json.dumps(older))
+
+
+def test_the_state_of_an_earlier_version_is_found(archive: Archive) -> None:
+    """It goes on for the store that it is of; it is of that store alone from then on."""
+    leave_an_earlier_versions_state(archive, "one")
+    archive.grow()
+    ended = archive.fill("one")
+    assert "Going on with the state that an earlier version left here." in ended.err
+    assert "Going on behind line 8" in ended.err
+    assert archive.stored("one") == 10
+    assert archive.fill("one", "--set", "store.keep_bodies=false").code == 0
+    other = archive.fill("two")
+    assert other.code == 0, other.err
+    assert "is left alone: it is of the store lmdb:" in other.err
+    assert archive.stored("two") == 10
+
+
+def test_the_state_of_an_earlier_version_does_not_stop_another_store(archive: Archive) -> None:
+    """An empty store is filled from the beginning, and the operator hears why."""
+    leave_an_earlier_versions_state(archive, "one")
+    for _ in range(2):
+        ended = archive.fill("two")
+        assert ended.code == 0, ended.err
+        assert archive.stored("two") == 8
+    assert archive.fill("one").code == 0
+
+
+@pytest.mark.parametrize("what", ["another archive", "cannot be read"])
+def test_what_is_no_state_of_this_archive_is_left_alone(archive: Archive, what: str) -> None:
+    """Files with that name in the working directory may be anything."""
+    leave_an_earlier_versions_state(archive, "one")
+    checkpoint = archive.here / "archive.jsonl.backfill.checkpoint.json"
+    if what == "another archive":
+        write_lines(archive.path, dated({str(number): 1 for number in range(20, 25)}, "b"))
+    else:
+        checkpoint.write_bytes(b"{")
+    before = checkpoint.read_bytes()
+    ended = archive.fill("two")
+    assert ended.code == 0, ended.err
+    assert f"is left alone: it {'is of another archive' if what == 'another archive' else what}" in ended.err
+    assert checkpoint.read_bytes() == before
+
+
+def test_a_named_state_is_of_one_store(archive: Archive) -> None:
+    """To go on with it in another store would leave out what the first one has."""
+    assert archive.fill("one", "--state", "state").code == 0
+    assert archive.fill("two").code == 0
+    ended = archive.fill("two", "--state", "state")
+    assert ended.code == 2
+    assert "name another --state, or leave it out" in ended.err
+
+
+def test_an_archive_on_a_medium_that_is_only_read(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says how to name another place, and no store is made."""
+    # Root may write everywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != archive.folder)
+    ended = archive.fill("store")
+    assert ended.code == 2
+    assert "name another place with --state FILE" in ended.err
+    assert not (archive.here / "store").exists()
+    assert archive.fill("store", "--state", "state").code == 0
+
+
+def test_a_scheme_is_named_as_elsewhere(archive: Archive) -> None:
+    """``--scheme`` is ``fingerprint.scheme``, which the store is bound to."""
+    assert archive.fill("store", "--scheme", "md5-64/1").code == 0
+    assert archive.fill("store", "--set", "fingerprint.scheme=md5-64/1").code == 0
+    ended = archive.fill("store")
+    assert ended.code == 4
+    assert "md5-64/1" in ended.err

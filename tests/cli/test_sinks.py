@@ -278,3 +278,15 @@ def test_a_sink_that_cannot_be_written_leaves_no_store(resumed: Resumed) -> None
     ended = resumed.run("--sink", folder / "pipe")
     assert ended.code == 6
     assert not (resumed.folder / "store").exists()
+
+
+def test_a_scheme_is_named_as_elsewhere(resumed: Resumed) -> None:
+    """``--scheme`` is ``fingerprint.scheme`` and stands above it; verdicts name it, and the store is bound to it."""
+    named = ("--emit", "all", "--set", "fingerprint.scheme=sha1-64/1", "--scheme", "md5-64/1")
+    assert resumed.run(*named).code == 0
+    assert {one["scheme"] for one in json_lines(resumed.sink.read_bytes())} == {"md5-64/1"}
+    assert resumed.run("--emit", "all", "--set", "fingerprint.scheme=md5-64/1").code == 0
+    assert resumed.run("--emit", "all").code == 4
+    ended = resumed.run("--emit", "all", "--scheme", "nothing/1")
+    assert ended.code == 2
+    assert "nothing/1" in ended.err
