@@ -3,6 +3,8 @@
 import shlex
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -93,9 +95,19 @@ def _shell_command(given: str | None) -> list[str]:
     if found is None:
         raise ConfigError(
             "there is no hbase on the PATH; name the command with --shell or HBASE_SHELL, "
-            "or use --print and run the script where the HBase shell is: hbase shell -n <script"
+            "or use --print and run the script where the HBase shell is: hbase shell -n <script."
+            f"{_local_hint()}"
         )
     return [found, "shell"]
+
+
+def _local_hint() -> str:
+    """In a checkout: how to run the shell of the local servers. It is never taken unasked: it knows one HBase only."""
+    root = Path(__file__).parents[2]
+    if not (root / "deploy" / "local" / "shell.py").exists():
+        return ""
+    command = shlex.join(["env", f"PYTHONPATH={root}", sys.executable, "-m", "deploy.local.shell"])
+    return f" For the HBase of make stack-up: --shell {shlex.quote(command)}"
 
 
 def _applied(command: list[str], script: str) -> str:

@@ -60,7 +60,17 @@ class Stack(NamedTuple):
     @property
     def addresses(self) -> tuple[str, str]:
         """What is given to ``--source`` and ``--store``."""
-        return f"kafka://{self.kafka.address}", f"hbase://{self.gateway.address}/{NAMESPACE}"
+        return f"kafka://{self.kafka.address}", self.store(NAMESPACE)
+
+    def store(self, namespace: str) -> str:
+        """What is given to ``--store`` for tables in this namespace."""
+        return f"hbase://{self.gateway.address}/{namespace}"
+
+    @property
+    def shell(self) -> str:
+        """What is given to ``dupwatch store init --shell``, in whatever folder."""
+        program = [sys.executable, "-m", "deploy.local.shell", "--conf", str(self.hbase.conf)]
+        return shlex.join(["env", f"PYTHONPATH={_ROOT}", *program])
 
 
 def up(owner: int | None = None) -> Stack:
@@ -198,13 +208,18 @@ def _free() -> dict[str, int]:
 
 def _make_tables(stack: Stack) -> None:
     """Let dupwatch make its tables with our shell."""
-    wrapper = shlex.join([sys.executable, "-m", "deploy.local.shell", "--conf", str(stack.hbase.conf)])
     init = [sys.executable, "-c", _DUPWATCH, "store", "init", "--apply", "--regions", str(_REGIONS)]
-    init += ["--store", stack.addresses[1], "--shell", wrapper]
+    init += ["--store", stack.addresses[1], "--shell", stack.shell]
     environment = os.environ | {"PYTHONPATH": str(_ROOT)}
     ran = subprocess.run(init, check=False, capture_output=True, text=True, env=environment)  # noqa: S603  # it is ours
     if ran.returncode:
         raise ServerFailed(f"the tables could not be made:\n{ran.stdout}{ran.stderr}")
+
+
+def init_command(stack: Stack, namespace: str) -> str:
+    """The command that makes the tables of a store in another namespace, to be typed in whatever folder."""
+    program = str(Path(sys.executable).with_name("dupwatch"))
+    return shlex.join([program, "store", "init", "--apply", "--store", stack.store(namespace), "--shell", stack.shell])
 
 
 def _duration(seconds: float) -> str:
@@ -224,7 +239,8 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     try:
         if asked.command == "up":
-            _tell(up().addresses)
+            stack = up()
+            _tell([*stack.addresses, "", "Tables in another namespace:", f"  {init_command(stack, 'NAMESPACE')}"])
         elif asked.command == "down":
             ended = down(wipe=asked.wipe)
             _tell([f"Ended {', '.join(ended)}." if ended else "Nothing was running."])

@@ -1,5 +1,6 @@
 """``dupwatch store init``, with an HBase shell that only pretends."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,15 @@ def test_no_shell_at_all(dupwatch: Command, tmp_path: Path) -> None:
     assert ended.code == 2
     assert "HBASE_SHELL" in ended.err
     assert "--print" in ended.err
+
+
+def test_the_shell_of_the_local_servers_is_named(dupwatch: Command, tmp_path: Path) -> None:
+    """In a checkout the sentence ends with what to type for the HBase of make stack-up; it works in any folder."""
+    ended = dupwatch("store", "init", "--store", STORE, "--apply", PATH=str(tmp_path))
+    options = shlex.split(ended.err.partition("For the HBase of make stack-up: ")[2])
+    again = dupwatch("store", "init", "--store", STORE, "--apply", *options, XDG_CACHE_HOME=str(tmp_path))
+    assert again.code == 5
+    assert "There is no HBase here yet; start it with: make stack-up" in again.err
 
 
 def test_postings_by_first_byte() -> None:

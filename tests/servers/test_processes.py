@@ -1,6 +1,7 @@
 """Servers as processes: started, killed, started again, and gone when whoever asked for them is."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -166,6 +167,9 @@ def test_the_stack_goes_up_and_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert [name.decode() for name in connection.tables()] == [
             f"dupwatch:{n}" for n in ("articles", "meta", "postings")
         ]
+        command = shlex.split(stack.init_command(up, "another"))
+        subprocess.run(command, check=True, timeout=120, cwd=tmp_path)
+        assert b"another:articles" in connection.tables()
         connection.close()
         up.gateway.kill9()
         assert [line[-1].split()[0] for line in stack.status()] == ["since", "since", "not"]

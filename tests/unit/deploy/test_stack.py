@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def test_what_was_half_started_is_found(half_started: Process, monkeypatch: pyte
     found = stack._stack(stack._state())
     assert [name for name, server in found.servers.items() if not server.alive] == ["hbase", "gateway"]
     assert found.kafka.port == found.gateway.port == 1
+
+
+@pytest.mark.usefixtures("half_started")
+def test_up_says_how_to_make_more_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """For another namespace, with our shell and the configuration of this stack; the addresses come first."""
+    monkeypatch.setattr(stack, "up", lambda: stack._stack(stack._state(), running=True))
+    assert stack.main(["up"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["kafka://127.0.0.1:1", "hbase://127.0.0.1:1/dupwatch"]
+    program, *options = shlex.split(lines[-1])
+    assert Path(program).name == "dupwatch"
+    assert options[:-1] == ["store", "init", "--apply", "--store", "hbase://127.0.0.1:1/NAMESPACE", "--shell"]
+    assert shlex.split(options[-1])[-2:] == ["--conf", str(stack._folder() / "hbase" / "conf")]
 
 
 def test_what_was_half_started_is_ended(half_started: Process, monkeypatch: pytest.MonkeyPatch) -> None:
