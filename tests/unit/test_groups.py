@@ -49,7 +49,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     """A group whose clients are the test's to give."""
     monkeypatch.setattr(groups, "_PAUSE_S", 0.0)
     made: Any = object.__new__(Group)
-    made.name = "new"
+    made.name, made._brokers = "new", "127.0.0.1:9"
     return made  # type: ignore[no-any-return]
 
 
@@ -131,13 +131,13 @@ class Listed:
 def test_empty_is_what_is_known_to_be(state: ConsumerGroupState | None, *, empty: bool) -> None:
     """Nobody knows the group, or says that nobody is in it; any other state is of a group with members."""
     topics: Any = object.__new__(Topics)
-    topics._admin = Listed(state)
+    topics._admin, topics._brokers = Listed(state), "127.0.0.1:9"
     assert topics.empty("old") is empty
 
 
 def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
     """A list that is not whole says nothing of who is not in it."""
     topics: Any = object.__new__(Topics)
-    topics._admin = Listed(None, "broker 2 is down")
+    topics._admin, topics._brokers = Listed(None, "broker 2 is down"), "127.0.0.1:9"
     with pytest.raises(SourceError, match="broker 2"):
         topics.empty("old")
