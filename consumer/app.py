@@ -300,7 +300,12 @@ def prepared_run(
         held.callback(making.close)
         sink = _sink(config, before, source, streams)
         held.callback(sink.close)
-        feed, journal = _feed_and_journal(config, settings, before, source, sink)
+        try:
+            feed, journal = _feed_and_journal(config, settings, before, source, sink)
+        except Fatal:
+            if isinstance(sink, FileSink):
+                sink.discard()
+            raise
         if undated is not None:
             feed = _archive(feed, undated)
         detector = Detector(InterruptibleStore(store, check), settings, now_ms)

@@ -290,3 +290,12 @@ def test_a_scheme_is_named_as_elsewhere(resumed: Resumed) -> None:
     ended = resumed.run("--emit", "all", "--scheme", "nothing/1")
     assert ended.code == 2
     assert "nothing/1" in ended.err
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_no_sink(resumed: Resumed) -> None:
+    """The run has not begun then."""
+    (resumed.folder / "out.jsonl.checkpoint.json.tmp").mkdir()
+    ended = resumed.run()
+    assert ended.code == 6
+    assert "cannot be written" in ended.err
+    assert not resumed.sink.exists()

@@ -60,9 +60,12 @@ _KAFKA_SOURCES: Final = Target(
     ),
 )
 _FILE_SINKS: Final = Target(
-    ("consumer/sinks/file.py", "consumer/sinks/nowhere.py"),
     (
-        ("tests/unit/io/test_file_sink.py",),
+        *("consumer/sinks/apart.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
+        "consumer/sinks/nowhere.py",
+    ),
+    (
+        ("tests/unit/io/test_file_sink.py", "tests/cli/test_sinks.py"),
         ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_resuming.py"),
         ("tests/cli/test_streams.py", "tests/cli/test_exit_codes.py", "tests/cli/test_sample.py"),
     ),

@@ -241,3 +241,31 @@ def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     out = io.BytesIO()
     StreamSink(out, io.BytesIO(), emit="none").emit(judged)
     assert out.getvalue() == b""
+
+
+def test_a_sink_that_is_refused_leaves_no_file(tmp_path: Path) -> None:
+    """Verdicts that were made before the letters were refused are gone again; a link to them stays."""
+    path, target = tmp_path / "out.jsonl", tmp_path / "target"
+    path.symlink_to(target)
+    dead_letters_path(path).write_bytes(b"precious\n")
+    with pytest.raises(SinkError, match="not empty"):
+        FileSink(path, None, FileWriting(durable=False))
+    assert path.is_symlink()
+    assert not target.exists()
+
+
+def test_a_sink_that_was_there_stays(tmp_path: Path) -> None:
+    """Also where it is empty: somebody else made it."""
+    path = tmp_path / "out.jsonl"
+    path.touch()
+    dead_letters_path(path).write_bytes(b"precious\n")
+    with pytest.raises(SinkError, match="not empty"):
+        FileSink(path, None, FileWriting(durable=False))
+    assert path.exists()
+
+
+def test_a_sink_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    """Its checkpoint counts on what it had."""
+    with pytest.raises(SinkError, match=r"out\.jsonl is gone, but its checkpoint says that it has 3 bytes"):
+        FileSink(tmp_path / "out.jsonl", Marks(3, 0), FileWriting(durable=False))
+    assert not (tmp_path / "out.jsonl").exists()
