@@ -39,6 +39,11 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retracted: int = 0
     dead_letters: int = 0
 
+    @property
+    def articles(self) -> int:
+        """How many were judged."""
+        return self.unique + self.duplicate + self.retracted
+
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How far a run came.

@@ -75,7 +75,7 @@ class FileSource:
                 records.append(record)
                 size_bytes += len(record.data)
         if records or end != self._splitter.position:
-            yield RawBatch(tuple(records), self._splitter.position)
+            yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
 
     def progress(self) -> tuple[int, int | None]:
         """Bytes of the file on disk that were read, and how many there are; None where nobody knows."""
