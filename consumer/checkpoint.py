@@ -32,7 +32,10 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the records came to, all runs over this source together. Their sum is the number of records."""
+    """What the records came to, all runs over this source together.
+
+    Their sum is the number of records, and of the lines that had a dead letter where gzip data ended early.
+    """
 
     unique: int = 0
     duplicate: int = 0

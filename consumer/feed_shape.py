@@ -158,11 +158,11 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
             what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
             told.append(f"{what} in {lacking / len(rejected):.0%}")
             name = next((one for one in _candidates(field, seen) if one != path), "NAME")
-            do.append(f"--set source.fields.{field}={name}")
+            do.append(f"source.fields.{field}={name}")
     if not told:
         return None
     names = ", ".join(_shown(name) for name, _ in seen.most_common(_NAMES_MAX))
-    return Guess(f"They have {', '.join(told)} of them; fields seen: {names}. Try {' '.join(do)}", whole=False)
+    return Guess(f"They have {', '.join(told)} of them; fields seen: {names}. Set {' and '.join(do)}", whole=False)
 
 
 def _candidates(field: str, seen: Mapping[str, int]) -> list[str]:

@@ -111,6 +111,34 @@ def test_broken_gzip(dupwatch: Command, tmp_path: Path, reason: str, cut_bytes: 
     assert [letter["reason"] for letter in letters_of(sink)] == [reason]
 
 
+def test_a_gzip_file_that_is_being_written(dupwatch: Command, tmp_path: Path) -> None:
+    """Its line at the cut is told, and judged by the run that finds it whole; every article has one verdict."""
+    good = articles(range(100))
+    packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", good).read_bytes())
+    feed, sink = tmp_path / "feed.jsonl.gz", tmp_path / "out.jsonl"
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
+    for size in (len(packed) // 2, len(packed) // 2 + 20, len(packed)):
+        feed.write_bytes(packed[:size])
+        assert dupwatch(*run).code == 0
+    assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == [article["id"] for article in good]
+    assert {letter["reason"] for letter in letters_of(sink)} == {"truncated_input"}
+    assert len(letters_of(sink)) <= 2
+
+
+def test_a_gzip_file_without_a_whole_line_yet(dupwatch: Command, tmp_path: Path) -> None:
+    """It is no feed that fails for good: the run says why it ends, and a later one judges all of it."""
+    packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", articles([0])).read_bytes())
+    feed, sink = tmp_path / "feed.jsonl.gz", tmp_path / "out.jsonl"
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
+    for size in (1, 2, 12, 40):
+        feed.write_bytes(packed[:size])
+        ended = dupwatch(*run)
+        assert (ended.code, "the gzip data ends early" in ended.err) == (7, True), ended.err
+    feed.write_bytes(packed)
+    assert dupwatch(*run).code == 0
+    assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == ["a0"]
+
+
 _MEASURED = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=sys.stderr).returncode

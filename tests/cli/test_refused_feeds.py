@@ -60,14 +60,14 @@ FEEDS = {
     "gzip twice": (gzip.compress(gzip.compress(lines(GOOD))), "gzip data within gzip"),
     "another name of the body": (
         lines(renamed(body="text")),
-        "They have no 'body' in 100% of them; fields seen: id, text, title. Try --set source.fields.body=text",
+        "They have no 'body' in 100% of them; fields seen: id, text, title. Set source.fields.body=text",
     ),
     "other names of both": (
         lines(renamed(id="guid", body="content")),
-        "Try --set source.fields.id=guid --set source.fields.body=content",
+        "Set source.fields.id=guid and source.fields.body=content",
     ),
-    "a level down": (lines(GOOD, '{"data": {}}'), "--set source.fields.id=data.id --set source.fields.body=data.body"),
-    "names of our own": (lines(renamed(body="x")), "--set source.fields.body=NAME"),
+    "a level down": (lines(GOOD, '{"data": {}}'), "Set source.fields.id=data.id and source.fields.body=data.body"),
+    "names of our own": (lines(renamed(body="x")), "Set source.fields.body=NAME"),
     "nothing that is known": (b"one line\nanother line\n", "Line 1: the record is not JSON"),
 }
 
@@ -98,8 +98,9 @@ def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_pat
     wrong = [{"id": f"w{n}", "text": one["body"]} for n, one in enumerate(articles(range(100, 400)))]
     feed = write_lines(tmp_path / "feed.jsonl", [*GOOD, *wrong])
     sink = tmp_path / "out.jsonl"
-    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all",
-           "--workers", workers, *FAST, "--set", "source.batch_records_max=10", "--set", "source.poison_records_min=20")  # fmt: skip
+    small = ("--set", "source.batch_records_max=10", "--set", "source.poison_records_min=20", "--workers", workers)
+    store = f"lmdb:{tmp_path / 'store'}"
+    run = ("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", *small, *FAST)
     ended = dupwatch(*run)
     assert ended.code == 7, ended.err
     assert "ended before line 41. They have no 'body'" in ended.err
