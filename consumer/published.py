@@ -94,7 +94,8 @@ def _recognised(number: float) -> Unit | TimeFault:
 
 
 def _is_calendar_date(number: float) -> bool:
-    if number not in _CALENDAR:
+    # A range compares a float with each of its numbers, three million of them.
+    if not float(number).is_integer() or int(number) not in _CALENDAR:
         return False
     try:
         datetime.strptime(f"{number:.0f}", "%Y%m%d")  # noqa: DTZ007  # only asked whether there is such a day
