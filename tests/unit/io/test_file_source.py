@@ -213,7 +213,7 @@ def test_a_gzip_file_that_is_being_written_loses_nothing(tmp_path: Path) -> None
             position = behind(more[-1]) if more else position
         read = [(one.line, one.data) for one in found if one.reason is None]
         assert read == list(enumerate(lines, 1)), cut
-        assert [one.reason for one in found if one.reason] in ([Reason.TRUNCATED_INPUT] * n for n in (0, 1, 2)), cut
+        assert [one.reason for one in found if one.reason] in [[Reason.TRUNCATED_INPUT] * n for n in (0, 1, 2)], cut
         assert position == Position(40, len(data)), cut
 
 
