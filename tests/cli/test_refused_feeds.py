@@ -131,7 +131,10 @@ def test_some_bad_records_are_dead_letters(dupwatch: Command, tmp_path: Path) ->
     with feed.open("ab") as file:
         file.write(b"{\n" * 5)
     assert dupwatch(*run).code == 0
-    assert len(json_lines(sink.with_name("out.jsonl.dead-letters.jsonl").read_bytes())) == 34
+    with feed.open("ab") as file:
+        file.write('{"id": "x", "body": "地铁"}\n'.encode("gbk") * 5)
+    assert dupwatch(*run).code == 0
+    assert len(json_lines(sink.with_name("out.jsonl.dead-letters.jsonl").read_bytes())) == 39
 
 
 def test_a_stream_is_answered_before_it_is_refused() -> None:
