@@ -21,15 +21,19 @@ from consumer.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.detector import Detector, Tally
 from consumer.errors import BadRecord, ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.feed import ArchiveFeed, Feed, FileFeed, StreamFeed
+from consumer.feed_gate import FeedGate
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
 from consumer.fingerprinting import Fingerprinting, InProcess, OnWorkers
 from consumer.interruptible_store import InterruptibleStore
 from consumer.journal import FileJournal, Journal, NoJournal
 from consumer.lexicon import WordFiles, load_lexicon
 from consumer.messages import DecodeValue
+from consumer.moments import parse_zone
 from consumer.patience import Drain
 from consumer.pipeline import Observer, Patience, Pipeline
+from consumer.poison import PoisonLimit
 from consumer.ports import Marks, Position, RawRecord, Sink
+from consumer.published import TimeForm
 from consumer.settings import JudgeSettings, SourceRule, differences
 from consumer.sinks.apart import check_apart, check_streams_apart
 from consumer.sinks.file import UNEXPLAINED, FileSink, StreamSink, check_file_sink
@@ -325,8 +329,16 @@ def prepared_run(
             postings_watch=config.judge.postings_watch,
             turn=check,
             check=check,
+            poison=_gate(config, source, before),
         )
         yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))
+
+
+def _gate(config: Config, source: FileSource, before: checkpoints.Checkpoint | None) -> FeedGate:
+    """What ends the run where too many records cannot be judged."""
+    limit = PoisonLimit(config.source.poison_share_max, config.source.poison_records_min)
+    good_before = 0 if before is None else before.counts.articles
+    return FeedGate(limit, field_map(config), source.name, streams=source.streams, good_before=good_before)
 
 
 def _path(url: str) -> Path | None:
@@ -530,13 +542,21 @@ def decode_limits(config: Config) -> DecodeLimits:
     )
 
 
+def field_map(config: Config) -> FieldMap:
+    """Where the fields of an article stand, and what its times mean, as configured."""
+    section = config.source
+    zone = section.published_at_zone
+    times = TimeForm(section.published_at_unit, None if zone is None else parse_zone(zone))
+    return FieldMap(**section.fields.model_dump(), times=times)
+
+
 def _json_decoder(config: Config) -> DecodeValue:
     return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
 def _decoder(config: Config, parse: Parse) -> DecodeValue:
     section, limits = config.source, decode_limits(config)
-    fields = FieldMap(**section.fields.model_dump())
+    fields = field_map(config)
     return lambda data, key: decode(data, fields, limits, section.body_format, key, parse)
 
 

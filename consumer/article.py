@@ -9,7 +9,6 @@ in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from enum import StrEnum, unique
 from typing import Any, Final, Literal, NoReturn
 
@@ -18,6 +17,7 @@ import msgspec
 from consumer.errors import BadRecord
 from consumer.fingerprint.folding import GROWTH_MAX, folded_length
 from consumer.html_text import MarkupTooComplex, text_of_html
+from consumer.published import Instant, TimeFault, TimeForm, read_time
 
 BodyFormat = Literal["text", "html"]
 Parse = Callable[[bytes], object]
@@ -49,7 +49,6 @@ class Reason(StrEnum):
     MARKUP_TOO_COMPLEX = "markup_too_complex"
     FIELD_WRONG_TYPE = "field_wrong_type"
     FIELD_TOO_LONG = "field_too_long"
-    INVALID_TIME = "invalid_time"
     NUL_CHARACTER = "nul_character"
     MISSING_KEY = "missing_key"
     INVALID_KEY = "invalid_key"
@@ -66,7 +65,7 @@ class Article(msgspec.Struct, frozen=True):
     """An article as the rest of the program sees it.
 
     A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970. What
-    a record does not say is "" or None.
+    a record does not say is "" or None. ``time_fault`` says why a ``published_at`` that was there could not be read.
     """
 
     id: str
@@ -76,13 +75,15 @@ class Article(msgspec.Struct, frozen=True):
     url: str = ""
     lang: str = ""
     published_at: float | None = None
+    time_fault: TimeFault | None = None
 
 
 class FieldMap(msgspec.Struct, frozen=True):
     """Where in a record each field stands.
 
     ``a.b`` is the member ``b`` of the object ``a``. A member whose own name has the dots in it goes before: at each
-    level the longest name that is there is taken, and there is no way back from it.
+    level the longest name that is there is taken, and there is no way back from it. ``times`` says what is meant by a
+    number, or a time without a zone, in ``published_at``.
     """
 
     id: str = "id"
@@ -92,6 +93,7 @@ class FieldMap(msgspec.Struct, frozen=True):
     url: str = "url"
     lang: str = "lang"
     published_at: str = "published_at"
+    times: TimeForm = TimeForm()
 
 
 class DecodeLimits(msgspec.Struct, frozen=True):
@@ -126,10 +128,6 @@ _STRING_OR_SIGN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[,\[{]', re.DOTALL)
 _QUOTE: Final = ord('"')
 _BOM: Final = b"\xef\xbb\xbf"
 _ABSENT: Final = object()
-_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-_SECOND: Final = timedelta(seconds=1)
-_YEAR_1_S: Final = -62_135_596_800
-_YEAR_10000_S: Final = 253_402_300_800
 
 
 def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> object:
@@ -161,6 +159,7 @@ def decode(
     _check_depth(record, limits.depth_max)
     if not isinstance(record, dict):
         raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
+    published_at, time_fault = _time(record, fields.published_at, fields.times)
     return Article(
         id=_id(record, fields.id, limits.id_bytes_max, key),
         body=_body(record, fields.body, limits, body_format),
@@ -168,7 +167,8 @@ def decode(
         source=_text(record, fields.source, limits.source_chars_max),
         url=_text(record, fields.url, limits.url_chars_max),
         lang=_text(record, fields.lang, limits.lang_chars_max),
-        published_at=_time(record, fields.published_at),
+        published_at=published_at,
+        time_fault=time_fault,
     )
 
 
@@ -258,6 +258,12 @@ def _check_depth(record: object, depth_max: int) -> None:
         if not level:
             return
     raise BadRecord(Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {depth_max}")
+
+
+def field_at(record: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
+    """The value at a path, None where there is none."""
+    found = _find(record, path)
+    return None if found is _ABSENT else found
 
 
 def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
@@ -353,29 +359,12 @@ def _text(record: dict[str, Any], path: str, chars_max: int) -> str:
     return value
 
 
-def _time(record: dict[str, Any], path: str) -> float | None:
+def _time(record: dict[str, Any], path: str, form: TimeForm) -> tuple[float | None, TimeFault | None]:
     value = _find(record, path)
     if value is _ABSENT or value is None:
-        return None
-    if isinstance(value, str):
-        value = _seconds(value, path)
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise BadRecord(Reason.FIELD_WRONG_TYPE, f"{path} is {_kind(value)}, neither a number nor a string")
-    if not _YEAR_1_S <= value < _YEAR_10000_S:
-        raise BadRecord(
-            Reason.INVALID_TIME, f"{path} is not within the years 1 to 9999; it is meant in seconds, not milliseconds"
-        )
-    return float(value)
-
-
-def _seconds(text: str, path: str) -> float:
-    try:
-        moment = msgspec.convert(text, datetime)
-    except msgspec.ValidationError as error:
-        raise BadRecord(Reason.INVALID_TIME, f"{path} is not an RFC 3339 time: {error}") from error
-    if moment.tzinfo is None:
-        raise BadRecord(Reason.INVALID_TIME, f"{path} has no offset from UTC; add Z, or +08:00 and the like")
-    return (moment - _EPOCH) / _SECOND
+        return None, None
+    read = read_time(value, form)
+    return (None, read) if isinstance(read, TimeFault) else (read, None)
 
 
 def _check_nul(value: str, path: str) -> None:
@@ -393,5 +382,6 @@ def _kind(value: object) -> str:
         list: "a list",
         dict: "an object",
         bytes: "bytes",
+        Instant: "a time",
     }
     return names.get(type(value), "null")

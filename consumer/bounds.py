@@ -1,12 +1,9 @@
 """Where a stretch of a topic begins or ends, as a person says it: an offset or a time."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from consumer.errors import ConfigError
-
-_MS_PER_S = 1000
+from consumer.moments import option_time_ms
 
 
 class Bound(NamedTuple):
@@ -31,15 +28,11 @@ Ranges = Mapping[tuple[str, int], tuple[int, int]]
 """Of each (topic, partition) the first offset, and the one behind the last."""
 
 
-def parse_bound(text: str) -> Bound:
-    """The bound that a whole number or an RFC 3339 time names; a time without a zone is UTC. ConfigError for others."""
+def parse_bound(option: str, text: str) -> Bound:
+    """The bound that an option gives: a whole number is an offset, the rest a time as in ``consumer.moments``.
+
+    Raises ``ConfigError`` for anything else.
+    """
     if text.isascii() and text.isdigit():
         return Bound(offset=int(text))
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(
-            f"{text!r} is neither an offset nor a time: write 120000, 2026-03-02, or 2026-03-02T09:00:00Z"
-        ) from None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return Bound(time_ms=int(aware.timestamp() * _MS_PER_S))
+    return Bound(time_ms=option_time_ms(option, text, "an offset or a time"))

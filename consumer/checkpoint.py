@@ -32,12 +32,20 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the records came to, all runs over this source together. Their sum is the number of records."""
+    """What the records came to, all runs over this source together.
+
+    Their sum is the number of records, and of the lines that had a dead letter where gzip data ended early.
+    """
 
     unique: int = 0
     duplicate: int = 0
     retracted: int = 0
     dead_letters: int = 0
+
+    @property
+    def articles(self) -> int:
+        """How many were judged."""
+        return self.unique + self.duplicate + self.retracted
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

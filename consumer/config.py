@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -23,6 +25,8 @@ from pydantic_settings import (
 from consumer.article import DecodeLimits
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan, Scheme
+from consumer.moments import parse_zone
+from consumer.published import Unit
 from consumer.redaction import (
     HIDDEN,
     is_secret,
@@ -32,6 +36,7 @@ from consumer.redaction import (
     remember_settings,
     without_credentials,
 )
+from consumer.setting_values import dotted, parse_value
 from consumer.settings import JudgeSettings
 from consumer.sinks.file import Emit
 from consumer.sources.file import ReadLimits
@@ -59,6 +64,7 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Path_ = Annotated[str, Field(min_length=1)]
+ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(dotted)]
 
 
 class _Section(BaseModel):
@@ -86,6 +92,11 @@ def _file_mode(mode: str) -> str:
     return mode
 
 
+def _zone(name: str) -> str:
+    parse_zone(name)
+    return name
+
+
 class FieldsSection(_Section):
     """Where in a record each field of an article stands: dotted paths."""
 
@@ -105,6 +116,10 @@ class SourceSection(_Section):
     """A file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"
+    published_at_unit: Unit = "auto"
+    """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
+    published_at_zone: Annotated[Path_, AfterValidator(_zone)] | None = None
+    """The zone of times that name none: +08:00, UTC or Asia/Shanghai. When left out such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
     body_chars_max: Count = _DECODE.body_chars_max
     folded_chars_max: Count = _DECODE.folded_chars_max
@@ -116,6 +131,10 @@ class SourceSection(_Section):
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
     """How many different attributes one tag of HTML may have."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
+    poison_share_max: Share = 0.5
+    """End a run over a file or a stream when more than this share of its last records cannot be judged; 1 for never."""
+    poison_records_min: Count = 100
+    """Of how many records that share is taken; fewer count where they are all of a feed and none can be judged."""
     batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
     batch_bytes_max: Count = _READ.batch_bytes_max
 
@@ -166,11 +185,11 @@ class KafkaSection(_Section):
     """Hold a partition when more than this share of its last messages cannot be judged."""
     poison_records_min: Count = 1_000
     """Of how many messages of a partition that share is taken."""
-    client: dict[str, str | int | float | bool] = {}
+    client: ClientSettings = {}
     """librdkafka's own settings, for consumer and producer."""
-    consumer: dict[str, str | int | float | bool] = {}
-    producer: dict[str, str | int | float | bool] = {}
-    secret_files: dict[str, Path_] = {}
+    consumer: ClientSettings = {}
+    producer: ClientSettings = {}
+    secret_files: Annotated[dict[str, Path_], BeforeValidator(dotted)] = {}
     """Files that hold the values of settings that nobody is to read: {"sasl.password" = "/run/secrets/kafka"}."""
 
 
@@ -192,9 +211,9 @@ class RegistrySection(_Section):
     """How long one answer is waited for."""
     schema_bytes_max: Annotated[int, Field(ge=1_000, le=1 << 30)] = SCHEMA_BYTES_MAX
     """How many bytes the registry may send for one schema and all that it refers to."""
-    client: dict[str, str | int | float | bool] = {}
+    client: ClientSettings = {}
     """Further settings of confluent-kafka's SchemaRegistryClient, "ssl.ca.location" for one."""
-    secret_files: dict[str, Path_] = {}
+    secret_files: Annotated[dict[str, Path_], BeforeValidator(dotted)] = {}
     """Files that hold the values of settings that nobody is to read, "basic.auth.user.info" for one."""
 
 
@@ -476,8 +495,8 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            del dotenv_settings, file_secret_settings
-            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=path)
+            del env_settings, dotenv_settings, file_secret_settings
+            return init_settings, Environment(settings_cls), TomlConfigSettingsSource(settings_cls, toml_file=path)
 
     try:
         read = Layered(**overrides)
@@ -485,11 +504,19 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         raise ConfigError("; ".join(_sentences(error))) from error
     except SettingsError as error:
         raise ConfigError(
-            f"{error}: a whole section in the environment has to be JSON; one setting of it is "
+            f"{error}: a whole section in the environment is written as TOML or JSON; one setting of it is "
             f"{ENV_PREFIX}SECTION{_ENV_NESTING}NAME"
         ) from error
     _remember_secrets(read)
     return read
+
+
+class Environment(EnvSettingsSource):
+    """Environment variables; maps and lists are written as ``--set`` takes them."""
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # as there
+        """The value of a map or a list."""
+        return parse_value(value)
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:

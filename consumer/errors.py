@@ -11,7 +11,8 @@
         ├── SourceError      3  the input cannot be read
         ├── StoreMismatch    4  the store was made with other settings, or is no store
         ├── StoreBroken      5  the store failed: disk full, out of reach
-        └── SinkError        6  verdicts or dead letters cannot be written
+        ├── SinkError        6  verdicts or dead letters cannot be written
+        └── TooManyDeadLetters  7  too many records of a file or a stream cannot be judged
 
 What a store raises (``storage.errors``) is turned into one of these in ``app``. Every other exception is a defect: exit
 code 1, with its traceback.
@@ -79,3 +80,9 @@ class SinkError(Fatal):
     """Verdicts or dead letters cannot be written."""
 
     exit_code = 6
+
+
+class TooManyDeadLetters(Fatal):
+    """Too many records of a file or a stream cannot be judged: the feed is not what the run takes it for."""
+
+    exit_code = 7

@@ -8,11 +8,13 @@ read: whatever happens in between, the batch is read and judged again, with the 
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -25,8 +27,9 @@ from consumer.errors import Abandoned, BadRecord
 from consumer.feed import Feed
 from consumer.fingerprinting import Fingerprinting, Made
 from consumer.journal import Journal
-from consumer.poison import PoisonGate
+from consumer.poison import Gate
 from consumer.ports import Answer, RawBatch, RawRecord, Rejection, Sink, Source
+from consumer.published import TimeFault
 from consumer.reading_ahead import read_ahead
 from consumer.stopping import Stopping
 from consumer.verdict import Outcome, Verdict, decode_verdict
@@ -84,7 +87,8 @@ class Measured(NamedTuple):
     """What there is to measure in a batch, beside its verdicts: all records of it, and sources in their order.
 
     ``keyword_counts`` int64[n]: the distinct keywords of each article that has a body. ``headers_lost``: how many of
-    the records have headers that are not as they came.
+    the records have headers that are not as they came. ``time_faults``: articles whose ``published_at`` could not be
+    read, by why.
     """
 
     records: int
@@ -92,6 +96,7 @@ class Measured(NamedTuple):
     said: Sequence[tuple[str, Outcome]]
     keyword_counts: npt.NDArray[np.int64]
     headers_lost: int = 0
+    time_faults: Mapping[TimeFault, int] = MappingProxyType({})
 
 
 class Observer(Protocol):
@@ -172,7 +177,7 @@ class Pipeline:
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
-    poison: PoisonGate | None = None
+    poison: Gate | None = None
     at_work: Callable[[], AbstractContextManager[None]] = nullcontext
     turn: Callable[[], None] = _go_on
     check: Callable[[], None] = _go_on
@@ -185,6 +190,8 @@ class Pipeline:
                 self._finish_or_abandon(prepared)
         if self.stopping.asked_by is None:
             self.journal.finish()
+            if self.poison is not None:
+                self.poison.ended()
 
     def _finish_or_abandon(self, prepared: Prepared) -> None:
         try:
@@ -260,6 +267,8 @@ class Pipeline:
             self.journal.commit(prepared.batch.end, verdicts, letters)
         self.observer.measured(_measured(prepared, made, verdicts))
         self.observer.judged(verdicts, letters)
+        if self.poison is not None:
+            self.poison.answered()
         self._watch(tally.versions - before[0], tally.postings_read - before[1])
         self._sweep(arrived)
 
@@ -327,6 +336,7 @@ def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> Me
         said=[(article.source, one.outcome) for (_, article), one in zip(prepared.articles, verdicts, strict=True)],
         keyword_counts=made.fingerprints.keyword_counts,
         headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
+        time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
     )
 
 

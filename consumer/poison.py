@@ -6,7 +6,7 @@ It counts by partition, over the last records, and over restarts: the counts are
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -65,6 +65,22 @@ class Holding(NamedTuple):
     held: Held
 
 
+class Gate(Protocol):
+    """Decides whether a run goes on, whose records cannot be judged."""
+
+    def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        """Count a batch that is about to be judged; raises where it is not to be."""
+        ...
+
+    def answered(self) -> None:
+        """The batch was committed; raises where the run is to end behind it."""
+        ...
+
+    def ended(self) -> None:
+        """The source has ended, and was not stopped; raises where the run has failed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PoisonGate:
     """Lets a batch through while no partition of it has too much poison.
@@ -95,6 +111,12 @@ class PoisonGate:
         if holdings and isinstance(batch.end, Offsets):
             self.hold(batch.end, holdings)
             raise Abandoned("; ".join(f"{partition_name(one)} is held from now on" for one in holdings))
+
+    def answered(self) -> None:
+        """Nothing: it was seen before."""
+
+    def ended(self) -> None:
+        """Nothing: topics have no end."""
 
 
 def _by_partition(records: Sequence[RawRecord]) -> dict[Partition, list[RawRecord]]:

@@ -98,10 +98,14 @@ End = Position | Offsets
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records in the order of the source, none when only blank lines came; ``end`` is where the next batch begins."""
+    """Records in the order of the source, none when only blank lines came; ``end`` is where the next batch begins.
+
+    ``last``: the source has nothing behind it. A stream and a topic do not know.
+    """
 
     records: tuple[RawRecord, ...]
     end: End
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

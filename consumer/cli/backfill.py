@@ -12,7 +12,7 @@ from consumer.checkpoint import checkpoint_path
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.run import Watcher
+from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config import Config
 from consumer.errors import ConfigError
 from consumer.sinks.file import dead_letters_path
@@ -82,12 +82,15 @@ def backfill(
             console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(archive)}.")
         with progress:
             watcher.watch(ready)
-            ready.pipeline.run()
+            refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        show_report(console, watcher)
     if undated.articles:
         console.print(f"{undated.articles:,} articles do not say when they were published, and count as of now.")
     if watcher.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(kept)))}")
+    if refusal is not None:
+        raise refusal
     if stopping.asked_by is not None:
         console.print("Stopped when asked; start it again to go on.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)

@@ -16,7 +16,7 @@ from rich.text import Text
 from consumer.app import STREAM, kafka_options
 from consumer.article import Reason
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured, time_ms
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.clients import KafkaPlace, parse_kafka
 from consumer.config import Config
@@ -24,6 +24,7 @@ from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Se
 from consumer.errors import ConfigError
 from consumer.events import shown_time
 from consumer.letter_replay import Refused, Replay
+from consumer.moments import TIME_HELP, option_time_ms
 from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
 from consumer.stopping import SIGNALLED, Stopping
 
@@ -52,9 +53,11 @@ ReasonOption = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", help="Only records of this time or later: 2026-11-21T00:00:00Z.", metavar="TIME"),
+    typer.Option("--since", help=f"Only records of this time or later: {TIME_HELP}.", metavar="TIME"),
 ]
-UntilOption = Annotated[str | None, typer.Option("--until", help="Only records before this time.", metavar="TIME")]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", help="Only records before this time, written as for --since.", metavar="TIME")
+]
 KeyOption = Annotated[
     str | None, typer.Option("--key", help="Only records with this key; in a file, of the article with this id.")
 ]
@@ -214,7 +217,12 @@ def _selection(
             raise ConfigError(f"--reason {reason}: there is no such reason; there are {', '.join(sorted(Reason))}")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until are for topics; the letters in a file have no time")
-    return Selection(frozenset(reasons or ()), time_ms("--since", since), time_ms("--until", until), key)
+    return Selection(
+        frozenset(reasons or ()),
+        None if since is None else option_time_ms("--since", since),
+        None if until is None else option_time_ms("--until", until),
+        key,
+    )
 
 
 def _selected(letters: Letters, selection: Selection, limit: int | None) -> Iterator[Letter]:

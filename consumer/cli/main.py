@@ -38,7 +38,8 @@ app = typer.Typer(
         "Exit codes: 0 all input was answered (dead letters included), 1 a defect, or something hung at the end, "
         "2 a wrong option or configuration, 3 the input cannot be read, 4 the store was made with other settings, is "
         "damaged or is none, 5 the store failed, "
-        "6 the output cannot be written, 130 or 143 stopped by a signal after finishing what was begun; "
+        "6 the output cannot be written, 7 too many records of a file or a stream cannot be judged, "
+        "130 or 143 stopped by a signal after finishing what was begun; "
         "a run over topics, demo and top then end with 0."
     ),
 )

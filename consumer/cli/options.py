@@ -2,19 +2,17 @@
 
 import tomllib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from consumer.config import CONFIG_VARIABLE, Config, load_config
 from consumer.errors import ConfigError
 from consumer.redaction import without_arguments
+from consumer.setting_values import parse_value
 from consumer.telemetry import logs
 from storage.records import id_hash
-
-_MS_PER_S: Final = 1000
 
 ConfigOption = Annotated[
     Path | None,
@@ -28,7 +26,11 @@ ConfigOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="One setting, above file and environment: judge.max_distance=2.", metavar="NAME=VALUE"),
+    typer.Option(
+        "--set",
+        help="One setting, above file and environment: judge.max_distance=2. Maps are TOML or JSON.",
+        metavar="NAME=VALUE",
+    ),
 ]
 StoreOption = Annotated[
     str | None,
@@ -61,19 +63,6 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
     return chosen
 
 
-def time_ms(option: str, text: str | None) -> int | None:
-    """The time that an option gives, in milliseconds since 1970, None where none is; ConfigError for no time."""
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigError(f"{option} {text}: write it as 2026-11-21T00:00:00Z") from error
-    if found.tzinfo is None:
-        raise ConfigError(f"{option} {text}: say in which time zone, as in {text}Z")
-    return int(found.astimezone(UTC).timestamp() * _MS_PER_S)
-
-
 def id_hash_of(article_id: str) -> bytes:
     """What stands for an id that was named on the command line; ConfigError where it is not UTF-8."""
     try:
@@ -83,22 +72,24 @@ def id_hash_of(article_id: str) -> bytes:
 
 
 def _parsed(setting: str) -> dict[str, Any]:
-    name, equals, value = setting.partition("=")
+    name, equals, text = setting.partition("=")
     if not equals:
         shown = without_arguments(name, [name])
         raise ConfigError(f"--set {shown}: write it as NAME=VALUE, for example judge.max_distance=2")
-    for text in (f"{name} = {value}", f"{name} = {_quoted(value)}"):
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            continue
-    raise ConfigError(f"--set {name}=…: {name!r} is no name of a setting")
+    try:
+        parsed = tomllib.loads(f"{name} = 0")
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"--set {name}=…: {name!r} is no name of a setting") from error
+    try:
+        value = parse_value(text)
+    except (ValueError, RecursionError):
+        # A bare word is a string: --set source.body_format=html.
+        value = text
+    return _with_value(parsed, value)
 
 
-def _quoted(value: str) -> str:
-    """A bare word is a string: --set source.body_format=html."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _with_value(parsed: dict[str, Any], value: object) -> dict[str, Any]:
+    return {name: _with_value(inner, value) if isinstance(inner, dict) else value for name, inner in parsed.items()}
 
 
 def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:

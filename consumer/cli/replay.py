@@ -19,6 +19,7 @@ from consumer.config import Config
 from consumer.dead_letter import DeadLetter
 from consumer.detector import Tally
 from consumer.errors import ConfigError
+from consumer.moments import TIME_HELP
 from consumer.pipeline import Onlooker
 from consumer.replaying import Replay, prepared_replay, same_store
 from consumer.stopping import SIGNALLED, Stopping
@@ -56,11 +57,17 @@ class _Watcher(Onlooker):
 def replay(
     store: Annotated[str, typer.Option(help="Where it is judged into: another store than the one in force.")],
     since: Annotated[
-        str, typer.Option("--from", help="Where it begins: a time, or an offset in every partition.", metavar="FROM")
+        str,
+        typer.Option(
+            "--from", help=f"Where it begins: an offset in every partition, or a time: {TIME_HELP}.", metavar="FROM"
+        ),
     ],
     source: Annotated[str | None, typer.Option(help="kafka://HOST:PORT/TOPIC[,TOPIC].", metavar="TOPIC")] = None,
     until: Annotated[
-        str | None, typer.Option(help="Where it ends, exclusive; default: where the topic ends now.", metavar="UNTIL")
+        str | None,
+        typer.Option(
+            help="Where it ends, exclusive, written as FROM; default: where the topic ends now.", metavar="UNTIL"
+        ),
     ] = None,
     sink: Annotated[
         str | None, typer.Option(help="Topics for its verdicts, kafka://HOST:PORT/PREFIX; default: none.")
@@ -88,7 +95,7 @@ def replay(
         fingerprint__scheme=scheme,
     )  # fmt: skip
     _check_places(chosen, theirs, against)
-    stretch = Stretch(parse_bound(since), None if until is None else parse_bound(until))
+    stretch = Stretch(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = Stopping(interrupts=False)

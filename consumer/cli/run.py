@@ -13,27 +13,28 @@ from rich.progress import Progress, TaskID
 
 from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
 from consumer.cli import render, stream
+from consumer.cli.feed_report import FeedReport
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config, is_kafka
 from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Onlooker
+from consumer.errors import TooManyDeadLetters
 from consumer.sinks.file import dead_letters_path
 from consumer.stopping import SIGNALLED, Stopping
 from consumer.verdict import Verdict
 
 
-class Watcher(Onlooker):
+class Watcher(FeedReport):
     """Shows flags as they come and how far the source was read; counts what the summary tells."""
 
     def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
+        super().__init__()
         self._console = console
         self._progress = progress
         self._show = show
         self._task: TaskID | None = None
         self._run: Run | None = None
-        self.dead_letters = 0
 
     def watch(self, run: Run) -> None:
         """Follow this run from now on."""
@@ -43,7 +44,7 @@ class Watcher(Onlooker):
 
     def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """See one batch."""
-        self.dead_letters += len(letters)
+        super().judged(verdicts, letters)
         if self._run is None or self._task is None:
             return
         done, total = self._run.source.progress()
@@ -107,12 +108,30 @@ def run(
             console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         with progress:
             watcher.watch(ready)
-            ready.pipeline.run()
+            refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        show_report(console, watcher)
     _tell_where(console, chosen, watcher.dead_letters)
+    if refusal is not None:
+        raise refusal
     if stopping.asked_by is not None:
         console.print(f"Stopped when asked{'; start it again to go on' if ready.resumable else ''}.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
+
+
+def run_feed(ready: Run) -> TooManyDeadLetters | None:
+    """Run to the end; the refusal of a feed is to be raised once the summary was shown."""
+    try:
+        ready.pipeline.run()
+    except TooManyDeadLetters as refusal:
+        return refusal
+    return None
+
+
+def show_report(console: Console, report: FeedReport) -> None:
+    """What the feed brought that was not as it should be, below the summary."""
+    for line in report.lines():
+        console.print(line)
 
 
 def _tell_where(console: Console, config: Config, dead_letters: int) -> None:

@@ -8,12 +8,13 @@ import typer
 
 from consumer.app import opened_store, scheme_of
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, time_ms
+from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.store_init import posting_shares
 from consumer.config import Config
 from consumer.errors import ConfigError
 from consumer.fingerprint import BlockPlan
+from consumer.moments import TIME_HELP, option_time_ms
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
 from storage.hbase.schema import Share
 from storage.hbase.set_plans import PackTally
@@ -29,8 +30,8 @@ def pack(
     before: Annotated[
         str | None,
         typer.Option(
-            help="Pack what was written before this time, in ISO 8601 with its offset from UTC: "
-            "2026-11-21T00:00:00Z. Now when left out. A bucket that is not over for a minute yet stays as it is.",
+            help=f"Pack what was written before this time: {TIME_HELP}. Now when left out. A bucket that is not over "
+            "for a minute yet stays as it is.",
             metavar="TIME",
         ),
     ] = None,
@@ -51,7 +52,9 @@ def pack(
     it was. Run it once a bucket, from cron for example.
     """
     chosen = configured(config, settings, store__url=store)
-    options = PackOptions(time_ms("--before", before), bucket_s * _MS_PER_S, row_postings_min)
+    options = PackOptions(
+        None if before is None else option_time_ms("--before", before), bucket_s * _MS_PER_S, row_postings_min
+    )
     shares = _shares(chosen)
     tally = PackTally()
     with _packer(chosen) as packer, render.progress(render.console(stderr=True)) as bar:

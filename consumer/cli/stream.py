@@ -9,6 +9,7 @@ from rich.console import Console
 
 from consumer.app import Streams
 from consumer.cli import render
+from consumer.cli.feed_report import FeedReport
 from consumer.cli.flags import show_flags
 from consumer.cli.results import standard_error, standard_output
 from consumer.config import Config
@@ -39,35 +40,23 @@ class _Flags(Onlooker):
         show_flags(self._console, self._store, verdicts)
 
 
-class _Letters(Onlooker):
-    """Counts dead letters."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        del verdicts
-        self.count += len(letters)
-
-
 def run_stream(config: Config, *, show: bool) -> None:
     """Judge what comes in until SIGTERM or SIGINT; then finish what was begun, and end with exit code 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
     stopping = Stopping(interrupts=False)
-    letters = _Letters()
+    report = FeedReport()
     began_s = time.monotonic()
 
     def flags(store: Store) -> Observer:
         return _Flags(console, store) if show else Onlooker()
 
     streams = Streams(standard_output(), standard_error())
-    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: letters) as ready:
+    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: report) as ready:
         enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
         _tell_begin(console, config, ready)
         ready.pipeline.run()
-    _tell_end(console, ready.tally, letters.count, time.monotonic() - began_s)
+    _tell_end(console, ready.tally, report, time.monotonic() - began_s)
 
 
 def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
@@ -87,9 +76,11 @@ def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
     )
 
 
-def _tell_end(console: Console, tally: Tally, dead_letters: int, seconds: float) -> None:
+def _tell_end(console: Console, tally: Tally, report: FeedReport, seconds: float) -> None:
     if logs.tells_people():
-        console.print(render.summary(tally, dead_letters, seconds))
+        console.print(render.summary(tally, report.dead_letters, seconds))
+        for line in report.lines():
+            console.print(line)
         return
     log.info(
         "The run has ended",
@@ -98,7 +89,8 @@ def _tell_end(console: Console, tally: Tally, dead_letters: int, seconds: float)
             "unique": tally.kept,
             "duplicates": tally.duplicates,
             "retractions": tally.retractions,
-            "dead_letters": dead_letters,
+            "dead_letters": report.dead_letters,
+            "published_at_unread": report.time_faults.total(),
             "seconds": round(seconds, 1),
         },
     )

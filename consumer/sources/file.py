@@ -75,7 +75,7 @@ class FileSource:
                 records.append(record)
                 size_bytes += len(record.data)
         if records or end != self._splitter.position:
-            yield RawBatch(tuple(records), self._splitter.position)
+            yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
 
     def progress(self) -> tuple[int, int | None]:
         """Bytes of the file on disk that were read, and how many there are; None where nobody knows."""
@@ -115,7 +115,9 @@ class FileSource:
     def _records(self) -> Iterator[RawRecord | None]:
         """The records, and None where a stream has no more at the moment."""
         magic, raw = self._opened()
-        chunks = self._behind_start(gunzip(raw, _CHUNK_BYTES)) if magic == MAGIC else raw
+        # One byte of the magic is the beginning of a gzip file that somebody writes.
+        is_gzip = magic != b"" and MAGIC.startswith(magic)
+        chunks = self._behind_start(gunzip(raw, _CHUNK_BYTES)) if is_gzip else raw
         try:
             for chunk in chunks:
                 yield from self._splitter.feed(chunk)
@@ -129,13 +131,17 @@ class FileSource:
             yield last
 
     def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
-        """What is left where the input became unreadable, unless an earlier run has answered that already."""
+        """What is left where the input became unreadable, unless an earlier run has answered that already.
+
+        While it grows within the same line it is the same break.
+        """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()
             if last is not None:
                 yield last
-        nothing_new = self._splitter.between_lines and self._splitter.position == self._start
-        if not (nothing_new and self._break_answered):
+        if self._break_answered and self._splitter.position.offset == self._start.offset:
+            self._splitter.restart(self._start)
+        else:
             yield self._splitter.abandon(fault)
 
     def _opened(self) -> tuple[bytes, Iterator[bytes]]:
@@ -148,7 +154,7 @@ class FileSource:
             return head[: len(MAGIC)], chain([head], raw)
         try:
             magic = os.pread(self._open_descriptor(), len(MAGIC), 0)
-            if magic != MAGIC:
+            if not (magic and MAGIC.startswith(magic)):
                 self._seek()
         except OSError as error:
             raise self._error(error) from error
@@ -183,6 +189,9 @@ class FileSource:
         passed = chunk[:left]
         lines += passed.count(b"\n") + (passed[-1:] not in {b"", b"\n"})
         self._break_answered = self._start.line > lines
+        if self._break_answered:
+            # The line at the break was counted and not read.
+            self._splitter.restart(Position(lines, self._start.offset))
         if left < len(chunk):
             yield chunk[left:]
         yield from chunks

@@ -20,6 +20,8 @@ def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]
     """
     feed = _Feed(compressed)
     while feed.more(len(MAGIC)):
+        if feed.waiting == MAGIC[:1]:
+            raise _ends_early(feed)
         if not feed.waiting.startswith(MAGIC):
             raise BadRecord(
                 Reason.TRAILING_GARBAGE,
@@ -64,7 +66,7 @@ def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
         if not feed.more(1):
             while chunk := _pending(inflate, chunk_bytes_max):
                 yield chunk
-            raise BadRecord(Reason.TRUNCATED_INPUT, f"the gzip data ends early, after {feed.offset} bytes of the file")
+            raise _ends_early(feed)
         before = inflate.copy()
         try:
             chunk = inflate.decompress(feed.waiting, chunk_bytes_max)
@@ -77,6 +79,14 @@ def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
         feed.left(inflate.unconsumed_tail or inflate.unused_data)
         if chunk:
             yield chunk
+
+
+def _ends_early(feed: _Feed) -> BadRecord:
+    size_bytes = feed.offset + len(feed.waiting)
+    return BadRecord(
+        Reason.TRUNCATED_INPUT,
+        f"the gzip data ends early, after {size_bytes} bytes of the file; a later run judges the line when it is whole",
+    )
 
 
 def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:

@@ -51,13 +51,21 @@ class LineSplitter:
     def abandon(self, fault: BadRecord) -> RawRecord:
         """The record at which the input became unreadable: what there is of it, and all that would have followed.
 
-        What could not be read counts as one line more than can be seen, which tells a position behind this record
-        from one before it.
+        The position behind it is where that line begins, so a later run reads the line from there once the input is
+        whole. It counts one line more than can be seen, which says that the break was answered.
         """
-        record = self._end(lines=1 if self.between_lines else 2, end_bytes=0, fault=fault)
+        line, self._line = self._line, _Line(self._record_bytes_max)
+        start = self._done
+        self._done = Position(start.line + 1, start.offset)
+        record = line.record(start, self._done, fault)
         if record is None:
             raise AssertionError("a record with a fault is never blank")
         return record
+
+    def restart(self, position: Position) -> None:
+        """Go on at a position, of which nothing was seen yet."""
+        self._done = position
+        self._line = _Line(self._record_bytes_max)
 
     def _end(self, *, lines: int, end_bytes: int, fault: BadRecord | None) -> RawRecord | None:
         line, self._line = self._line, _Line(self._record_bytes_max)

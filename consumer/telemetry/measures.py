@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from consumer.article import Reason
 from consumer.distribution import COUNTS, SHARES
 from consumer.pipeline import Stage
+from consumer.published import TimeFault
 from consumer.telemetry.health import Part
 from consumer.telemetry.source_names import NONE, OTHER
 from consumer.verdict import Outcome
@@ -80,6 +81,13 @@ DEAD_LETTERS: Final = Measure(
     "Records that could not be judged.",
     "records",
     (Label("reason", (*sorted(map(str, Reason)), OTHER)),),
+)
+TIMES_UNREAD: Final = Measure(
+    "dupwatch_published_at_unread_total",
+    "counter",
+    "Articles judged without their `published_at`, which could not be read.",
+    "articles",
+    (Label("reason", tuple(sorted(map(str, TimeFault)))),),
 )
 TIMES_REPLACED: Final = Measure(
     "dupwatch_record_times_replaced_total",
@@ -341,7 +349,7 @@ HEARTBEAT: Final = Measure(
 GROUPS: Final[Mapping[str, tuple[Measure, ...]]] = {
     "What was said": (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
-        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD,
     ),
     "Floods and drift": (
         FLOODS, FLOOD_COPIES, KNOWN_COPIES, KEYWORDS, DUPLICATE_SIMILARITY, DUPLICATE_DISTANCE, COMPARED_SIMILARITY,

@@ -143,6 +143,8 @@ class Metrics:
         self._batch_fill.add((min(fill, 1.0),))
         self._keywords.add(batch.keyword_counts.tolist())
         self._headers_lost.inc(batch.headers_lost)
+        for fault, articles in batch.time_faults.items():
+            self._times_unread.labels(fault).inc(articles)
         for (source, outcome), articles in Tallied(batch.said).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 
@@ -295,6 +297,7 @@ class Metrics:
         self._articles = {outcome: articles.labels(outcome) for outcome in measures.OUTCOMES}
         self._duplicates = {kind: duplicates.labels(kind) for kind in measures.KINDS}
         self._dead_letters = self._counter(measures.DEAD_LETTERS)
+        self._times_unread = self._counter(measures.TIMES_UNREAD)
         self._times_replaced = self._counter(measures.TIMES_REPLACED)
         self._headers_lost = self._counter(measures.HEADERS_LOST)
         self._times_moved = self._counter(measures.TIMES_MOVED)

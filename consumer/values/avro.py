@@ -19,6 +19,7 @@ import msgspec
 
 from consumer.article import Reason
 from consumer.errors import BadRecord
+from consumer.published import Instant
 from consumer.values.registry import StoredSchema, UnusableSchema
 from consumer.values.room import Room
 
@@ -280,24 +281,25 @@ def _string(cursor: _Cursor, depth: int) -> str:
 
 
 def _timestamp(per_second: int) -> _Read:
-    return lambda cursor, _: cursor.long() / per_second
+    return lambda cursor, _: Instant(cursor.long() / per_second)
 
 
 def _local_timestamp(per_second: int) -> _Read:
-    def read(cursor: _Cursor, depth: int) -> str | int:
+    def read(cursor: _Cursor, depth: int) -> str | Instant:
         del depth
         value = cursor.long()
         try:
             return (_LOCAL_EPOCH + timedelta(microseconds=value * _US_PER_S // per_second)).isoformat()
         except OverflowError:
-            return value
+            # A time that no calendar has. As a bare number it could pass for one in another unit.
+            return Instant(value / per_second)
 
     return read
 
 
-def _date(cursor: _Cursor, depth: int) -> int:
+def _date(cursor: _Cursor, depth: int) -> Instant:
     del depth
-    return cursor.long() * _DAY_S
+    return Instant(cursor.long() * _DAY_S)
 
 
 _PRIMITIVES: Final[Mapping[str, _Read]] = {

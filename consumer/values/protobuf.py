@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from consumer.article import Reason
 from consumer.errors import BadRecord
+from consumer.published import Instant
 from consumer.values.protobuf_room import Layout, check_room, layout_of
 from consumer.values.registry import StoredSchema, UnusableSchema
 from consumer.values.room import Room
@@ -163,7 +164,7 @@ class _Types:
         """A message as an object, or as what its well-known type stands for."""
         name = message.DESCRIPTOR.full_name
         if name == f"{_GOOGLE}Timestamp":
-            return (message.seconds * _NANOS_PER_S + message.nanos) / _NANOS_PER_S
+            return Instant((message.seconds * _NANOS_PER_S + message.nanos) / _NANOS_PER_S)
         if name in _WRAPPERS:
             return message.value
         if name == f"{_GOOGLE}Struct":

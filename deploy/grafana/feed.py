@@ -220,12 +220,13 @@ _DRIFT: Final = Row(
         Panel(
             title="Record times replaced",
             about="Of all articles: times that were missing or impossible, far behind their partition, or in a header; "
-            "records with headers that the client cannot read.",
+            "records with headers that the client cannot read; articles whose published_at cannot be read.",
             queries=(
                 Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),
                 Query(_of_articles("dupwatch_record_times_behind_total"), "behind"),
                 Query(_of_articles("dupwatch_record_times_moved_total"), "moved into a header"),
                 Query(_of_articles("dupwatch_records_headers_lost_total"), "headers lost"),
+                Query(_of_articles("dupwatch_published_at_unread_total"), "published_at unread"),
             ),
             unit="percentunit",
             share=True,

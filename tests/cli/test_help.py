@@ -128,3 +128,10 @@ def test_no_network(tmp_path: Path) -> None:
         capture_output=True, timeout=TIMEOUT_S, env=environment(), check=True, cwd=tmp_path,
     )  # fmt: skip
     assert len(json_lines(ended.stdout)) == len(SAMPLE.read_bytes().splitlines())
+
+
+@pytest.mark.parametrize("command", ["replay", "dead-letters list", "dead-letters replay", "store pack"])
+def test_the_help_says_how_times_are_written(dupwatch: Command, command: str) -> None:
+    """With the zone of a time that names none, the same for every command that takes one."""
+    shown = dupwatch(*command.split(), "--help", COLUMNS="200").out.decode()
+    assert "without a zone it is UTC" in " ".join(shown.replace("│", " ").split())

@@ -327,3 +327,47 @@ def test_schemes_of_128_bits(dupwatch: Command, tmp_path: Path, plan: str) -> No
     explained = dupwatch("explain", "a", "b", "--store", url).out.decode()
     digits = verdicts[0]["fingerprint"]
     assert " ".join(digits[start : start + 4] for start in range(0, 32, 4)) in explained
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['{"fetch.min.bytes"=7}', '{"fetch.min.bytes": 7}', "{fetch.min.bytes=7}", '{"fetch": {"min": {"bytes": 7}}}'],
+)
+def test_maps_are_written_alike_everywhere(dupwatch: Command, tmp_path: Path, value: str) -> None:
+    """As TOML or as JSON, with ``--set`` and in the environment; a file is TOML."""
+    file = tmp_path / "dupwatch.toml"
+    file.write_text("[kafka.consumer]\nfetch.min.bytes = 7\n")
+    shown = [
+        dupwatch("config", "show", "--set", f"kafka.consumer={value}"),
+        dupwatch("config", "show", "--set", "kafka.consumer.fetch.min.bytes=7"),
+        dupwatch("config", "show", DUPWATCH_KAFKA__CONSUMER=value),
+        dupwatch(
+            "config", "show", DUPWATCH_KAFKA=f'{{"consumer"={value}}}' if "=" in value else f'{{"consumer":{value}}}'
+        ),
+        dupwatch("config", "show", "--config", file),
+    ]
+    for one in shown:
+        assert one.code == 0, one.err
+        assert tomllib.loads(one.out.decode())["kafka"]["consumer"] == {"fetch.min.bytes": 7}
+
+
+@pytest.mark.parametrize("value", ['{"sasl.password"="hunter2"', "hunter2", "[1]"])
+def test_what_is_not_a_map(dupwatch: Command, value: str) -> None:
+    """The setting is named, with how to write one, and what was given is not repeated."""
+    for ended in (
+        dupwatch("config", "check", "--set", f"kafka.client={value}"),
+        dupwatch("config", "check", DUPWATCH_KAFKA__CLIENT=value),
+    ):
+        assert ended.code == 2
+        assert "TOML or JSON" in ended.err
+        assert "hunter2" not in ended.err
+
+
+def test_lists_are_written_alike_everywhere(dupwatch: Command) -> None:
+    """A list too; an address that begins with a bracket is none."""
+    for given in (("--set", 'http.names=["a", "b"]'), ()):
+        environment = {} if given else {"DUPWATCH_HTTP__NAMES": '["a", "b"]'}
+        ended = dupwatch("config", "show", *given, **environment)
+        assert tomllib.loads(ended.out.decode())["http"]["names"] == ["a", "b"]
+    ended = dupwatch("config", "show", "--set", "http.listen=[::1]:9464")
+    assert tomllib.loads(ended.out.decode())["http"]["listen"] == "[::1]:9464"

@@ -164,15 +164,17 @@ def test_silence_ends_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ("1970-01-02", Bound(time_ms=86_400_000)),
         ("1970-01-01T00:00:01Z", Bound(time_ms=1_000)),
         ("1970-01-01T09:00:00.5+09:00", Bound(time_ms=500)),
+        ("1970-01-01 00:00:02", Bound(time_ms=2_000)),
+        ("1970-01-01T00:01", Bound(time_ms=60_000)),
     ],
 )
 def test_bounds(text: str, bound: Bound) -> None:
     """Whole numbers are offsets; a time without a zone is UTC."""
-    assert parse_bound(text) == bound
+    assert parse_bound("--from", text) == bound
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "-1", "1.5", "٣"])
+@pytest.mark.parametrize("text", ["", "yesterday", "-1", "1.5", "٣", "2026-02-31", "٢٠٢٦-01-01"])
 def test_what_is_no_bound(text: str) -> None:
     """It is named, with how to write one."""
-    with pytest.raises(ConfigError, match="neither"):
-        parse_bound(text)
+    with pytest.raises(ConfigError, match=r"^--from: .*an offset or a time"):
+        parse_bound("--from", text)

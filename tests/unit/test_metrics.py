@@ -13,6 +13,7 @@ from consumer.errors import BadRecord
 from consumer.events import rfc3339
 from consumer.pipeline import Measured, Observer
 from consumer.ports import SinkWatcher, SourceWatcher
+from consumer.published import TimeFault
 from consumer.sources.file import ReadLimits
 from consumer.telemetry import measures
 from consumer.telemetry.health import Health
@@ -82,6 +83,14 @@ def batch(
 def letter(reason: str) -> DeadLetter:
     """A dead letter for this reason."""
     return dead_letter(BadRecord(reason, "for a test"), LetterPosition("topic", 0, 1), b"{")
+
+
+def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metrics) -> None:
+    """All reasons are there from the start, at 0."""
+    unread = {TimeFault.NO_ZONE: 2, TimeFault.EMPTY: 1}
+    metrics.measured(batch([("", "unique")])._replace(time_faults=unread))
+    found = {fault: value(metrics, "dupwatch_published_at_unread_total", reason=fault) for fault in TimeFault}
+    assert found == dict.fromkeys(TimeFault, 0) | unread
 
 
 def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:

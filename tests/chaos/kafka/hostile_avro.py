@@ -121,7 +121,7 @@ def _loose(registry: RegistryServer) -> list[Case]:
             of(b"\x04\x02a\0", b"\x06" + large + b"\0", b"\x08\x01\0", b"\x0a\0\0", b"\x0a\x02\x02\0\0"),
         ),
         Case(
-            "avro: impossible times", letter("invalid_time"),
+            "avro: impossible times", VERDICT,
             of(body + b"\x02" + infinite, body + b"\x02" + nan, body + b"\x02" + large,
                body + b"\x04" + varint(2**62), body + b"\x04" + varint(-(2**63))),
         ),

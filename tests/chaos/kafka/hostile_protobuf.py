@@ -106,7 +106,7 @@ def _cases(article: int) -> list[Case]:
         Case("protobuf: NUL", letter("nul_character"), of(_field(_BODY, b"a\0"))),
         Case("protobuf: no such message", wrong, indexed(b"\x02\x0e", b"\x04\0\x0e", b"\x7f", b"\x80" * 6, b"\x01")),
         Case("protobuf: times", VERDICT, of(at(0), at(253402300799), at(-62135596800))),
-        Case("protobuf: impossible times", letter("invalid_time"), of(at(2**62), at(-(2**63)), at(253402300800))),
+        Case("protobuf: impossible times", VERDICT, of(at(2**62), at(-(2**63)), at(253402300800))),
         Case("protobuf: nested", EITHER, of(*(body + _field(_NODE, _tower(levels)) for levels in (20, 40, 95, 5_000)))),
         Case("bomb: towers", EITHER, lambda _: framed(article, _FIRST + body + _field(_NODE, _tower(50_000))), _BOMB),
         Case("bomb: empty messages", EITHER, lambda _: framed(article, _FIRST + body + b"\x2a\0" * 1_000_000), _BOMB),

@@ -197,6 +197,51 @@ def test_truncated_gzip_is_read_up_to_the_break(tmp_path: Path, share: float) ->
     assert records(path, start=found[-2].end) == found[-1:]
 
 
+def test_a_gzip_file_that_is_being_written_loses_nothing(tmp_path: Path) -> None:
+    """Wherever it is cut, the line at the cut is told once, and is read when a later run finds it whole."""
+    lines = [b'{"id": "%d", "body": "%x"}' % (number, hash((number, 7)) & 0xFFFFFFFF) for number in range(40)]
+    data = b"\n".join(lines) + b"\n"
+    packed = gzip.compress(data[:700]) + gzip.compress(data[700:])
+    path = tmp_path / "feed.gz"
+    for cut in range(1, len(packed), 7):
+        found: list[Seen] = []
+        position = BEGIN
+        for end in (cut, cut, min(cut + 3, len(packed) - 1), len(packed), len(packed)):
+            path.write_bytes(packed[:end])
+            more = batches(path, start=position)
+            found += seen(one for batch in more for one in batch.records)
+            position = behind(more[-1]) if more else position
+        read = [(one.line, one.data) for one in found if one.reason is None]
+        assert read == list(enumerate(lines, 1)), cut
+        assert [one.reason for one in found if one.reason] in [[Reason.TRUNCATED_INPUT] * n for n in (0, 1, 2)], cut
+        assert position == Position(40, len(data)), cut
+
+
+def test_a_cut_that_was_answered_is_answered_once_while_no_line_is_added(tmp_path: Path) -> None:
+    """The line at the cut may grow meanwhile; its whole text comes at last."""
+    packed = zlib.compressobj(wbits=31)
+    pieces = [
+        packed.compress(piece) + packed.flush(zlib.Z_SYNC_FLUSH)
+        for piece in (b"{}\n[1", b", 2", b", 3]", b"\n", b"7\n8")
+    ]
+    path = written(tmp_path / "feed.gz", b"")
+    position, found = BEGIN, []
+    for piece in (*pieces, packed.flush()):
+        with path.open("ab") as file:
+            file.write(piece)
+        more = batches(path, start=position)
+        found.append([(one.line, one.data, one.fault is None) for batch in more for one in batch.records])
+        position = behind(more[-1]) if more else position
+    assert found == [
+        [(1, b"{}", True), (2, b"[1", False)],
+        [],
+        [],
+        [(2, b"[1, 2, 3]", True), (3, b"", False)],
+        [(3, b"7", True), (4, b"8", False)],
+        [(4, b"8", True)],
+    ]
+
+
 def test_damage_within_gzip_ends_the_input_there(tmp_path: Path) -> None:
     """Lines before the damage are read, and everything behind it is answered by one record."""
     packed = bytearray(gzip.compress(many_lines()))

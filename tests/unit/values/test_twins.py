@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from consumer.article import DecodeLimits, FieldMap, decode
@@ -11,7 +12,7 @@ from consumer.values.written import schema_parser
 from tests.registry_server import any_registry
 from tests.written_articles import FIELDS, WRITERS, as_json
 
-MAPPED = FieldMap(**FIELDS)
+MAPPED = msgspec.structs.replace(FieldMap(), **FIELDS)
 LIMITS = DecodeLimits()
 ARTICLES: list[dict[str, Any]] = [
     {

@@ -1,0 +1,48 @@
+"""What a feed brought that was not as it should be, for the summary of a run."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from consumer.dead_letter import DeadLetter
+from consumer.pipeline import Measured, Onlooker
+from consumer.published import TimeFault
+from consumer.verdict import Verdict
+
+_HELP = {
+    TimeFault.NO_ZONE: "set source.published_at_zone, to +08:00 for example",
+    TimeFault.NO_UNIT: "set source.published_at_unit to s, ms, us or ns",
+}
+
+
+class FeedReport(Onlooker):
+    """Counts dead letters by reason, and articles whose ``published_at`` could not be read."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.time_faults: Counter[TimeFault] = Counter()
+
+    @property
+    def dead_letters(self) -> int:
+        """How many there were."""
+        return self.reasons.total()
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        del verdicts
+        self.reasons.update(letter.reason for letter in letters)
+
+    def measured(self, batch: Measured) -> None:
+        """See one batch."""
+        self.time_faults.update(batch.time_faults)
+
+    def lines(self) -> Iterator[str]:
+        """What stands below the table of a summary; nothing where all was well."""
+        if self.reasons:
+            yield f"Dead letters by reason: {_counts(self.reasons)}"
+        if self.time_faults:
+            yield f"Articles judged without their published_at: {_counts(self.time_faults)}"
+            yield from (f"  {fault}: {_HELP[fault]}" for fault in _HELP if self.time_faults[fault])
+
+
+def _counts(counts: Counter[str] | Counter[TimeFault]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())

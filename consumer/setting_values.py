@@ -1,0 +1,37 @@
+"""How the value of a setting is written as text, in ``--set`` and in the environment alike."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+
+
+def parse_value(text: str) -> object:
+    """The value that a text gives as TOML or as JSON: ``{"a.b" = 1}`` and ``{"a.b": 1}`` are one map.
+
+    Raises ``ValueError`` where it is neither.
+    """
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return json.loads(text)
+    if found.keys() != {"value"}:
+        raise ValueError("it has more than one value")
+    return found["value"]
+
+
+def dotted(value: object) -> dict[str, object]:
+    """A map whose names have dots, however it was written: ``a.b = 1`` in TOML is a map within a map.
+
+    Raises ``ValueError`` for anything but a map.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError('write a map, as TOML or JSON: {"fetch.min.bytes" = 1} or {"fetch.min.bytes": 1}')  # noqa: TRY004  # for pydantic
+    return dict(_flat("", value))
+
+
+def _flat(prefix: str, value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(f"{prefix}{name}.", inner)
+        else:
+            yield f"{prefix}{name}", inner

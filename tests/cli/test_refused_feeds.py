@@ -1,0 +1,176 @@
+"""Feeds that fail as a whole: the run ends with 7, says what the feed seems to be, and loses nothing."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import FAST, Command, articles, json_lines, run_process, write_lines
+
+GOOD = articles(range(30))
+SHOWN_CHARS_MAX = 240
+"""Three lines of 80 columns."""
+
+
+def lines(records: list[dict[str, object]], template: str = "{}") -> bytes:
+    """Records as JSON lines, each within a template."""
+    return b"".join(template.replace("{}", json.dumps(one)).encode() + b"\n" for one in records)
+
+
+def table(separator: str) -> bytes:
+    """The articles as a table with a heading."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator)
+    writer.writerows([["id", "lang", "body"], *([one["id"], "en", one["body"]] for one in GOOD)])
+    return out.getvalue().encode()
+
+
+def renamed(**names: str) -> list[dict[str, object]]:
+    """The articles with other names of their fields, and a title."""
+    return [{names.get(name, name): value for name, value in one.items()} | {"title": "t"} for one in GOOD]
+
+
+CHINESE = "".join(
+    json.dumps({"id": str(n), "body": "苍浦地铁号线下月试运行"}, ensure_ascii=False) + "\n" for n in range(9)
+)
+FEEDS = {
+    "an array": (json.dumps(GOOD).encode(), "a JSON array: write one article per line, as with jq -c '.[]' FEED"),
+    "an array over lines": (json.dumps(GOOD, indent=1).encode(), "jq -c '.[]' FEED"),
+    "an array, an article a line": (b"[\n" + b",\n".join(lines(GOOD).splitlines()) + b"\n]\n", "jq -c '.[]' FEED"),
+    "a short array": (b"[\n" + lines(GOOD[:1]) + b",\n" + lines(GOOD[1:2]) + b"]\n", "jq -c '.[]' FEED"),
+    "an array longer than a record may be": (b"[" + b"1," * 5_000_000, "jq -c '.[]' FEED"),
+    "rows": (lines([[one["id"], one["body"]] for one in GOOD]), "lines of JSON arrays"),  # type: ignore[misc]
+    "an object around it": (json.dumps({"at": 1, "items": GOOD}).encode(), "jq -c '.items[]' FEED"),
+    "objects over lines": (b"".join(json.dumps(one, indent=2).encode() + b"\n" for one in GOOD), "jq -c . FEED"),
+    "objects without line ends": (lines(GOOD).replace(b"\n", b""), "jq -c . FEED"),
+    "commas behind objects": (lines(GOOD, "{},"), "sed 's/,$//' FEED"),
+    "dictionaries": ("".join(f"{one}\n" for one in GOOD).encode(), "Python dictionaries"),
+    "UTF-16": (lines(GOOD).decode().encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FEED"),
+    "UTF-16 without a mark": (lines(GOOD).decode().encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 FEED"),
+    "GBK": (CHINESE.encode("gbk"), "iconv -f GB18030 -t UTF-8 FEED"),
+    "CSV": (table(","), "CSV: convert it to JSON lines, as with mlr --icsv --ojsonl cat FEED"),
+    "CSV with semicolons": (table(";"), "mlr --icsv --ifs ';' --ojsonl cat FEED"),
+    "TSV": (table("\t"), "mlr --itsv --ojsonl cat FEED"),
+    "RSS": (b'<?xml version="1.0"?>\n<rss>\n<channel>\n</channel>\n</rss>\n', "XML or HTML"),
+    "bzip2": (bz2.compress(lines(GOOD)), "bzip2 -dc FEED"),
+    "gzip twice": (gzip.compress(gzip.compress(lines(GOOD))), "gzip data within gzip"),
+    "another name of the body": (
+        lines(renamed(body="text")),
+        "They have no 'body' in 100% of them; fields seen: id, text, title. Set source.fields.body=text",
+    ),
+    "other names of both": (
+        lines(renamed(id="guid", body="content")),
+        "Set source.fields.id=guid and source.fields.body=content",
+    ),
+    "a level down": (lines(GOOD, '{"data": {}}'), "Set source.fields.id=data.id and source.fields.body=data.body"),
+    "names of our own": (lines(renamed(body="x")), "Set source.fields.body=NAME"),
+    "nothing that is known": (b"one line\nanother line\n", "Line 1: the record is not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", FEEDS)
+def test_a_feed_that_fails_as_a_whole(dupwatch: Command, tmp_path: Path, name: str) -> None:
+    """It is told what it seems to be and what to do, and nothing of it is answered: mended, the same run judges it."""
+    data, advice = FEEDS[name]
+    feed, sink = tmp_path / "feed", tmp_path / "out.jsonl"
+    feed.write_bytes(data)
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
+    ended = dupwatch(*run)
+    message = ended.err.rstrip().splitlines()[-1]
+    assert (ended.code, advice in message) == (7, True), ended.err
+    assert message.startswith("dupwatch: ")
+    assert "Traceback" not in ended.err
+    assert len(message.replace(str(tmp_path), "")) <= SHOWN_CHARS_MAX
+    assert sink.read_bytes() == b""
+    assert not sink.with_name("out.jsonl.dead-letters.jsonl").exists()
+    feed.write_bytes(lines(GOOD))
+    assert dupwatch(*run).code == 0
+    assert [one["id"] for one in json_lines(sink.read_bytes())] == [one["id"] for one in GOOD]
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_path: Path, workers: str) -> None:
+    """Also when a feed becomes bad behind a good beginning: what was judged stays, the rest is judged once."""
+    wrong = [{"id": f"w{n}", "text": one["body"]} for n, one in enumerate(articles(range(100, 400)))]
+    feed = write_lines(tmp_path / "feed.jsonl", [*GOOD, *wrong])
+    sink = tmp_path / "out.jsonl"
+    small = ("--set", "source.batch_records_max=10", "--set", "source.poison_records_min=20", "--workers", workers)
+    store = f"lmdb:{tmp_path / 'store'}"
+    run = ("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", *small, *FAST)
+    ended = dupwatch(*run)
+    assert ended.code == 7, ended.err
+    assert "ended before line 41. They have no 'body'" in ended.err
+    assert "Dead letters by reason: missing_body 10" in ended.err
+    assert [one["id"] for one in json_lines(sink.read_bytes())] == [one["id"] for one in GOOD]
+    ended = dupwatch(*run, "--set", "source.fields.body=text")
+    assert ended.code == 0, ended.err
+    ids = [one["id"] for one in json_lines(sink.read_bytes())]
+    assert ids == [*(one["id"] for one in GOOD), *(f"w{n}" for n in range(10, 300))]
+
+
+def test_a_limit_of_1_lets_everything_become_dead_letters(dupwatch: Command, tmp_path: Path) -> None:
+    """The run ends with 0, as everything was answered."""
+    feed, sink = write_lines(tmp_path / "feed.jsonl", [b"{"] * 300), tmp_path / "out.jsonl"
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
+    assert dupwatch(*run).code == 7
+    assert dupwatch(*run, "--set", "source.poison_share_max=1").code == 0
+    assert len(json_lines(sink.with_name("out.jsonl.dead-letters.jsonl").read_bytes())) == 300
+
+
+def test_some_bad_records_are_dead_letters(dupwatch: Command, tmp_path: Path) -> None:
+    """Up to the limit; and of a feed that was good before a few bad lines more are no reason."""
+    feed, sink = write_lines(tmp_path / "feed.jsonl", [*GOOD, *[b"{"] * 29]), tmp_path / "out.jsonl"
+    run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
+    ended = dupwatch(*run)
+    assert ended.code == 0
+    assert "Dead letters by reason: invalid_json 29" in ended.err
+    with feed.open("ab") as file:
+        file.write(b"{\n" * 5)
+    assert dupwatch(*run).code == 0
+    with feed.open("ab") as file:
+        file.write('{"id": "x", "body": "地铁"}\n'.encode("gbk") * 5)
+    assert dupwatch(*run).code == 0
+    assert len(json_lines(sink.with_name("out.jsonl.dead-letters.jsonl").read_bytes())) == 39
+
+
+def test_a_stream_is_answered_before_it_is_refused() -> None:
+    """Nobody can read it again: what was read has its dead letters, then the run ends with 7."""
+    array = json.dumps(GOOD[:20], indent=1)
+    ended = run_process("run", "--emit", "all", given=array.encode())
+    assert ended.code == 7, ended.err
+    assert "jq -c '.[]' FEED" in ended.err
+    letters = [line for line in ended.err.splitlines() if line.startswith("{")]
+    assert len(letters) == array.count("\n") + 1
+    ended = run_process("run", "--emit", "all", given=lines(GOOD) + b"{\n" * 20)
+    assert ended.code == 0, ended.err
+
+
+def test_an_archive_too(dupwatch: Command, tmp_path: Path) -> None:
+    """``backfill`` reads the same feeds."""
+    archive = tmp_path / "archive.json"
+    archive.write_bytes(json.dumps(GOOD).encode())
+    ended = dupwatch("backfill", archive, "--store", f"lmdb:{tmp_path / 'store'}", "--state", tmp_path / "state", *FAST)
+    assert ended.code == 7
+    assert "jq -c '.[]' FEED" in ended.err
+
+
+def test_the_summary_says_what_to_set_for_times(dupwatch: Command, tmp_path: Path) -> None:
+    """Articles without their ``published_at`` are judged, and counted by reason with the setting that helps."""
+    times = ["2026-01-31 08:15:30", 20_260_131, "", "2026-01-31T08:15:30Z"]
+    feed = write_lines(
+        tmp_path / "feed.jsonl", [one | {"published_at": at} for one, at in zip(GOOD, times, strict=False)]
+    )
+    ended = dupwatch("run", "--source", feed, "--emit", "all")
+    assert (ended.code, len(json_lines(ended.out))) == (0, 4)
+    assert "Articles judged without their published_at: no_zone 1, no_unit 1, empty 1" in ended.err
+    assert "set source.published_at_zone, to +08:00" in ended.err
+    assert "set source.published_at_unit" in ended.err
+    helped = ("--set", "source.published_at_zone=+08:00", "--set", "source.published_at_unit=s")
+    ended = dupwatch("run", "--source", feed, "--emit", "all", *helped)
+    assert "Articles judged without their published_at: empty 1" in ended.err
+    wrong = dupwatch("run", "--source", feed, "--set", "source.published_at_zone=Mars/Base")
+    assert (wrong.code, "source.published_at_zone" in wrong.err) == (2, True)
