@@ -5,6 +5,17 @@ store was made with other settings or is none, 5 the store failed, 6 the output 
 a file or a stream cannot be judged, 130 and 143 stopped by SIGINT and SIGTERM after what was begun was finished.
 """
 
-from consumer.cli.main import main
+import signal
+from threading import current_thread, main_thread
+
+_CAN_INTERRUPT = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if _CAN_INTERRUPT:
+    # Ctrl-C ends the process here, as it would any other; Python would print the stack of whatever is being imported.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+try:
+    from consumer.cli.main import main
+finally:
+    if _CAN_INTERRUPT:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 __all__ = ["main"]

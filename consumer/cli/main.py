@@ -5,24 +5,29 @@ import os
 import sys
 from contextlib import suppress
 from importlib import metadata
+from signal import SIGINT
 from typing import Annotated, Final
 
 import typer
+from typer.exceptions import TyperException
 
 from consumer import app as wiring
+from consumer.cli import render
 from consumer.cli.commands import Commands
-from consumer.cli.results import results
+from consumer.cli.results import guarded_streams, results
 from consumer.config import ENV_PREFIX
-from consumer.errors import DupwatchError, Fatal, NotBegun, SinkError
+from consumer.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
 from consumer.inherited_signals import accept_signals
-from consumer.pages.visible import escaped
+from consumer.pages.visible import cut, escaped
 from consumer.redaction import redacted
+from consumer.stopping import SIGNALLED
 from consumer.telemetry import logs
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
 
 _LOG_FORMAT: Final = f"{ENV_PREFIX}LOG__FORMAT"
+_USAGE_CHARS_MAX: Final = 140
 
 app = typer.Typer(
     name="dupwatch",
@@ -57,34 +62,64 @@ def options(
 
 
 def main() -> None:
-    """Run a command; what is wrong is told in one sentence, a defect with its traceback."""
+    """Run a command. An error is told in a sentence and ends with its own code, a defect with its traceback."""
     if None in {sys.stdout, sys.stderr}:
         # The first files that are opened would take their place, and get what is printed.
         with suppress(OSError):
             os.write(2, b"dupwatch: standard output and standard error have to be open; /dev/null will do\n")
         sys.exit(SinkError.exit_code)
     accept_signals()
-    # Until a command has read its configuration; only what that finds wrong is told so.
-    logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
+    with guarded_streams():
+        try:
+            # Until a command has read its configuration; only what that finds wrong is told so.
+            logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
+            code = _run()
+        except KeyboardInterrupt:
+            # While no command was at work: within one it is an exit code.
+            code = SIGNALLED + SIGINT
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command that is named on the command line; its exit code."""
     try:
-        app()
+        # Not standalone: Typer would end a wrong command line, and a reader that has gone, in ways of its own.
+        code: int | None = app(standalone_mode=False)
+    except TyperException as error:
+        return _tell_usage(error)
     except StoreError as error:
-        _exit(wiring.fatal(error))
+        return _tell(wiring.fatal(error))
     except NotBegun as ended:
         # A run over topics that is asked to stop ends well, whenever that is.
         log.warning("%s", ended)
+        return 0
     except DupwatchError as error:
-        _exit(error)
+        return _tell(error)
     except Exception:
         # Not by the interpreter: it would show whatever secrets and control characters the error quotes.
         log.critical("A defect has ended the run", exc_info=True)
-        sys.exit(1)
+        return 1
+    return code or 0
 
 
-def _exit(error: DupwatchError) -> None:
+def _tell_usage(error: TyperException) -> int:
+    """Say what is wrong with a command line, and how it is written."""
+    wrong = error.format_message()
+    ctx = getattr(error, "ctx", None)
+    if not wrong or ctx is None:
+        # A group of commands that was named alone has written its help already.
+        return error.exit_code
+    usage = " ".join(ctx.get_usage().split())
+    # A shell may make hundreds of arguments of one.
+    return _tell(ConfigError(f"{cut(wrong, _USAGE_CHARS_MAX)}\n{usage} (--help lists them)"))
+
+
+def _tell(error: DupwatchError) -> int:
+    """Say what is wrong; the exit code that follows."""
     code = error.exit_code if isinstance(error, Fatal) else 1
     if logs.tells_people():
-        sys.stderr.write(f"dupwatch: {escaped(redacted(str(error)), logs.MESSAGE_CHARS_MAX, chr(10))}\n")
+        sentence = escaped(redacted(str(error)), logs.MESSAGE_CHARS_MAX, "\n")
+        render.console(stderr=True).print(f"dupwatch: {sentence}", highlight=False)
     else:
         log.critical("%s", error, extra={"error": type(error).__name__, "exit_code": code})
-    sys.exit(code)
+    return code

@@ -8,8 +8,8 @@ have characters that steer a terminal or turn the direction of what follows. Whe
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO, TextIO, cast
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, TextIO, cast
 
 import msgspec
 
@@ -24,11 +24,90 @@ def results() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as error:
-        # What is still buffered would fail once more when the program ends.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        raise SinkError(f"the results cannot be written: {error.strerror}") from error
+        raise _unwritable(error, sys.stdout) from error
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """Guard what is printed as text while inside, whoever prints it: rich, Typer's help, a prompt.
+
+    Standard output that cannot be written is a ``SinkError``, as it is for ``results``. Messages for people on standard
+    error are lost where it cannot be written, as those of a log are, and the command goes on. Characters that the
+    encoding of a stream does not have are written as escapes.
+    """
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = cast("TextIO", _Printed(out)), cast("TextIO", _Told(err))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+        try:
+            err.flush()
+        except OSError:
+            _send_nowhere(err)
+
+
+class _Printed:
+    """Standard output as text: an ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the stream has
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """As the stream's own."""
+        try:
+            return self._stream.write(_written(text, self._stream))
+        except OSError as error:
+            raise _unwritable(error, self._stream) from error
+
+    def flush(self) -> None:
+        """As the stream's own."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise _unwritable(error, self._stream) from error
+
+
+class _Told:
+    """Standard error as text: what cannot be written is lost."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the stream has
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """As the stream's own, or nothing."""
+        with suppress(OSError):
+            self._stream.write(_written(text, self._stream))
+        return len(text)
+
+    def flush(self) -> None:
+        """As the stream's own, or nothing."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
+def _written(text: str, stream: TextIO) -> str:
+    """The text with escapes for what the stream's encoding does not have."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _unwritable(error: OSError, stream: TextIO) -> SinkError:
+    _send_nowhere(stream)
+    return SinkError(f"the results cannot be written to standard output: {error.strerror}")
+
+
+def _send_nowhere(stream: TextIO) -> None:
+    """What is still buffered would fail once more when the program ends, and be its exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def standard_output() -> BinaryIO:
