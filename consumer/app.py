@@ -239,7 +239,9 @@ def bind(store: Store, settings: JudgeSettings) -> None:
     if stored == settings.encode():
         return
     try:
-        differing = "; ".join(differences(stored, settings))
+        found = list(differences(stored, settings))
+        # It follows from the scheme's settings, and says something only where they are the same.
+        differing = "; ".join([one for one in found if not one.startswith("scheme_digest ")] or found)
     except (ValueError, AttributeError) as error:
         raise StoreMismatch(
             f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "

@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -599,7 +600,9 @@ def _sentences(error: ValidationError) -> Iterator[str]:
     for one in error.errors(include_url=False):
         name = ".".join(str(part) for part in one["loc"])
         if one["type"] == "extra_forbidden":
-            yield f"there is no setting {name}"
+            meant = get_close_matches(name, [known for known, _ in flatten(Config.model_construct())], n=1)
+            hint = f", did you mean {meant[0]}?" if meant else ";"
+            yield f"there is no setting {name}{hint} dupwatch config show lists all"
         elif name:
             hidden = isinstance(one["input"], Mapping) or is_secret(name) or _holds_secrets(name)
             given = "" if hidden else f" (it is {redacted(repr(one['input']))})"

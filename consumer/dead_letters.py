@@ -6,7 +6,6 @@ file it is a line of JSON (``consumer.dead_letter``). Both are read as a ``Lette
 
 import base64
 import binascii
-import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -18,17 +17,17 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self, cast
 import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from consumer.client_log import client_log
 from consumer.clients import KafkaOptions, consumer_settings
 from consumer.dead_letter import DeadLetter
 from consumer.errors import ConfigError, SourceError
 from consumer.letter_headers import LetterHeaders, Origin, read_headers
 from consumer.ports import NO_TIME_MS
 from consumer.sources.kafka_records import record_of
+from consumer.sources.kafka_trouble import no_answer
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
-
-log = logging.getLogger("dupwatch.kafka")
 
 TOPIC_SUFFIX: Final = ".dead-letters"
 LINE_BYTES_MAX: Final = 16 << 20
@@ -188,7 +187,7 @@ class TopicLetters:
         self._done = 0
         self._attempts = Attempts()
         try:
-            self._consumer = Consumer(_settings(brokers, options), logger=log)
+            self._consumer = Consumer(_settings(brokers, options), logger=client_log)
         except KafkaException as error:
             raise ConfigError(f"kafka: {error.args[0].str()}") from error
         try:
@@ -242,7 +241,8 @@ class TopicLetters:
                     low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
                     stretches.append(_Stretch(partition, low, high))
         except KafkaException as error:
-            raise SourceError(f"the topic {self._topic} cannot be read: {error.args[0].str()}") from error
+            refused = f"the topic {self._topic} at {brokers} cannot be read"
+            raise SourceError(no_answer(brokers, error.args[0], refused)) from error
         return [stretch for stretch in stretches if stretch.low < stretch.high]
 
     def _messages(self, stretch: _Stretch) -> Iterator[Message]:

@@ -1,6 +1,5 @@
 """Replaying dead letters: their records go back to the topic they came from, to be judged again."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
+from consumer.client_log import client_log
 from consumer.clients import KafkaOptions, Settings, admin_settings, producer_settings
 from consumer.dead_letters import Letter
 from consumer.errors import ConfigError, SinkError
@@ -16,10 +16,9 @@ from consumer.letter_headers import replayed_headers
 from consumer.sinks.messages import Outgoing
 from consumer.sinks.producing import Failed
 from consumer.sinks.record_times import RecordTimes
+from consumer.sources.kafka_trouble import no_answer
 from consumer.waiting import waiting_for_brokers
 from storage.clock import now_ms
-
-log = logging.getLogger("dupwatch.kafka")
 
 _ASK_S: Final = 10.0
 _TIMEOUT_MS: Final = 60_000
@@ -178,9 +177,9 @@ def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
     """How many partitions each topic has. All are asked for: to ask for one by name may make it."""
     try:
         with waiting_for_brokers(brokers):
-            found = AdminClient(admin_settings(brokers, options), logger=log).list_topics(timeout=_ASK_S)
+            found = AdminClient(admin_settings(brokers, options), logger=client_log).list_topics(timeout=_ASK_S)
     except KafkaException as error:
-        raise SinkError(f"{brokers} cannot be asked for its topics: {error.args[0].str()}") from error
+        raise SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed")) from error
     return {name: len(topic.partitions) for name, topic in found.topics.items()}
 
 
@@ -194,6 +193,6 @@ def _producer(brokers: str, options: KafkaOptions) -> Producer:
     }
     settings = producer_settings(brokers, options, transactional=False, defaults=defaults)
     try:
-        return Producer(settings, logger=log)
+        return Producer(settings, logger=client_log)
     except KafkaException as error:
         raise ConfigError(f"kafka: {error.args[0].str()}") from error

@@ -75,8 +75,6 @@ def prepared_replay(
         settings = app.judge_settings(config, lexicon)
         fingerprinting = app.fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
-        store = held.enter_context(app.opened_store(config))
-        app.bind(store, settings)
         place = parse_kafka(config.source.url)
         source = StretchSource(
             consumer_settings(place.brokers, kafka_options(config)),
@@ -86,6 +84,9 @@ def prepared_replay(
             stopping.asked,
         )
         held.callback(source.close)
+        # Behind the source: where there is none, no store is made for it.
+        store = held.enter_context(app.opened_store(config))
+        app.bind(store, settings)
         sink = _sink(config, source.name, stopping)
         held.callback(sink.close)
         check = Drain(stopping, config.kafka.drain_s).check

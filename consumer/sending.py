@@ -1,6 +1,5 @@
 """Records of a feed, sent to a topic at a steady rate: what a producer of articles does, for demos and trials."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -8,10 +7,9 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from consumer.article import Article
+from consumer.client_log import client_log
 from consumer.errors import BadRecord, ConfigError, SinkError
 from consumer.ports import RawBatch, RawRecord
-
-log = logging.getLogger("dupwatch.kafka")
 
 BY_KEY: Final = -1
 """The partition that the key decides on."""
@@ -35,6 +33,7 @@ class FeedSender:
     ) -> None:
         self.sent = 0
         self._topic = topic
+        self._brokers = settings["bootstrap.servers"]
         self._decode = decode
         self._partition = partition
         self._refused = 0
@@ -42,7 +41,7 @@ class FeedSender:
         # The partitions that clients in Java choose: those of one id have to be the same whoever sends it.
         chosen = {"partitioner": "murmur2_random", **settings}
         try:
-            self._producer = Producer({**chosen, "on_delivery": self._delivered, "logger": log})
+            self._producer = Producer({**chosen, "on_delivery": self._delivered, "logger": client_log})
         except (KafkaException, ValueError, TypeError) as error:
             raise ConfigError(f"kafka: the producer cannot be made: {error}") from error
 
@@ -72,8 +71,8 @@ class FeedSender:
                 break
         if self._error is not None:
             raise SinkError(
-                f"{self._refused:,} of {self.sent:,} records did not come into the topic {self._topic}: "
-                f"{self._error.str()}"
+                f"{self._refused:,} of {self.sent:,} records did not come into the topic {self._topic} at "
+                f"{self._brokers}: {self._error.str()}. Check the address and that the brokers run, or raise --wait."
             )
 
     def drop(self) -> None:

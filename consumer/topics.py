@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 
 from consumer.client_log import client_log
 from consumer.errors import ConfigError, SinkError
+from consumer.sources.kafka_trouble import no_answer
 from consumer.waiting import waiting_for_brokers
 
 PARTITIONS: Final = 6
@@ -244,7 +245,7 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
             metadata = admin.list_topics(timeout=ASK_S)
             found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
     except KafkaException as error:
-        raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
+        raise _unanswered(settings, error) from error
     missing = [topic for topic in topics if topic.name not in found]
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
     return [
@@ -261,8 +262,13 @@ def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
         with waiting_for_brokers(str(settings["bootstrap.servers"])):
             there = _admin(settings).list_topics(timeout=ASK_S).topics
     except KafkaException as error:
-        raise SinkError(f"the topics cannot be looked at: {error.args[0].str()}") from error
+        raise _unanswered(settings, error) from error
     return [name for name in names if name not in there]
+
+
+def _unanswered(settings: Mapping[str, Any], error: KafkaException) -> SinkError:
+    brokers = str(settings["bootstrap.servers"])
+    return SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed"))
 
 
 def _admin(settings: Mapping[str, Any]) -> AdminClient:

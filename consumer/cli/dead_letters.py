@@ -5,6 +5,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,7 +22,7 @@ from consumer.cli.results import results, write_json
 from consumer.clients import KafkaPlace, parse_kafka
 from consumer.config import Config
 from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
-from consumer.errors import ConfigError
+from consumer.errors import ConfigError, SourceError
 from consumer.events import shown_time
 from consumer.letter_replay import Refused, Replay
 from consumer.moments import TIME_HELP, option_time_ms
@@ -204,7 +205,11 @@ def _letters_path(path: Path) -> Path:
     if path.name.endswith(DEAD_LETTERS_SUFFIX):
         return path
     beside = dead_letters_path(path)
-    if path.exists() and not beside.exists():
+    try:
+        has_none = path.exists() and not beside.exists()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+    if has_none:
         raise ConfigError(f"{path} has no dead letters beside it: {beside.name} is not there, so there were none")
     return beside
 
@@ -214,7 +219,8 @@ def _selection(
 ) -> Selection:
     for reason in reasons or ():
         if reason not in frozenset(str(known) for known in Reason):
-            raise ConfigError(f"--reason {reason}: there is no such reason; there are {', '.join(sorted(Reason))}")
+            meant = "".join(f" Did you mean {one}?" for one in get_close_matches(reason, sorted(Reason), n=1))
+            raise ConfigError(f"--reason {reason}: there is no such reason.{meant} docs/formats.md lists all of them.")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
         raise ConfigError("--since and --until are for topics; the letters in a file have no time")
     return Selection(

@@ -106,12 +106,12 @@ def _tell_usage(error: TyperException) -> int:
     """Say what is wrong with a command line, and how it is written."""
     wrong = error.format_message()
     ctx = getattr(error, "ctx", None)
-    if not wrong or ctx is None:
+    if not wrong:
         # A group of commands that was named alone has written its help already.
         return error.exit_code
-    usage = " ".join(ctx.get_usage().split())
+    usage = "" if ctx is None else f"\n{' '.join(ctx.get_usage().split())} (--help lists them)"
     # A shell may make hundreds of arguments of one.
-    return _tell(ConfigError(f"{cut(wrong, _USAGE_CHARS_MAX)}\n{usage} (--help lists them)"))
+    return _tell(ConfigError(f"{cut(wrong, _USAGE_CHARS_MAX)}{usage}"))
 
 
 def _tell(error: DupwatchError) -> int:

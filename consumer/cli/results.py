@@ -25,6 +25,10 @@ def results() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         raise _unwritable(error, sys.stdout) from error
+    except KeyboardInterrupt:
+        # Whoever has to take what is still buffered may never do so, and the program would not end.
+        _send_nowhere(sys.stdout)
+        raise
 
 
 @contextmanager

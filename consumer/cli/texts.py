@@ -42,10 +42,15 @@ def check_one_stream(sources: Sequence[str]) -> None:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is of a file, a pipe or standard input; an id may be longer than any file's name."""
+    """Whether a name is of a file, a pipe or standard input; an id may be longer than any file's name.
+
+    ``SourceError`` where this user may not know.
+    """
     path = Path(name)
     try:
         return name == STREAM or (path.exists() and not path.is_dir())
+    except PermissionError as error:
+        raise SourceError(f"{name!r} cannot be read: {error.strerror}") from error
     except (OSError, ValueError):
         return False
 

@@ -129,6 +129,7 @@ def _access(config: Config, user: str | None, password_file: Path | None, ca: Pa
         try:
             password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"the password cannot be read from {password_file}: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ConfigError(f"the password cannot be read from {password_file}: {why}") from error
         remember(password)
     return Access(user, password, None if ca is None else str(ca))

@@ -34,7 +34,10 @@ class Scheme:
     def __post_init__(self) -> None:
         """Refuse what no engine computes."""
         if self.name not in SCHEME_NAMES:
-            raise ValueError(f"there is no scheme {self.name!r}; there is {', '.join(SCHEME_NAMES)}")
+            raise ValueError(
+                f"there is no scheme {self.name!r}; docs/schemes.md lists all {len(SCHEME_NAMES)}, "
+                f"{SCHEME_NAMES[0]} among them"
+            )
         if self.keywords_max is not None and self.keywords_max < 1:
             raise ValueError("keywords_max is a number of keywords from 1 on, or None for all")
         if self.short_keywords_max < 0:

@@ -17,7 +17,7 @@ from consumer.client_log import client_log
 from consumer.errors import ConfigError, SourceError
 from consumer.notes import NOTHING, Note, encode_note, note_of
 from consumer.ports import Partition
-from consumer.sources.kafka_trouble import describe
+from consumer.sources.kafka_trouble import describe, no_answer
 from consumer.sources.stretch import offsets_at
 from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
@@ -148,7 +148,10 @@ class Topics:
             listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
         if listed.errors:
             # The broker that has this group may be the one that does not answer.
-            raise SourceError(f"the groups cannot be looked at: {listed.errors[0]}")
+            raise SourceError(
+                f"the groups cannot be listed: {describe(listed.errors[0])}. "
+                f"Check that every broker of {self._brokers} runs; dupwatch doctor says more."
+            )
         states = [one.state for one in listed.valid if one.group_id == group]
         return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)
 
@@ -203,4 +206,4 @@ def asking(brokers: str) -> Iterator[None]:
         with waiting_for_brokers(brokers):
             yield
     except KafkaException as error:
-        raise SourceError(f"the brokers cannot be asked: {describe(error.args[0])}") from error
+        raise SourceError(no_answer(brokers, error.args[0], f"the request was refused by {brokers}")) from error

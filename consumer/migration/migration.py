@@ -337,6 +337,8 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
         old = held.enter_context(closing(Group(asked, moves.from_group)))
         new = held.enter_context(closing(Group(asked, config.kafka.group)))
         before = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
+        # Where no broker answers, no store is made.
+        topics.marks()
         store = held.enter_context(app.opened_store(config))
         app.bind(store, settings)
         detector = AdoptingDetector(store, settings, now_ms, before=before)

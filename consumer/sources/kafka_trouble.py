@@ -62,6 +62,16 @@ def describe(error: KafkaError) -> str:
     return f"{error.str()} ({error.name()})"
 
 
+def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
+    """Why an answer of the brokers did not come, and what to do; ``refused`` says what they refused where they did."""
+    if error.code() not in _TRANSPORT | _CERTAIN:
+        return f"{refused}: {describe(error)}"
+    return (
+        f"no broker answers at {brokers} ({error.name()}). Check the address, and that the brokers run; "
+        "dupwatch doctor says more."
+    )
+
+
 class Trouble:
     """Whether the brokers can be reached. A suspicion is looked into; one of several brokers may go at any time."""
 

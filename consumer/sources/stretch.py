@@ -22,7 +22,7 @@ from consumer.errors import ConfigError, SourceError
 from consumer.ports import Offsets, RawBatch, RawRecord
 from consumer.sources.file import ReadLimits
 from consumer.sources.kafka_records import record_of
-from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
+from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal, no_answer
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 from consumer.waiting import waiting_for_brokers
 from consumer.watermarks import partitions_of, watermarks
@@ -112,7 +112,8 @@ class StretchSource:
                 )
         except KafkaException as error:
             self._consumer.close()
-            raise SourceError(f"{self._name} cannot be looked at: {describe(error.args[0])}") from error
+            brokers = str(settings["bootstrap.servers"])
+            raise SourceError(no_answer(brokers, error.args[0], f"{self._name} cannot be read")) from error
         except SourceError:
             self._consumer.close()
             raise

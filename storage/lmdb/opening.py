@@ -38,6 +38,9 @@ def refuse_other_things(path: Path, *, readonly: bool) -> None:
     """Raise ``StoreRefused`` where there is anything but a store, an empty directory or nothing."""
     if path.exists() and not path.is_dir():
         raise StoreRefused(f"{path} is a file, and a store is a directory: name another path.")
+    above = next((one for one in path.parents if one.exists()), None)
+    if above is not None and not above.is_dir():
+        raise StoreRefused(f"No store can be at {path}: {above} is a file. Name another path.")
     names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     if DATA_FILE in names:
         return

@@ -1,0 +1,141 @@
+"""All commands, with arguments that are right for them: what a test of every command goes through."""
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from typer.main import get_command
+
+from consumer.cli.main import app
+from tests.cli.command import Outcome
+
+LINES_MAX: Final = 3
+COLUMNS: Final = 80
+NOWHERE: Final = "127.0.0.1:1"
+"""Nobody listens at this port, and nobody unprivileged can."""
+IMPATIENT: Final = ("--set", "store.hbase.deadline_s=1", "--set", "store.hbase.call_s=1")
+Name = tuple[str, ...]
+
+
+class Entry(NamedTuple):
+    """What a command is given, with ``{folder}``, ``{feed}``, ``{store}``, ``{kafka}`` and ``{path}`` to be filled in.
+
+    ``given`` is a command line that is right; ``works`` says whether the command then ends with 0 where no server and
+    no consumer runs. ``reads`` are command lines that read from ``{path}``, ``writes`` some that write to it, each with
+    its exit code where that fails. ``from_stdin`` reads standard input.
+    """
+
+    given: Name = ()
+    works: bool = True
+    reads: tuple[tuple[int, Name], ...] = ()
+    writes: tuple[tuple[int, Name], ...] = ()
+    from_stdin: Name | None = None
+
+
+_LETTERS: Final = ("--sink", "{folder}/verdicts")
+
+EVERY: Final[dict[Name, Entry]] = {
+    ("run",): Entry(
+        ("--source", "{feed}", "--sink", "{folder}/out"),
+        reads=((3, ("--source", "{path}")),),
+        writes=((6, ("--source", "{feed}", "--sink", "{path}")),),
+        from_stdin=("--source", "-"),
+    ),
+    ("backfill",): Entry(
+        ("{feed}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state"),
+        reads=((3, ("{path}", "--store", "lmdb:{folder}/filled", "--state", "{folder}/state")),),
+    ),
+    ("demo",): Entry(("--feed", "{feed}", "--rate", "1000"), reads=((3, ("--feed", "{path}")),)),
+    ("produce",): Entry(
+        ("{feed}", "--to", "{kafka}", "--wait", "0.2"), works=False, reads=((3, ("{path}", "--to", "{kafka}")),)
+    ),
+    ("replay",): Entry(("--source", "{kafka}", "--from", "0", "--store", "lmdb:{folder}/replayed"), works=False),
+    ("migrate",): Entry(
+        ("--from-group", "g", "--anew", "--source", "{kafka}", "--store", "lmdb:{folder}/moved", "--group", "h"),
+        works=False,
+    ),
+    ("doctor",): Entry(("--source", "{feed}")),
+    ("top",): Entry(
+        ("--once", "--interval", "0.1", f"http://{NOWHERE}"),
+        works=False,
+        reads=((2, ("--once", "--password-file", "{path}")),),
+    ),
+    ("health",): Entry(works=False),
+    ("show",): Entry(("a4", "--store", "{store}")),
+    ("explain",): Entry(("a3", "a4", "--store", "{store}")),
+    ("query",): Entry(
+        ("{feed}", "--store", "{store}"),
+        reads=((3, ("{path}", "--store", "{store}")),),
+        from_stdin=("-", "--store", "{store}"),
+    ),
+    ("release",): Entry(("a4", "--store", "{store}", "--dry-run")),
+    ("evaluate",): Entry(
+        ("{feed}", "--pairs", "{folder}/pairs"),
+        reads=((3, ("{path}", "--pairs", "{folder}/pairs")), (3, ("{feed}", "--pairs", "{path}"))),
+        from_stdin=("-", "--pairs", "{folder}/pairs"),
+    ),
+    ("fingerprint",): Entry(("{folder}/text",), reads=((3, ("{path}",)),), from_stdin=("-",)),
+    ("compare",): Entry(
+        ("{folder}/text", "{folder}/text"), reads=((3, ("{folder}/text", "{path}")),), from_stdin=("{folder}/text", "-")
+    ),
+    ("idf", "build"): Entry(
+        ("{feed}", "-o", "{folder}/idf"),
+        reads=((3, ("{path}", "-o", "{folder}/idf")),),
+        writes=((6, ("{feed}", "-o", "{path}")),),
+        from_stdin=("-", "-o", "{folder}/idf"),
+    ),
+    ("store", "stats"): Entry(("--store", "{store}")),
+    ("store", "verify"): Entry(("--store", "{store}")),
+    ("store", "export"): Entry(("--store", "{store}")),
+    ("store", "init"): Entry(("--store", f"hbase://{NOWHERE}/feed", "--print")),
+    ("store", "pack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),
+    ("store", "unpack"): Entry(("--store", f"hbase://{NOWHERE}/feed", *IMPATIENT), works=False),
+    ("dead-letters", "list"): Entry(
+        _LETTERS, reads=((3, ("--sink", "{path}.dead-letters.jsonl")), (3, ("--sink", "{path}/verdicts")))
+    ),
+    ("dead-letters", "show"): Entry(("1", *_LETTERS), reads=((3, ("1", "--sink", "{path}.dead-letters.jsonl")),)),
+    ("dead-letters", "replay"): Entry(("--sink", "{kafka}"), works=False),
+    ("poison", "list"): Entry(("--source", "{kafka}"), works=False),
+    ("poison", "resume"): Entry(("--source", "{kafka}"), works=False),
+    ("topics", "init"): Entry(("--sink", "{kafka}", "--print")),
+    ("config", "show"): Entry(),
+    ("config", "check"): Entry(),
+}
+
+
+def commands() -> dict[Name, Any]:
+    """Every command that there is, by its name; groups are none."""
+    return dict(_commands((), get_command(app)))
+
+
+def _commands(name: Name, command: Any) -> Iterator[tuple[Name, Any]]:  # noqa: ANN401  # Typer's own is not public
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield name, command
+    else:
+        for one in below:
+            yield from _commands((*name, one), below[one])
+
+
+def options_of(name: Name) -> set[str]:
+    """The options that a command has."""
+    return {option for one in commands()[name].params for option in one.opts if option.startswith("-")}
+
+
+def filled(arguments: Name, **places: str | Path) -> list[str]:
+    """The arguments with their places filled in."""
+    return [one.format(**places) for one in arguments]
+
+
+def sentence_of(ended: Outcome) -> str:
+    """What a command that failed said: at most three lines of 80 columns, however wide the terminal, and no traceback.
+
+    A Kafka client may have written lines of its log before.
+    """
+    assert "Traceback" not in ended.err, ended.err
+    told = [line for line in ended.err.splitlines() if not line.startswith('{"time"')]
+    assert told, ended
+    assert told[0].startswith("dupwatch: "), ended.err
+    assert len([part for line in told for part in textwrap.wrap(line, COLUMNS)]) <= LINES_MAX, ended.err
+    return "\n".join(told)

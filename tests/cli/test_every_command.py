@@ -1,0 +1,390 @@
+"""What every command does where something around it is wrong: files, streams, terminal, locale, Ctrl-C.
+
+A command that is added gets an entry in ``every_command.py``.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.command import (
+    FAST,
+    SAMPLE,
+    TIMEOUT_S,
+    Command,
+    Outcome,
+    articles,
+    environment,
+    run_process,
+    start,
+    start_anew,
+    text,
+    wait_for,
+    write_lines,
+)
+from tests.cli.every_command import EVERY, NOWHERE, Name, commands, filled, options_of, sentence_of
+from tests.cli.test_looking_without_rights import look
+from tests.prefork import forkserver
+
+WORKING = [name for name, entry in EVERY.items() if entry.works]
+READING = [(name, code, given) for name, entry in EVERY.items() for code, given in entry.reads]
+WRITING = [(name, code, given) for name, entry in EVERY.items() for code, given in entry.writes]
+FROM_STDIN = [(name, entry.from_stdin) for name, entry in EVERY.items() if entry.from_stdin is not None]
+DOCUMENTED = set(range(7)) | {130, 143}
+SAYS_IT_ITSELF = {("doctor",)}
+"""Its findings are its results, a configuration that is wrong among them."""
+PRINTS_NOTHING = {("run",), ("backfill",), ("demo",), ("idf", "build")}
+"""On standard output, given as in the table."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*(?<![0-9])(?:3[0-7]|9[0-7]|38|4[0-7])(?:;|m)")
+STYLES = re.compile(r"\x1b\[\??[0-9;]*[A-Za-z]")
+COLUMNS = 60
+PIPE_BYTES = 4096
+BEGUN_BYTES = 1000
+"""In the pipe: the next lines do not fit."""
+FULL = Path("/dev/full")
+
+
+class Made:
+    """A folder with what commands are given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        feed = write_lines(folder / "feed", [*articles(range(5)), {"id": 1.5}])
+        (folder / "text").write_text(f"苍浦地铁 {text(1)}", encoding="utf-8")
+        write_lines(folder / "pairs", [["a3", "a4", "duplicate"], ["a1", "a2", "unique"]])
+        (folder / "empty").touch()
+        (folder / "a-folder").mkdir()
+        ended = run_process(
+            "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
+        )
+        assert ended.code == 0, ended.err
+        self._places = {
+            "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
+        }  # fmt: skip
+        self._there = self._listed()
+
+    def given(self, name: Name, arguments: Name | None = None, path: Path | str = "") -> list[str]:
+        """A whole command line; that of the table where no arguments are given."""
+        return [*name, *filled(EVERY[name].given if arguments is None else arguments, **self._places, path=path)]
+
+    def left(self) -> set[Path]:
+        """What a command has left behind; it is taken away."""
+        left = self._listed() - self._there
+        for one in sorted(left, reverse=True):
+            one.rmdir() if one.is_dir() else one.unlink()
+        return left
+
+    def _listed(self) -> set[Path]:
+        return set(self.folder.rglob("*"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A small feed, judged, and other things that commands read."""
+    return Made(tmp_path_factory.mktemp("every"))
+
+
+def refused(made: Made, ended: Outcome, code: int, *named: str) -> None:
+    """A command has ended with this code, said why, written no result and left nothing behind."""
+    assert ended.code == code, ended
+    sentence = sentence_of(ended)
+    assert [one for one in named if one not in sentence] == [], sentence
+    assert ended.out == b""
+    assert made.left() == set()
+
+
+def test_every_command_is_in_the_table() -> None:
+    """And nothing else is."""
+    assert set(EVERY) == set(commands())
+
+
+@pytest.mark.parametrize("name", EVERY, ids=" ".join)
+def test_no_arguments(made: Made, name: Name) -> None:
+    """Nothing but a documented exit code comes of it, and a sentence where it is not 0."""
+    if name in {("demo",), ("top",)}:
+        pytest.skip("it works without, until it is stopped")
+    ended = run_process(*name)
+    assert ended.code in DOCUMENTED
+    if ended.code and name != ("health",):
+        sentence_of(ended)
+        assert ended.out == b""
+    assert made.left() == set()
+
+
+@pytest.mark.parametrize("name", EVERY, ids=" ".join)
+def test_a_wrong_option(dupwatch: Command, made: Made, name: Name) -> None:
+    """It is named, with the way to all options, and ends with 2."""
+    refused(made, dupwatch(*made.given(name), "--nope"), 2, "--nope", f"Usage: dupwatch {' '.join(name)}", "--help")
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if "--set" in options_of(name)], ids=" ".join)
+def test_a_wrong_setting(dupwatch: Command, made: Made, name: Name) -> None:
+    """It ends with 2, before anything else is looked at."""
+    ended = dupwatch(*made.given(name), "--set", "judge.max_distanc=2")
+    if name in SAYS_IT_ITSELF:
+        assert ended.code == 2
+        assert b"judge.max_distance" in ended.out
+    else:
+        refused(made, ended, 2, "judge.max_distanc", "judge.max_distance?", "dupwatch config show")
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if "--config" in options_of(name)], ids=" ".join)
+def test_a_configuration_that_is_a_folder(dupwatch: Command, made: Made, name: Name) -> None:
+    """It ends with 2."""
+    ended = dupwatch(*made.given(name), "--config", made.folder)
+    if name in SAYS_IT_ITSELF:
+        assert ended.code == 2
+    else:
+        refused(made, ended, 2, f"{made.folder} cannot be read: Is a directory")
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if "--store" in options_of(name)], ids=" ".join)
+@pytest.mark.parametrize("place", ["text", "text/x"])
+def test_a_store_that_is_a_file(made: Made, name: Name, place: str) -> None:
+    """Or lies below one: it ends with 4 where stores in folders are meant, and the file is named."""
+    ended = run_process(*made.given(name), "--store", f"lmdb:{made.folder / place}")
+    if name[0] == "store" and name[1] in {"init", "pack", "unpack"}:
+        refused(made, ended, 2, "hbase://")
+    elif name in {("replay",), ("migrate",)}:
+        pytest.skip("it asks brokers first")
+    elif name in SAYS_IT_ITSELF:
+        assert ended.code == 4
+        assert str(made.folder / "text").encode() in ended.out
+    else:
+        assert "Kafka, while" not in ended.err
+        refused(made, ended, 4, f"{made.folder / 'text'} is a file")
+
+
+@pytest.mark.parametrize(("name", "code", "given"), READING)
+@pytest.mark.parametrize(
+    ("place", "why"), [("nowhere", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
+)
+def test_what_cannot_be_read(made: Made, name: Name, code: int, given: Name, place: str, why: str) -> None:
+    """It is named, with the reason."""
+    if "dead-letters.jsonl" in given[-1] and place == "a-folder":
+        pytest.skip("the folder would have another name")
+    if name == ("query",) and place != "a-folder":
+        # It may be an article's id.
+        why = "no such file"
+    path = made.folder / place
+    refused(made, run_process(*made.given(name, given, path)), code, str(path), why)
+
+
+@pytest.mark.parametrize(("name", "code", "given"), WRITING)
+@pytest.mark.parametrize(
+    ("place", "why"), [("nowhere/x", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
+)
+def test_what_cannot_be_written(made: Made, name: Name, code: int, given: Name, place: str, why: str) -> None:
+    """It is named, with the reason."""
+    path = made.folder / place
+    refused(made, run_process(*made.given(name, given, path)), code, str(path), why)
+
+
+@pytest.mark.parametrize(("name", "code", "given"), READING)
+def test_an_empty_file(made: Made, name: Name, code: int, given: Name) -> None:
+    """It is a feed without articles, or is refused in a sentence."""
+    del code
+    if name in {("top",), ("produce",)} or name[0] == "dead-letters":
+        pytest.skip("it goes on to a server, or the file has another name")
+    ended = run_process(*made.given(name, given, made.folder / "empty"))
+    assert ended.code in DOCUMENTED - {1}
+    if ended.code:
+        sentence_of(ended)
+    made.left()
+
+
+def test_without_permission(made: Made, tmp_path: Path) -> None:
+    """What may not be read or written is named; root is not asked to lie."""
+    secret = made.folder / "a-folder"
+    secret.chmod(0)
+    try:
+        cases = [(made.given(name, given, secret / "x"), code) for name, code, given in [*READING, *WRITING]]
+        with forkserver().Pool(1) as pool:
+            found = pool.apply_async(look, ([tuple(one) for one, _ in cases], tmp_path)).get(TIMEOUT_S)
+    finally:
+        secret.chmod(0o755)
+    for (_, code), ended in zip(cases, found, strict=True):
+        refused(made, ended, code, str(secret), "Permission denied")
+
+
+@pytest.mark.parametrize("name", sorted(set(WORKING) - PRINTS_NOTHING), ids=" ".join)
+@pytest.mark.parametrize("gone", [True, False], ids=["closed-pipe", "full-disk"])
+def test_standard_output_that_cannot_be_written(made: Made, name: Name, *, gone: bool) -> None:
+    """Results that nobody gets end with 6, and a sentence."""
+    ended = with_stream(made.given(name), "stdout", gone=gone)
+    # What was said before the results.
+    told = Outcome(ended.code, b"", ended.err[ended.err.index("dupwatch: ") :])
+    refused(made, told, 6, "standard output", "Broken pipe" if gone else "No space left")
+
+
+@pytest.mark.parametrize("name", [(), *EVERY], ids=lambda name: " ".join(name) or "dupwatch")
+def test_help_that_cannot_be_written(name: Name) -> None:
+    """Help is a result like any other."""
+    assert sentence_of(with_stream([*name, "--help"], "stdout", gone=False))
+    if not name:
+        assert with_stream(["--help"], "stdout", gone=True).code == 6
+
+
+@pytest.mark.parametrize("name", sorted(WORKING), ids=" ".join)
+def test_standard_error_that_cannot_be_written(made: Made, name: Name) -> None:
+    """What is told is lost, and the results are not: the command ends as it would."""
+    ended = with_stream(made.given(name), "stderr", gone=False)
+    assert ended.code == 0
+    assert bool(ended.out) is (name not in PRINTS_NOTHING)
+    made.left()
+
+
+def with_stream(arguments: list[str], stream: str, *, gone: bool) -> Outcome:
+    """Run a command with one of its streams into a pipe that nobody reads, or onto a disk that is full."""
+    if gone:
+        reading, into = os.pipe()
+        os.close(reading)
+    else:
+        into = os.open(FULL, os.O_WRONLY)
+    try:
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: into}
+        process = start(*arguments, stdin=subprocess.DEVNULL, **streams)
+    finally:
+        os.close(into)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    return Outcome(process.returncode, out or b"", (err or b"").decode())
+
+
+@pytest.mark.parametrize(("name", "given"), FROM_STDIN)
+def test_interrupted_while_it_reads(made: Made, name: Name, given: Name) -> None:
+    """Ctrl-C ends it with 130 and without a stack; a summary of what was begun may be there."""
+    process = start(*made.given(name, given), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b'{"id')
+    process.stdin.flush()
+    # From here on it reads.
+    wait_for(lambda: _in_pipe(process.stdin) == 0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130, err
+    assert out == b""
+    assert b"Traceback" not in err
+    made.left()
+
+
+@pytest.mark.parametrize("name", [("query",), ("store", "export"), ("store", "init")], ids=" ".join)
+def test_interrupted_while_it_writes(judged_sample: Path, name: Name) -> None:
+    """Ctrl-C ends it also where nobody takes the results, with whole lines or none."""
+    store = f"lmdb:{judged_sample / 'store'}"
+    given = {
+        "query": (SAMPLE, "--store", store),
+        "export": ("--store", store),
+        "init": ("--store", f"hbase://{NOWHERE}/feed", "--print"),
+    }
+    reading, into = os.pipe()
+    fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    try:
+        process = start(*name, *given[name[-1]], stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.PIPE)
+        os.close(into)
+        wait_for(lambda: _in_pipe(reading) > BEGUN_BYTES)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 130
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+        process.stderr.close()
+    finally:
+        os.close(reading)
+
+
+def _in_pipe(pipe: Any) -> int:  # noqa: ANN401  # a file, or its descriptor
+    answer = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
+    return int(struct.unpack("i", answer)[0])
+
+
+def test_interrupted_while_modules_are_imported() -> None:
+    """Before there is a command, too, Ctrl-C leaves no stack behind."""
+    begin = (
+        "import os, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'consumer.config':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from consumer.cli import main\n"
+        "print('imported')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", begin], capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize("name", WORKING, ids=" ".join)
+def test_a_narrow_terminal_without_colours(made: Made, name: Name) -> None:
+    """No line is longer than a terminal of 60 columns, and with NO_COLOR there is no colour; JSON and scripts aside."""
+    shown = on_terminal(made.given(name))
+    made.left()
+    assert "Traceback" not in shown
+    assert COLOUR.search(shown) is None
+    if name not in NOT_MADE_FOR_COLUMNS:
+        lines = [STYLES.sub("", line.split("\r")[-1]) for line in shown.replace("\r\n", "\n").split("\n")]
+        assert [line for line in lines if cell_len(line) > COLUMNS] == []
+
+
+def test_a_sentence_is_wrapped_between_words(made: Made) -> None:
+    """Whatever the terminal's width, a word is whole."""
+    shown = on_terminal(["run", "--set", "judge.plan=4x17"]).replace("\r\n", "\n")
+    assert len(lines := shown.splitlines()) > 1
+    assert all(len(line) <= COLUMNS for line in lines)
+    whole = run_process("run", "--set", "judge.plan=4x17").err
+    assert " ".join(shown.split()) == " ".join(whole.split())
+
+
+def on_terminal(arguments: list[str]) -> str:
+    """What a command writes to a terminal of 60 columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    own = environment(TERM="xterm-256color", NO_COLOR="1")
+    del own["COLUMNS"]
+    process = start(*arguments, stdin=slave, stdout=slave, stderr=slave, env=own)
+    os.close(slave)
+    shown = bytearray()
+    try:
+        while part := os.read(master, 1 << 16):
+            shown += part
+    except OSError:
+        # The other end is closed.
+        pass
+    finally:
+        os.close(master)
+    assert process.wait(TIMEOUT_S) is not None
+    return shown.decode()
+
+
+NOT_MADE_FOR_COLUMNS = {
+    ("demo",),
+    ("query",),
+    ("store", "export"),
+    ("store", "init"),
+    ("topics", "init"),
+    ("config", "show"),
+}
+"""JSON, scripts, settings that can be read back, and a log."""
+LATIN = {"PYTHONIOENCODING": "latin-1"}
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize("locale", [LATIN, ASCII], ids=["latin-1", "ascii"])
+def test_a_locale_that_is_not_utf_8(made: Made, locale: dict[str, str]) -> None:
+    """Characters that it does not have are written as escapes."""
+    process = start_anew(
+        *made.given(("fingerprint",)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**locale)
+    )
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, err) == (0, b"")
+    assert b"\\u82cd" in out
+    assert "苍".encode() not in out
