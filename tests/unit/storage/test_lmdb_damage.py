@@ -57,7 +57,10 @@ def read_all(path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [SMALL, READONLY], ids=["to write", "to read"])
-@pytest.mark.parametrize("size", [0, 1, PAGE_BYTES, 2 * PAGE_BYTES - 1, 2 * PAGE_BYTES, -PAGE_BYTES, -1])
+@pytest.mark.parametrize(
+    "size",
+    [0, 1, 20, 100, PAGE_BYTES, PAGE_BYTES + 20, PAGE_BYTES + 100, 2 * PAGE_BYTES - 1, 2 * PAGE_BYTES, -PAGE_BYTES, -1],
+)
 def test_a_data_file_that_was_cut_short_is_refused_and_left_alone(
     size: int, options: LmdbOptions, tmp_path: Path
 ) -> None:
@@ -68,7 +71,7 @@ def test_a_data_file_that_was_cut_short_is_refused_and_left_alone(
     os.truncate(data, size if size >= 0 else whole + size)
     left = data.read_bytes()
     for _ in range(2):
-        expected = "is empty" if size == 0 else "holds a database that" if size == 1 else "was cut short"
+        expected = "is empty" if size == 0 else "holds a database that" if 0 < size <= 100 else "was cut short"
         with pytest.raises(StoreRefused, match=expected):
             LmdbStore.open(tmp_path, options)
     assert data.read_bytes() == left
