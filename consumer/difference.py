@@ -14,7 +14,7 @@ Decision 0038 says what was compared with this.
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -82,29 +82,25 @@ class _Pair(NamedTuple):
 
     def prefix(self, a: int, b: int, limit: int) -> int:
         """How many tokens from here on are equal, up to ``limit``."""
-        done, step = 0, _RUN_STEP
-        while done < limit:
-            size = min(step, limit - done)
-            if self.a[a + done : a + done + size] == self.b[b + done : b + done + size]:
-                done, step = done + size, 2 * step
-            elif size == 1:
-                break
-            else:
-                limit, step = done + size - 1, max(size // 2, 1)
-        return done
+        return _run(limit, lambda start, end: self.a[a + start : a + end] == self.b[b + start : b + end])
 
     def suffix(self, a: int, b: int, limit: int) -> int:
         """How many tokens before here are equal, up to ``limit``."""
-        done, step = 0, _RUN_STEP
-        while done < limit:
-            size = min(step, limit - done)
-            if self.a[a - done - size : a - done] == self.b[b - done - size : b - done]:
-                done, step = done + size, 2 * step
-            elif size == 1:
-                break
-            else:
-                limit, step = done + size - 1, max(size // 2, 1)
-        return done
+        return _run(limit, lambda start, end: self.a[a - end : a - start] == self.b[b - end : b - start])
+
+
+def _run(limit: int, is_equal: Callable[[int, int], bool]) -> int:
+    """How far two texts are equal, up to ``limit``: in steps that grow until one differs, then by halves."""
+    done, step = 0, _RUN_STEP
+    while done < limit:
+        size = min(step, limit - done)
+        if is_equal(done, done + size):
+            done, step = done + size, 2 * step
+        elif size == 1:
+            break
+        else:
+            limit, step = done + size - 1, max(size // 2, 1)
+    return done
 
 
 def difference(a: str, b: str) -> list[Stretch]:
