@@ -10,7 +10,7 @@ import pytest
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions
-from storage.hbase.pool import Pool
+from storage.hbase.pool import Pool, _Gateway
 
 ONE, OTHER = Address("one", 1), Address("other", 2)
 
@@ -210,3 +210,15 @@ def test_connections_are_told_of(gateways: Gateways) -> None:
     with pytest.raises(Lost), pool.connection(soon()):
         raise Lost("gone")
     assert [one for one in told if one != "refused"] == ["lost"]
+
+
+def test_a_gateway_is_passed_over_longer_each_time() -> None:
+    """Twice as long, up to half a minute, and up to half of it less at random: processes spread."""
+    gateway = _Gateway()
+    for expected_s in (1, 2, 4, 8, 16, 30, 30):
+        gateway.fail(100.0)
+        assert expected_s / 2 <= gateway.shunned_until_s - 100.0 <= expected_s
+    gateway.answer()
+    assert gateway.shunned_until_s == 0.0
+    gateway.fail(100.0)
+    assert gateway.shunned_until_s - 100.0 <= 1
