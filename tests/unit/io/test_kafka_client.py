@@ -328,6 +328,22 @@ def test_a_gap_is_bridged_with_nothing_in_the_judges_hands(monkeypatch: pytest.M
     assert given.partitions.room() > 0
 
 
+def test_fetching_pauses_where_the_judge_is_behind_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full buffer is no reason by itself: a pause throws away what the client has fetched ahead."""
+    given = Given(monkeypatch)
+    given.assign(P0)
+    given.partitions.deliver([record(P0, offset) for offset in range(2 * LIMITS.batch_records_max)])
+    assert given.partitions.room() == 0
+    given.turn(3)
+    assert given.watched.pauses == []
+    assert given.client.said("pause") == []
+    assert given.thread._full_since_s is not None
+    given.thread._full_since_s -= 9
+    given.turn(3)
+    assert given.watched.pauses == [True]
+    assert [list(places) for places in given.client.said("pause")] == [[P0]]
+
+
 def test_brokers_that_do_not_answer_for_a_gap_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is taken in meanwhile; and where the partition goes first, the others are read on."""
     given = Given(monkeypatch)
