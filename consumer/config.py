@@ -54,6 +54,8 @@ CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
 _SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
 _SECRETS = frozenset({"http.password"})
 _ENV_NESTING = "__"
+_MEANT_MIN = 0.8
+"""How much of a name that is proposed has to be in the wrong one: a common section is not enough."""
 _SCHEME = Scheme()
 _LMDB = LmdbOptions()
 _HBASE = HbaseOptions()
@@ -600,9 +602,9 @@ def _sentences(error: ValidationError) -> Iterator[str]:
     for one in error.errors(include_url=False):
         name = ".".join(str(part) for part in one["loc"])
         if one["type"] == "extra_forbidden":
-            meant = get_close_matches(name, [known for known, _ in flatten(Config.model_construct())], n=1)
-            hint = f", did you mean {meant[0]}?" if meant else ";"
-            yield f"there is no setting {name}{hint} dupwatch config show lists all"
+            known = [each for each, _ in flatten(Config.model_construct())]
+            meant = "".join(f" did you mean {each}?" for each in get_close_matches(name, known, 1, _MEANT_MIN))
+            yield f"there is no setting {name};{meant} dupwatch config show lists all"
         elif name:
             hidden = isinstance(one["input"], Mapping) or is_secret(name) or _holds_secrets(name)
             given = "" if hidden else f" (it is {redacted(repr(one['input']))})"

@@ -140,7 +140,12 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
     [
         (["fingerprint", "no such file"], None, SourceError, "cannot be read: No such file"),
         (["fingerprint", "."], None, SourceError, "cannot be read"),
-        (["fingerprint", "-", "--scheme", "md5/1"], "x", ConfigError, "no scheme 'md5/1'; there is jieba-tfidf/1"),
+        (
+            ["fingerprint", "-", "--scheme", "md5/1"],
+            "x",
+            ConfigError,
+            "no scheme 'md5/1'; docs/schemes.md lists all 12, jieba-tfidf/1",
+        ),
         (["fingerprint", "-", "--set", "source.record_bytes_max=5"], "123456", SourceError, "longer than 5 bytes"),
         (["compare", "-", "-"], "x", ConfigError, "not both"),
     ],
