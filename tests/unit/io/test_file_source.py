@@ -392,19 +392,20 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_a_line_of_200_mb_takes_little_memory(tmp_path: Path, packed: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("size_mb", [200, pytest.param(1_000, marks=pytest.mark.load)])
+def test_a_long_line_takes_little_memory(tmp_path: Path, packed: bool, size_mb: int) -> None:  # noqa: FBT001
     """A line without end, packed or not, is passed over in bounded memory, and its neighbours are read."""
     path = tmp_path / "feed"
     with gzip.open(path, "wb", 1) if packed else path.open("wb") as file:
         file.write(b"{}\n")
-        for _ in range(200):
+        for _ in range(size_mb):
             file.write(b"x" * 1_000_000)
         file.write(b"\n[]\n")
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(path)], check=True, capture_output=True, text=True, timeout=120
     )
     assert child.stderr.strip() == str(
-        [(1, 2, 2, None), (2, DEAD_LETTER_RAW_BYTES_MAX, 200_000_000, "record_too_long"), (3, 2, 2, None)]
+        [(1, 2, 2, None), (2, DEAD_LETTER_RAW_BYTES_MAX, size_mb * 1_000_000, "record_too_long"), (3, 2, 2, None)]
     )
     assert int(child.stdout) < 60
 
