@@ -37,7 +37,7 @@ def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
 def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> None:
     """Raise the ``SinkError`` that ``LineFile`` would raise for what is there. Makes and changes nothing."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         _check_missing(path, keep_bytes)
         return

@@ -105,11 +105,11 @@ def send(
     return count
 
 
-def read_all(topics: Topics, topic: str, *, committed: bool = True) -> list[Seen]:
-    """Everything that is in a topic now, partition by partition."""
-    consumer = Consumer(
+def reader(address: str, *, committed: bool = True) -> Consumer:
+    """A consumer that commits nothing and says where a partition ends; what it reads is assigned to it."""
+    return Consumer(
         {
-            "bootstrap.servers": topics.address,
+            "bootstrap.servers": address,
             "group.id": "reader",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
@@ -117,6 +117,11 @@ def read_all(topics: Topics, topic: str, *, committed: bool = True) -> list[Seen
             "isolation.level": "read_committed" if committed else "read_uncommitted",
         }
     )
+
+
+def read_all(topics: Topics, topic: str, *, committed: bool = True) -> list[Seen]:
+    """Everything that is in a topic now, partition by partition."""
+    consumer = reader(topics.address, committed=committed)
     found: list[Seen] = []
     until_s = time.monotonic() + WAIT_S
     try:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
 from consumer.sources.client_headers import read_client_headers
-from tests.kafka.topics import Topics
+from tests.kafka.topics import Topics, reader
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -31,16 +31,7 @@ class Found(NamedTuple):
 
 def read_topic(topics: Topics, topic: str) -> Iterator[Found]:
     """All committed messages, partition by partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": topics.address,
-            "group.id": "reader",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
+    consumer = reader(topics.address)
     try:
         for partition in range(topics.partitions):
             consumer.assign([TopicPartition(topic, partition, 0)])
