@@ -87,6 +87,7 @@ class Calls:
     deadline: Deadline
     operation: Operation | None = None
     _pauses: "count[int]" = field(default_factory=count)
+    _reasons: list[Exception] = field(default_factory=list)
 
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int, bytes_max: int | None = None
@@ -141,8 +142,11 @@ class Calls:
         """Wait a little, each time longer, by chance more or less; raises as all do where the deadline comes first."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
+        # An attempt that the deadline cut short only says that time was up: the failure before it names the cause.
+        if self.deadline.left_s > 0 or not self._reasons:
+            self._reasons[:] = [why]
         if wait_s >= self.deadline.left_s:
-            raise self._given_up(why) from why
+            raise self._given_up(self._reasons[0]) from why
         if self.operation is not None and self.gateways.watcher is not None:
             self.gateways.watcher.store_repeated(self.operation)
         self.gateways.waits.failed(why)

@@ -1,12 +1,15 @@
 """How a question about many rows is cut."""
 
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
 
+from storage.errors import StoreUnavailable
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Columns, GatewayConnection
 from storage.hbase.deadline import Deadline
+from storage.hbase.failures import Lost
 from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
 
@@ -67,3 +70,36 @@ def test_rows_are_spread_over_the_connections(
     """Each gets its share, but for few rows there is one question, and no question is about more than was said."""
     ask(count, connections_max)
     assert sorted(asked) == sorted(pieces)
+
+
+def test_an_attempt_that_the_deadline_cuts_short_hides_no_cause() -> None:
+    """The last of many attempts has little time: that it ran out says nothing, what failed before does."""
+    place = Place((Address("localhost", 1),), "x")
+    gateways = Gateways(place, HbaseOptions(deadline_s=1.0))
+    until_s = time.monotonic() + 0.5
+
+    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+        if time.monotonic() < until_s:
+            raise Lost("certificate verify failed")
+        time.sleep(deadline.left_s)
+        raise Lost("timed out")
+
+    gateways.pool = Pool(place.addresses, gateways.options, connect)
+    with pytest.raises(StoreUnavailable, match=r"within 1 seconds: certificate verify failed\.$"):
+        gateways.calls().rows(b"t", [b"row"], [b"p"], 128)
+    gateways.close()
+
+
+def test_a_single_attempt_that_times_out_is_the_cause() -> None:
+    """Nothing else is known then."""
+    place = Place((Address("localhost", 1),), "x")
+    gateways = Gateways(place, HbaseOptions(deadline_s=0.2))
+
+    def connect(address: Address, deadline: Deadline) -> GatewayConnection:
+        time.sleep(deadline.left_s)
+        raise Lost("timed out")
+
+    gateways.pool = Pool(place.addresses, gateways.options, connect)
+    with pytest.raises(StoreUnavailable, match=r"timed out\.$"):
+        gateways.calls().rows(b"t", [b"row"], [b"p"], 128)
+    gateways.close()
