@@ -82,9 +82,14 @@ def passing_path(path: Path) -> Path:
 def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
     """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``."""
     try:
-        replace_file(path, passing_path(path), msgspec.json.encode(checkpoint) + b"\n", writing)
+        replace_file(path, passing_path(path), encode_checkpoint(checkpoint), writing)
     except OSError as error:
         raise SinkError(f"the checkpoint {path} cannot be written: {error.strerror}") from error
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """The file's content: one line of JSON."""
+    return msgspec.json.encode(checkpoint) + b"\n"
 
 
 def load(path: Path) -> Checkpoint | None:
