@@ -21,12 +21,12 @@ import typer
 
 from benchmarks.hbase.servers import Wanted, servers
 from benchmarks.speed.report import Row, publish
-from consumer.article import Article
 from consumer.cli.store_init import posting_shares
-from consumer.detector import Detector
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.settings import JudgeSettings
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
 from deploy.local import shell
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place

@@ -15,10 +15,12 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from consumer.article import Article, BodyFormat, DecodeLimits, FieldMap, decode
-from consumer.errors import BadRecord
+from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import Fingerprinter, Scheme
-from consumer.lexicon import load_lexicon
+from consumer.model.article import Article, BodyFormat
+from consumer.model.errors import BadRecord
+from consumer.model.limits import DecodeLimits
+from consumer.workers.word_files import load_lexicon
 
 SAMPLE: Final = Path(__file__).parents[1] / "sample" / "feed.jsonl"
 CHARS: Final = 1_000_000

@@ -20,23 +20,25 @@ from benchmarks.speed.harness import Contender, Timing, ratios, spread, take_tur
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
-from consumer import app
-from consumer.config import Config, load_config
-from consumer.detector import Detector, Tally
-from consumer.distribution import Distribution
-from consumer.feed import FileFeed
+from consumer.config.config import Config
+from consumer.config.loading import load_config
 from consumer.fingerprint import Lexicon
-from consumer.fingerprinting import Fingerprinting
-from consumer.journal import NoJournal
-from consumer.pipeline import Observer, Onlooker, Pipeline
-from consumer.ports import Position, RawBatch, RawRecord
-from consumer.settings import JudgeSettings
+from consumer.judge.detector import Detector, Tally
+from consumer.judge.histogram import Distribution
+from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.record import Position, RawBatch, RawRecord
+from consumer.pipeline.arrivals import FileFeed
+from consumer.pipeline.journal import NoJournal
+from consumer.pipeline.loop import Pipeline
+from consumer.pipeline.observer import Observer, Onlooker
 from consumer.sinks.file import StreamSink
-from consumer.stopping import Stopping
-from consumer.stream import burier
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.telemetry.monitoring import Monitoring
+from consumer.wiring import parts
+from consumer.wiring.kafka_parts import burier
+from consumer.workers.pool import Fingerprinting
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -77,12 +79,12 @@ class Judging:
     def __init__(self, batches: Sequence[RawBatch], config: Config, lexicon: Lexicon) -> None:
         self._batches = batches
         self._config = config
-        self._settings: JudgeSettings = app.judge_settings(config, lexicon)
-        self._fingerprinting: Fingerprinting = app.fingerprinting(config, self._settings, lexicon)
-        self._decode = app.record_decoder(config)
+        self._settings: JudgeSettings = parts.judge_settings(config, lexicon)
+        self._fingerprinting: Fingerprinting = parts.fingerprinting(config, self._settings, lexicon)
+        self._decode = parts.record_decoder(config)
         self._metrics = Metrics(
             Build("0", self._settings.scheme.name, self._settings.plan.name, self._settings.digest()),
-            bounds=Bounds(app.read_limits(config), config.http.sources_max),
+            bounds=Bounds(parts.read_limits(config), config.http.sources_max),
         )
         self._monitoring = Monitoring(self._metrics, Health())
 
@@ -114,7 +116,7 @@ class Judging:
             decode=self._decode,
             bury=burier("given"),
             fingerprinting=self._fingerprinting,
-            builder=app.version_builder(self._settings),
+            builder=parts.version_builder(self._settings),
             feed=FileFeed(now_ms(), b"given"),
             detector=Detector(store, self._settings, now_ms, tally=tally),
             sink=StreamSink(io.BytesIO(), io.BytesIO(), emit="all"),
@@ -164,7 +166,7 @@ def main(
     single_threaded()
     keep_to_one_core()
     config = load_config(None, {})
-    lexicon = app.lexicon_of(config)
+    lexicon = parts.lexicon_of(config)
     rows = []
     for chars, records in ((500, 256), (500, 16), (2_000, 256)):
         judging = Judging(cut(articles, chars, records), config, lexicon)

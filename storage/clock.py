@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 Clock = Callable[[], int]
 """Tells the time in milliseconds since 1970. Passed in, so that a test can set it."""
 
-_NS_PER_MS = 1_000_000
+MS_PER_S: Final = 1_000
+_NS_PER_MS: Final = 1_000_000
 
 
 def now_ms() -> int:

@@ -147,4 +147,4 @@ class Upkeep(Protocol):
 
 
 class Store(Records, Postings, Verdicts, Binding, Upkeep, Protocol):
-    """All of it: what ``consumer.detector`` judges with."""
+    """All of it: what ``consumer.judge.detector`` judges with."""

@@ -3,9 +3,10 @@
 import hashlib
 from typing import Any
 
-from consumer.events import retracted_event
-from consumer.ports import Answer, Message, Position, RawRecord
-from consumer.verdict import decode_verdict
+from consumer.judge.events import retracted_event
+from consumer.model.ports import Answer
+from consumer.model.record import Message, Position, RawRecord
+from consumer.model.verdict import decode_verdict
 from storage.records import Record, Tombstone, Version, reference_of
 
 TIME_MS = 1_700_000_000_000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from consumer.redaction import forget_all
+from consumer.text.redaction import forget_all
 
 pytest_plugins = ["tests.hbase_server"]
 

@@ -35,8 +35,8 @@ from weakref import WeakSet
 from consumer.cli import main
 from consumer.cli.commands import NAMES
 from consumer.fingerprint.keywords import RustTokenizer
-from consumer.inherited_signals import accept_signals
-from consumer.lexicon import load_lexicon
+from consumer.lifecycle.inherited_signals import accept_signals
+from consumer.workers.word_files import load_lexicon
 
 _NUMBER: Final = struct.Struct("!i")
 _DESCRIPTORS: Final = 4
@@ -162,7 +162,7 @@ def _preparer() -> _Preparer:
 def forkserver() -> ForkServerContext:
     """``multiprocessing``'s own of this kind, for processes that judge or write and are no commands."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["consumer.detector", "storage.lmdb", "storage.hbase.store", "tests.builders"])
+    context.set_forkserver_preload(["consumer.judge.detector", "storage.lmdb", "storage.hbase.store", "tests.builders"])
     return context
 
 
@@ -231,7 +231,7 @@ def _take_place(request: Request, streams: list[int]) -> None:
 
 def _prepare() -> None:
     """Do what every command does before it comes to its own work."""
-    for name in ("app", "cli", *(f"cli.{name.replace('-', '_')}" for name in NAMES)):
+    for name in ("wiring.file_run", "cli", *(f"cli.{name.replace('-', '_')}" for name in NAMES)):
         import_module(f"consumer.{name}")
     for name in ("confluent_kafka.admin", "storage.hbase.store", "storage.lmdb", "multiprocessing.popen_spawn_posix"):
         import_module(name)

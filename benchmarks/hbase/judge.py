@@ -26,11 +26,11 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.harness import spread
 from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.report import Row, publish
-from consumer.detector import Detector
 from consumer.fingerprint import BlockPlan
-from consumer.settings import JudgeSettings
-from consumer.verdict import outcome_of
-from consumer.versions import VersionBuilder
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import VersionBuilder
+from consumer.model.verdict import outcome_of
 from storage.clock import now_ms
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore

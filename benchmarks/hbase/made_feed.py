@@ -9,9 +9,9 @@ import numpy.typing as npt
 from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import make_feed
-from consumer.article import Article
 from consumer.fingerprint import KEYWORDS_KEPT, Fingerprints, TextKind
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
 from storage.clock import now_ms
 from storage.records import Version
 

@@ -24,7 +24,7 @@ from confluent_kafka import Consumer
 from benchmarks.hbase.servers import empty_store, servers
 from benchmarks.kafka.broker import articles, broker, consumer, make_topics, send
 from benchmarks.speed.report import OUT, publish
-from consumer.verdict import decode_verdict
+from consumer.model.verdict import decode_verdict
 
 PART: Final = "kafka_latency"
 SECONDS: Final = 60

@@ -19,14 +19,16 @@ import typer
 from benchmarks.kafka.broker import articles, broker, make_topics, send
 from benchmarks.speed.harness import Spread, spread
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.app import Streams, prepared_run
-from consumer.config import Config, load_config
-from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Onlooker
-from consumer.ports import RawBatch
-from consumer.stopping import Stopping
-from consumer.stream import prepared_stream
-from consumer.verdict import Verdict
+from consumer.config.config import Config
+from consumer.config.loading import load_config
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.record import RawBatch
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.parts import Streams
+from consumer.wiring.topics_run import prepared_stream
 
 PART: Final = "kafka_throughput"
 ARTICLES: Final = 4_000

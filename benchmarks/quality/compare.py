@@ -29,10 +29,11 @@ from benchmarks.quality.pairs import CJK_SHINGLE_CHARS, SHINGLE_CHARS, SimilarPa
 from benchmarks.quality.score import Quality, Rate, Verdict, measure
 from benchmarks.speed.peers import THRESHOLD, MinHashLsh, installed, shingles
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.app import Streams, prepared_run
-from consumer.config import load_config
-from consumer.pipeline import Onlooker
-from consumer.stopping import Stopping
+from consumer.config.loading import load_config
+from consumer.lifecycle.stopping import Stopping
+from consumer.pipeline.observer import Onlooker
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.parts import Streams
 
 PART: Final = "quality"
 SETTINGS: Final[dict[str, dict[str, Any]]] = {

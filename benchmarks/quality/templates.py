@@ -22,12 +22,12 @@ from rich.table import Table
 
 from benchmarks.quality.frames import GROUPS, LANGUAGES, Frame, fill, frames, rewrite
 from benchmarks.quality.score import Rate, wilson
-from consumer.article import Article
-from consumer.comparison import compare
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme
-from consumer.lexicon import load_lexicon
-from consumer.settings import JudgeSettings
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.comparison import compare
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
+from consumer.workers.word_files import load_lexicon
 from storage.records import Stored
 
 THRESHOLDS: Final = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

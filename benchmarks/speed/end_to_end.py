@@ -23,7 +23,7 @@ from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.peers import DATASKETCH, STOCK, MinHashLsh, StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import Made, make_feed
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 
 PART: Final = "end_to_end"
 CHARS: Final = (500, 2_000)

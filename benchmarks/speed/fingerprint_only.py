@@ -16,7 +16,7 @@ from benchmarks.speed.peers import StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Scheme
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 
 PART: Final = "fingerprint_only"
 CHARS: Final = (500, 2_000)

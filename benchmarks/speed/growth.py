@@ -27,10 +27,10 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import synthetic_records
 from benchmarks.speed.preload import draw_entries, lmdb_store
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.candidates import Probe, find_candidates, probe_keys
 from consumer.fingerprint import BlockPlan, Scheme
-from consumer.settings import JudgeSettings
-from consumer.versions import VersionBuilder
+from consumer.judge.candidates import Probe, find_candidates, probe_keys
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import VersionBuilder
 from storage.interface import Store
 from storage.postings import POSTING
 from storage.records import Record

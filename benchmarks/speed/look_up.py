@@ -31,7 +31,7 @@ from benchmarks.speed.preload import Entries, fill_lmdb, memory_store, open_fill
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 from storage.interface import Postings
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.layout import DATABASES

@@ -10,14 +10,15 @@ import numpy.typing as npt
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import Made
-from consumer import events
-from consumer.app import fingerprinter, judge_settings, opened_store, version_builder
-from consumer.article import Article
-from consumer.config import load_config
-from consumer.detector import Detector
+from consumer.config.loading import load_config
 from consumer.fingerprint import Fingerprints, Lexicon, TextKind
-from consumer.settings import JudgeSettings
-from consumer.versions import Came, VersionBuilder
+from consumer.judge import events
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
+from consumer.wiring.parts import fingerprinter, judge_settings, version_builder
+from consumer.wiring.stores import opened_store
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Record, Version

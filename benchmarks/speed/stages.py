@@ -23,9 +23,9 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import Made, make_feed
-from consumer import detector
 from consumer.fingerprint import default_tokenizer, normalise, sketch_batch
-from consumer.lexicon import load_lexicon
+from consumer.judge import detector
+from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"
 STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle", "remove")

@@ -6,17 +6,19 @@ from typing import Annotated
 
 import typer
 
-from consumer.app import STREAM, Streams, is_empty, outlives_run, prepared_run
-from consumer.backfill_state import State, default_state, named_state, store_identity
-from consumer.checkpoint import checkpoint_path
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
-from consumer.config import Config
-from consumer.errors import ConfigError
+from consumer.config.config import Config
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.errors import ConfigError
+from consumer.pipeline.checkpoint import checkpoint_path
 from consumer.sinks.file import dead_letters_path
-from consumer.stopping import SIGNALLED, Stopping
+from consumer.wiring.backfill_state import State, default_state, named_state, store_identity
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.parts import STREAM, Streams
+from consumer.wiring.stores import is_empty, outlives_run
 
 
 class _Undated:

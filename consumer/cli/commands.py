@@ -12,7 +12,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from consumer.redaction import without_arguments
+from consumer.text.redaction import without_arguments
 
 NAMES: Final = (
     "run", "backfill", "demo", "produce", "replay", "migrate", "doctor", "top", "health", "show", "explain",

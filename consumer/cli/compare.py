@@ -6,7 +6,6 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from rich.text import Text
 
-from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
@@ -21,6 +20,7 @@ from consumer.fingerprint import (
     hamming_distance,
     sketch_similarity,
 )
+from consumer.wiring.parts import lexicon_of, scheme_of
 
 BITS_IN_A_LINE: Final = 64
 _GROUP_BITS: Final = 16

@@ -1,19 +1,17 @@
 """The conditions of being near, each with the facts that it was decided from."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
 from consumer.cli.render import plain
 from consumer.cli.stored_article import History, how_it_ended, moment
-from consumer.comparison import Comparison
-from consumer.events import rfc3339
-from consumer.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.comparison import Comparison
+from consumer.judge.events import rfc3339
+from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from storage.clock import MS_PER_S
 from storage.records import Stored
-
-_MS_PER_S: Final = 1000
 
 
 def conditions(a: Stored, b: Stored, histories: tuple[History, History], comparison: Comparison,
@@ -63,7 +61,7 @@ def _window_text(apart_ms: int, window_ms: int) -> str:
 
 
 def _seconds(time_ms: int) -> str:
-    whole, rest = divmod(time_ms, _MS_PER_S)
+    whole, rest = divmod(time_ms, MS_PER_S)
     return f"{whole}.{rest:03}" if rest else f"{whole}"
 
 

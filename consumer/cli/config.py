@@ -4,13 +4,16 @@ from typing import Annotated
 
 import typer
 
-from consumer.app import judge_settings, lexicon_of, value_decoder
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
-from consumer.client_trial import try_clients
-from consumer.config import Config, flatten, is_kafka
-from consumer.redaction import HIDDEN
-from consumer.stream import check_places, front_of
+from consumer.config.config import Config
+from consumer.config.printing import flatten
+from consumer.kafka.client_settings import is_kafka
+from consumer.text.redaction import HIDDEN
+from consumer.wiring.client_trial import try_clients
+from consumer.wiring.page_server import front_of
+from consumer.wiring.parts import judge_settings, lexicon_of, value_decoder
+from consumer.wiring.topics_run import check_places
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 

@@ -14,25 +14,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from consumer.app import STREAM, kafka_options
-from consumer.article import Reason
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
-from consumer.clients import KafkaPlace, parse_kafka
-from consumer.config import Config
-from consumer.dead_letters import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
-from consumer.errors import ConfigError, SourceError
-from consumer.events import shown_time
-from consumer.letter_replay import Refused, Replay
-from consumer.moments import TIME_HELP, option_time_ms
+from consumer.config.config import Config
+from consumer.dead_letters.kept import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
+from consumer.dead_letters.replay import Refused, Replay
+from consumer.judge.events import shown_time
+from consumer.kafka.client_settings import KafkaPlace, parse_kafka
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.article import Reason
+from consumer.model.errors import ConfigError, SourceError
 from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
-from consumer.stopping import SIGNALLED, Stopping
+from consumer.text.timestamps import TIME_HELP, option_time_ms
+from consumer.wiring.parts import STREAM, kafka_options
+from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100
 """Letters in a table, unless more are asked for."""
 _KAFKA: Final = "kafka://"
-_MS_PER_S: Final = 1000
 _CHARS_MAX: Final = 200
 _NOT_OURS: Final = "–"
 
@@ -146,7 +146,7 @@ def replay(
     options = kafka_options(chosen)
     stopping = Stopping()
     with stopping.listening(), TopicLetters(place.brokers, topic, options) as letters:
-        ahead_ms_max = int(chosen.kafka.ahead_s_max * _MS_PER_S)
+        ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
         sending = Replay(place.brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
     _tell(sending.sent, refused, dry_run=dry_run, json=json)

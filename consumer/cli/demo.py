@@ -11,24 +11,24 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from consumer import app
 from consumer.cli import render
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.config import Config
-from consumer.dead_letter import DeadLetter
-from consumer.deadline import enforce
-from consumer.demo import Sending, sample_feed
-from consumer.mock_cluster import mock_cluster
-from consumer.pipeline import Onlooker
-from consumer.ports import Position
+from consumer.config.config import Config
+from consumer.config.time_limits import ENDING_S
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.kafka.topics import SinkTopics
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.record import Position
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
 from consumer.sources.file import FileSource
-from consumer.stopping import Stopping
-from consumer.stream import StreamRun, prepared_stream
-from consumer.time_limits import ENDING_S
-from consumer.topics import SinkTopics
-from consumer.verdict import Verdict
+from consumer.telemetry.watchdog import enforce
+from consumer.wiring import parts
+from consumer.wiring.demo_run import Sending, sample_feed
+from consumer.wiring.topics_run import StreamRun, prepared_stream
 from storage.interface import Store
 
 TOPIC: Final = "articles"
@@ -112,7 +112,7 @@ def demo(
         through = (lambda: None) if forever else stopping.through
         with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
             watcher = _Watcher(console, sending.answered)
-            streams = app.Streams(standard_output(), standard_error())
+            streams = parts.Streams(standard_output(), standard_error())
             with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
                 enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
                 _tell_where(console, address, ready)
@@ -128,8 +128,8 @@ def _topic_names() -> list[str]:
 
 @contextmanager
 def _sending(config: Config, feed: Path, address: str, rate: float, through: Callable[[], None]) -> Iterator[Sending]:
-    source = FileSource(feed, app.read_limits(config), Position())
-    sending = Sending(source, app.record_decoder(config), (address, TOPIC), rate, through)
+    source = FileSource(feed, parts.read_limits(config), Position())
+    sending = Sending(source, parts.record_decoder(config), (address, TOPIC), rate, through)
     try:
         yield sending
         sending.close()

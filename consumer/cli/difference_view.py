@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from consumer.cli.render import plain
-from consumer.difference import Stretch
+from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400

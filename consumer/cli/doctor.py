@@ -13,8 +13,8 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOptio
 from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import Result, Status, examine, exit_code, sentence, unchecked, wrong
-from consumer.errors import ConfigError
-from consumer.redaction import redacted
+from consumer.model.errors import ConfigError
+from consumer.text.redaction import redacted
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
     "ok": ("✓", "green"),

@@ -9,22 +9,23 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from consumer.app import STREAM, judge_settings, lexicon_of, record_decoder, version_builder
-from consumer.article import Article
 from consumer.cli import render
 from consumer.cli.evaluation_plot import check_plot, plot
 from consumer.cli.evaluation_tables import NOTE, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
-from consumer.config import Config
-from consumer.errors import BadRecord, ConfigError, SourceError
-from consumer.evaluation import Evaluation, Recommendation, evaluation_of, measure, recommend
+from consumer.config.config import Config
+from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of, measure, recommend
+from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
 from consumer.fingerprint import Fingerprinter, Lexicon
-from consumer.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
-from consumer.ports import Position
-from consumer.settings import JudgeSettings
-from consumer.sources.file import FileSource, ReadLimits
-from consumer.versions import Came
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import Came
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, ConfigError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
+from consumer.sources.file import FileSource
+from consumer.wiring.parts import STREAM, judge_settings, lexicon_of, record_decoder, version_builder
 from storage.records import Stored
 
 UNKNOWN_SHOWN_MAX: Final = 5

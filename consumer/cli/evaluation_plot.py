@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from consumer.cli.evaluation_tables import NOTE
-from consumer.errors import ConfigError, SinkError
-from consumer.evaluation import Curve, Evaluation, Recommendation, Setting
-from consumer.extras import install_command
+from consumer.evaluation.curves import Curve, Evaluation, Recommendation, Setting
+from consumer.model.errors import ConfigError, SinkError
+from consumer.text.install_advice import install_command
 from storage.files import open_made
 
 _SUFFIXES: Final = (".png", ".svg")

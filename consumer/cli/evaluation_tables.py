@@ -6,8 +6,18 @@ from typing import Final
 from rich.console import RenderableType
 from rich.table import Table
 
-from consumer.evaluation import DISTANCES, Choice, Curve, Evaluation, Figures, Rate, Recommendation, Setting, found_max
-from consumer.settings import JudgeSettings
+from consumer.evaluation.curves import (
+    DISTANCES,
+    Choice,
+    Curve,
+    Evaluation,
+    Figures,
+    Rate,
+    Recommendation,
+    Setting,
+    found_max,
+)
+from consumer.judge.settings import JudgeSettings
 
 NOTE: Final = (
     "Recall is of the labelled duplicates only: one that nobody labelled is not missed here. Precision is of the "

@@ -8,22 +8,23 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from consumer.app import fingerprinter, judge_settings, lexicon_of, opened_store, stored_settings, version_builder
-from consumer.asked_settings import settings_to_compare
 from consumer.cli import difference_view, render
 from consumer.cli.conditions import conditions, gap_ms
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, stored_article
 from consumer.cli.texts import check_one_stream, is_text, read_article
-from consumer.comparison import Comparison, compare
-from consumer.config import Config
-from consumer.difference import Stretch, difference
-from consumer.errors import ConfigError
-from consumer.events import rfc3339, shared_keywords, version_name
+from consumer.config.config import Config
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
-from consumer.settings import JudgeSettings, differences
-from consumer.versions import Came
+from consumer.judge.comparison import Comparison, compare
+from consumer.judge.events import rfc3339, shared_keywords, version_name
+from consumer.judge.settings import JudgeSettings, differences
+from consumer.judge.versions import Came
+from consumer.model.errors import ConfigError
+from consumer.store_tools.requested_settings import settings_to_compare
+from consumer.text.diff import Stretch, difference
+from consumer.wiring.parts import fingerprinter, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Stored

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Measured, Onlooker
-from consumer.published import TimeFault
-from consumer.verdict import Verdict
+from consumer.model.article import TimeFault
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Measured, Onlooker
 
 _HELP = {
     TimeFault.NO_ZONE: "set source.published_at_zone, to +08:00 for example",

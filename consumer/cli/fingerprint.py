@@ -7,12 +7,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from consumer.app import lexicon_of, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.texts import read_text
 from consumer.fingerprint import Breakdown, Fingerprinter, Scheme, TextKind, split_blocks
+from consumer.wiring.parts import lexicon_of, scheme_of
 
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16

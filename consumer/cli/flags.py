@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from consumer.cli import render
-from consumer.inspection import titles
-from consumer.verdict import Verdict
+from consumer.model.verdict import Verdict
+from consumer.store_tools.inspection import titles
 from storage.interface import Store
 
 

@@ -10,16 +10,17 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from consumer.app import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write
-from consumer.config import Config
-from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.config.config import Config
 from consumer.fingerprint import Fingerprinter
-from consumer.ports import Position
+from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
 from consumer.sinks.line_file import check_suffix
-from consumer.sources.file import FileSource, ReadLimits
+from consumer.sources.file import FileSource
+from consumer.wiring.parts import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Tables of inverse document frequencies.")

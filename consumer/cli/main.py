@@ -11,17 +11,17 @@ from typing import Annotated, Final
 import typer
 from typer.exceptions import TyperException
 
-from consumer import app as wiring
 from consumer.cli import render
 from consumer.cli.commands import Commands
 from consumer.cli.results import guarded_streams, results
-from consumer.config import ENV_PREFIX
-from consumer.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
-from consumer.inherited_signals import accept_signals
-from consumer.pages.visible import cut, escaped
-from consumer.redaction import redacted
-from consumer.stopping import SIGNALLED
+from consumer.config.config import ENV_PREFIX
+from consumer.lifecycle.inherited_signals import accept_signals
+from consumer.lifecycle.stopping import SIGNALLED
+from consumer.model.errors import ConfigError, DupwatchError, Fatal, NotBegun, SinkError
 from consumer.telemetry import logs
+from consumer.text.redaction import redacted
+from consumer.text.visible import cut, escaped
+from consumer.wiring import stores
 from storage.errors import StoreError
 
 log = logging.getLogger("dupwatch")
@@ -88,7 +88,7 @@ def _run() -> int:
     except TyperException as error:
         return _tell_usage(error)
     except StoreError as error:
-        return _tell(wiring.fatal(error))
+        return _tell(stores.fatal(error))
     except NotBegun as ended:
         # A run over topics that is asked to stop ends well, whenever that is.
         log.warning("%s", ended)

@@ -12,11 +12,11 @@ from rich.table import Table
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
-from consumer.dead_letter import DeadLetter
-from consumer.errors import ConfigError
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.migration.migration import Migration, Moves, Watcher, prepared_migration
-from consumer.stopping import SIGNALLED, Stopping
-from consumer.verdict import Verdict
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import Verdict
 
 SAY_S: Final = 30.0
 """How often a log is told."""

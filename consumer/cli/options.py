@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from consumer.config import CONFIG_VARIABLE, Config, load_config
-from consumer.errors import ConfigError
-from consumer.redaction import without_arguments
-from consumer.setting_values import parse_value
+from consumer.config.config import CONFIG_VARIABLE, Config
+from consumer.config.loading import load_config
+from consumer.config.values import parse_value
+from consumer.model.errors import ConfigError
 from consumer.telemetry import logs
+from consumer.text.redaction import without_arguments
 from storage.records import id_hash
 
 ConfigOption = Annotated[

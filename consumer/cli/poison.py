@@ -9,9 +9,9 @@ from rich.table import Table
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
-from consumer.config import Config
-from consumer.errors import ConfigError
-from consumer.resuming import HeldPartition, Way, holding
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError
+from consumer.wiring.resume_partitions import HeldPartition, Way, holding
 
 app = typer.Typer(no_args_is_help=True, help="Partitions that are held for poison: see them, and let them go on.")
 

@@ -7,22 +7,22 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import Progress
 
-from consumer import app
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.clients import KafkaPlace, parse_kafka, producer_settings
-from consumer.config import Config
-from consumer.demo import sample_feed
-from consumer.errors import ConfigError
-from consumer.ports import Position
-from consumer.sending import BY_KEY, FeedSender
+from consumer.config.config import Config
+from consumer.kafka.client_settings import KafkaPlace, parse_kafka, producer_settings
+from consumer.kafka.feed_sender import BY_KEY, FeedSender
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError
+from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.stopping import SIGNALLED, Stopping
-from consumer.waiting import waiting_for_brokers
+from consumer.wiring import parts
+from consumer.wiring.demo_run import sample_feed
+from storage.clock import MS_PER_S
 
 _SLICE_S: Final = 0.1
 _TIMEOUT: Final = "message.timeout.ms"
-_MS_PER_S: Final = 1_000
 
 
 def produce(
@@ -54,15 +54,15 @@ def produce(
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
-    path = sample_feed() if feed is None else None if feed == app.STREAM else Path(feed)
+    path = sample_feed() if feed is None else None if feed == parts.STREAM else Path(feed)
     console = render.console(stderr=True)
     stopping = Stopping()
-    source = FileSource(path, app.read_limits(chosen), Position())
+    source = FileSource(path, parts.read_limits(chosen), Position())
     try:
         sender = FeedSender(
             _settings(chosen, place, wait),
             place.names[0],
-            app.record_decoder(chosen),
+            parts.record_decoder(chosen),
             0 if in_order else BY_KEY,
         )
         began_s = time.monotonic()
@@ -86,8 +86,8 @@ def _topic(config: Config) -> KafkaPlace:
 
 def _settings(config: Config, place: KafkaPlace, wait_s: float) -> dict[str, Any]:
     # A consumer waits for its brokers for ever; here somebody waits for the command.
-    defaults = {_TIMEOUT: int(wait_s * _MS_PER_S)}
-    return producer_settings(place.brokers, app.kafka_options(config), transactional=False, defaults=defaults)
+    defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
+    return producer_settings(place.brokers, parts.kafka_options(config), transactional=False, defaults=defaults)
 
 
 class _Waiter:

@@ -8,32 +8,26 @@ from typing import Annotated
 import msgspec
 import typer
 
-from consumer.app import (
-    STREAM,
-    fingerprinter,
-    lexicon_of,
-    opened_store,
-    record_decoder,
-    stored_settings,
-    version_builder,
-)
-from consumer.article import Article
-from consumer.asked_settings import check_unchanged
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
-from consumer.comparison import not_released
-from consumer.config import Config
-from consumer.decision import Neighbour
-from consumer.detector import Detector
-from consumer.errors import BadRecord, SourceError
-from consumer.events import rounded, version_name
+from consumer.config.config import Config
 from consumer.fingerprint import Fingerprinter
-from consumer.ports import Position
-from consumer.sources.file import FileSource, ReadLimits
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.comparison import not_released
+from consumer.judge.decision import Neighbour
+from consumer.judge.detector import Detector
+from consumer.judge.events import rounded, version_name
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position
+from consumer.sources.file import FileSource
+from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.parts import STREAM, fingerprinter, lexicon_of, record_decoder, version_builder
+from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Version

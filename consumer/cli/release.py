@@ -8,22 +8,23 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
 from consumer.cli.results import results, write
 from consumer.cli.show import print_article, print_link
 from consumer.cli.stored_article import History, StoredArticle
-from consumer.config import Config, is_kafka
-from consumer.errors import ConfigError
-from consumer.inspection import Link, chain
-from consumer.ports import RawRecord
-from consumer.releases import Words, planned, releasable
-from consumer.releases import release as release_version
-from consumer.releasing import NoWayBack, send_release, way_back
-from consumer.stopping import SIGNALLED
-from consumer.stream import sink_topics
-from consumer.verdict import decode_verdict
+from consumer.config.config import Config
+from consumer.kafka.client_settings import is_kafka
+from consumer.lifecycle.stopping import SIGNALLED
+from consumer.model.errors import ConfigError
+from consumer.model.record import RawRecord
+from consumer.model.verdict import decode_verdict
+from consumer.store_tools.inspection import Link, chain
+from consumer.store_tools.releases import Words, planned, releasable
+from consumer.store_tools.releases import release as release_version
+from consumer.wiring.kafka_parts import sink_topics
+from consumer.wiring.release_run import NoWayBack, send_release, way_back
+from consumer.wiring.stores import opened_store
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Stored

@@ -7,9 +7,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from consumer.detector import Tally
-from consumer.pages.visible import one_line
-from consumer.verdict import Released, Verdict
+from consumer.judge.detector import Tally
+from consumer.model.verdict import Released, Verdict
+from consumer.text.visible import one_line
 from storage.records import Record
 
 _TITLE_CHARS_MAX = 60

@@ -9,21 +9,21 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
-from consumer.app import opened_store, outlives_run
-from consumer.bounds import Stretch, parse_bound
-from consumer.changes import CHANGES, Changed, Report, compare_stores
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
-from consumer.config import Config
-from consumer.dead_letter import DeadLetter
-from consumer.detector import Tally
-from consumer.errors import ConfigError
-from consumer.moments import TIME_HELP
-from consumer.pipeline import Onlooker
-from consumer.replaying import Replay, prepared_replay, same_store
-from consumer.stopping import SIGNALLED, Stopping
-from consumer.verdict import Verdict
+from consumer.config.config import Config
+from consumer.judge.detector import Tally
+from consumer.kafka.offset_range import Stretch, parse_bound
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
+from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
+from consumer.text.timestamps import TIME_HELP
+from consumer.wiring.replay_run import Replay, prepared_replay, same_store
+from consumer.wiring.stores import opened_store, outlives_run
 
 
 class _Watcher(Onlooker):

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 import msgspec
 
-from consumer.errors import SinkError
-from consumer.pages.visible import for_terminal
+from consumer.model.errors import SinkError
+from consumer.text.visible import for_terminal
 
 
 @contextmanager

@@ -11,18 +11,21 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from consumer.app import STREAM, Run, Streams, outlives_run, prepared_run
-from consumer.cli import render, stream
+from consumer.cli import render, topics_run
 from consumer.cli.feed_report import FeedReport
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
-from consumer.config import Config, is_kafka
-from consumer.dead_letter import DeadLetter
-from consumer.errors import TooManyDeadLetters
+from consumer.config.config import Config
+from consumer.kafka.client_settings import is_kafka
+from consumer.lifecycle.stopping import SIGNALLED, Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import TooManyDeadLetters
+from consumer.model.verdict import Verdict
 from consumer.sinks.file import dead_letters_path
-from consumer.stopping import SIGNALLED, Stopping
-from consumer.verdict import Verdict
+from consumer.wiring.file_run import Run, prepared_run
+from consumer.wiring.parts import STREAM, Streams
+from consumer.wiring.stores import outlives_run
 
 
 class Watcher(FeedReport):
@@ -95,7 +98,7 @@ def run(
         fingerprint__scheme=scheme,
     )
     if is_kafka(chosen.source.url):
-        stream.run_stream(chosen, show=show)
+        topics_run.run_stream(chosen, show=show)
         return
     console = render.console(stderr=True)
     progress = render.progress(console)

@@ -7,14 +7,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, StoredArticle, VersionOption, arrival_of, how_it_ended, stored_article
-from consumer.events import rfc3339, shared_keywords, version_name
-from consumer.inspection import Link, chain
-from consumer.verdict import Released, decode_verdict
+from consumer.judge.events import rfc3339, shared_keywords, version_name
+from consumer.model.verdict import Released, decode_verdict
+from consumer.store_tools.inspection import Link, chain
+from consumer.wiring.stores import opened_store
 from storage.records import Stored, Tombstone
 
 

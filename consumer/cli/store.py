@@ -6,16 +6,17 @@ import msgspec
 import typer
 from rich.progress import Progress
 
-from consumer import inspection
-from consumer.app import lexicon_of, opened_store, stored_settings
-from consumer.asked_settings import check_unchanged
 from consumer.cli import render, store_export, store_init, store_pack
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write, write_json
-from consumer.config import Config
-from consumer.errors import StoreBroken, StoreMismatch
-from consumer.inspection import Findings
-from storage.clock import now_ms
+from consumer.config.config import Config
+from consumer.model.errors import StoreBroken, StoreMismatch
+from consumer.store_tools import inspection
+from consumer.store_tools.inspection import Findings
+from consumer.store_tools.requested_settings import check_unchanged
+from consumer.wiring.parts import lexicon_of
+from consumer.wiring.stores import opened_store, stored_settings
+from storage.clock import MS_PER_S, now_ms
 from storage.interface import Stats
 
 app = typer.Typer(no_args_is_help=True, help="Look into a store.")
@@ -26,7 +27,6 @@ app.command("unpack")(store_pack.unpack)
 
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
-_MS_PER_S = 1000
 PENDING_S = 3600
 """A batch under way is done by then, and a source that is read again has come by."""
 
@@ -117,7 +117,7 @@ def verify(
 def _write_dangling(config: Config, pending_s: int) -> None:
     written = 0
     with opened_store(config, readonly=True) as opened, results():
-        for flag in inspection.dangling(opened, now_ms() - _MS_PER_S * pending_s):
+        for flag in inspection.dangling(opened, now_ms() - MS_PER_S * pending_s):
             write((flag.verdict or b"") + b"\n")
             written += 1
     if written:

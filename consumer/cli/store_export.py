@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from consumer.app import opened_store
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write
-from consumer.export import exported
+from consumer.store_tools.export import exported
+from consumer.wiring.stores import opened_store
 
 
 def export(

@@ -9,12 +9,12 @@ from typing import Annotated, Final
 
 import typer
 
-from consumer.app import scheme_of
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, standard_error, write
-from consumer.config import Config
-from consumer.errors import ConfigError, StoreBroken
+from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
+from consumer.model.errors import ConfigError, StoreBroken
+from consumer.wiring.parts import scheme_of
 from storage.hbase import parse_place
 from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, render_script, schema_of
 

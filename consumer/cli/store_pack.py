@@ -6,21 +6,22 @@ from typing import Annotated
 
 import typer
 
-from consumer.app import opened_store, scheme_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.store_init import posting_shares
-from consumer.config import Config
-from consumer.errors import ConfigError
+from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
-from consumer.moments import TIME_HELP, option_time_ms
+from consumer.model.errors import ConfigError
+from consumer.text.timestamps import TIME_HELP, option_time_ms
+from consumer.wiring.parts import scheme_of
+from consumer.wiring.stores import opened_store
+from storage.clock import MS_PER_S
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
 from storage.hbase.schema import Share
 from storage.hbase.set_plans import PackTally
 from storage.hbase.store import HbaseStore
 
-_MS_PER_S = 1000
 _VALUES = 1 << 16
 _MIB = 1 << 20
 
@@ -53,7 +54,7 @@ def pack(
     """
     chosen = configured(config, settings, store__url=store)
     options = PackOptions(
-        None if before is None else option_time_ms("--before", before), bucket_s * _MS_PER_S, row_postings_min
+        None if before is None else option_time_ms("--before", before), bucket_s * MS_PER_S, row_postings_min
     )
     shares = _shares(chosen)
     tally = PackTally()

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from consumer.cli.options import id_hash_of
-from consumer.errors import ConfigError
-from consumer.events import rfc3339, version_name
-from consumer.inspection import latest
+from consumer.judge.events import rfc3339, version_name
+from consumer.model.errors import ConfigError
+from consumer.store_tools.inspection import latest
 from storage.interface import Store
 from storage.records import Arrival, Stored, Tombstone
 

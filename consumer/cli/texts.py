@@ -7,11 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.app import STREAM, decoder
-from consumer.article import Article, Reason, parse_json
-from consumer.config import Config
-from consumer.errors import BadRecord, ConfigError, SourceError
+from consumer.config.config import Config
+from consumer.decode.article import parse_json
+from consumer.model.article import Article, Reason
+from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.sources.gunzip import MAGIC, gunzip
+from consumer.wiring.parts import STREAM, decoder
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
 _UTF8_BOM: Final = b"\xef\xbb\xbf"

@@ -15,9 +15,9 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results
 from consumer.cli.top_view import frame
-from consumer.config import Config
-from consumer.errors import ConfigError, SourceError
-from consumer.redaction import remember
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError, SourceError
+from consumer.text.redaction import remember
 from consumer.top.client import Access, PagesClient
 from consumer.top.own import own_url, with_own_certificate
 from consumer.top.watching import Seen, Watched, look_at_all

@@ -13,6 +13,7 @@ from consumer.cli.render import plain
 from consumer.cli.top_fitting import Figures, stacked, table_width
 from consumer.top.scrapes import Interval, mean, quantile, rate
 from consumer.top.watching import Seen, ShownFlag, latest
+from storage.clock import MS_PER_S
 
 FLAGS_SHOWN: Final = 8
 _ARTICLES: Final = "dupwatch_articles_total"
@@ -22,7 +23,6 @@ _HELD: Final = "dupwatch_partition_held"
 _STAGES: Final = ("poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit", "back_pressure")
 _BAR_CHARS: Final = 30
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-_MS_PER_S: Final = 1000
 _SHORT_MS: Final = 10
 _LONG_MS: Final = 10_000
 _BAR_CHARS_MIN: Final = 5
@@ -79,7 +79,7 @@ def milliseconds(seconds: float | None, bound_s: float | None = None) -> str:
         return _NONE
     if math.isinf(seconds):
         return f"> {milliseconds(bound_s)}" if bound_s is not None else "beyond"
-    ms = seconds * _MS_PER_S
+    ms = seconds * MS_PER_S
     if ms >= _LONG_MS:
         return f"{seconds:,.0f} s"
     return f"{ms:,.0f} ms" if ms >= _SHORT_MS or not ms else f"{ms:.2g} ms"

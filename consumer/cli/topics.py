@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from consumer import topics
-from consumer.app import kafka_options
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
-from consumer.clients import KafkaPlace, admin_settings, parse_kafka
-from consumer.config import is_kafka, source_keep_ms
-from consumer.errors import ConfigError, SinkError
-from consumer.topics import PlannedTopic, Report, Shape, SinkTopics
+from consumer.config.config import source_keep_ms
+from consumer.kafka import topics
+from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
+from consumer.model.errors import ConfigError, SinkError
+from consumer.wiring.parts import kafka_options
 
 app = typer.Typer(no_args_is_help=True, help="Make the topics that a run writes to.")
 

@@ -1,1 +1,1 @@
-"""What ``dupwatch doctor`` looks at: each check finds, and says what is to be done; none changes anything."""
+"""Checks a configuration and everything it names before a run does, and says what to do about each finding."""

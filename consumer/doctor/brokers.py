@@ -12,17 +12,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.client_log import silent_log
-from consumer.errors import ConfigError, SourceError
-from consumer.notes import Held, note_of
-from consumer.topics import FoundTopic, found_topics
-from consumer.watermarks import once_led
+from consumer.kafka.client_log import silent_log
+from consumer.kafka.offset_metadata import Held, note_of
+from consumer.kafka.topics import FoundTopic, found_topics
+from consumer.kafka.watermarks import once_led
+from consumer.model.errors import ConfigError, SourceError
+from storage.clock import MS_PER_S
 
 ASK_S: Final = 5.0
 """How long one answer is waited for."""
 _SLICE_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
-_MS_PER_S: Final = 1000
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 _LATEST: Final[Any] = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # as above
 _NEWEST: Final[Any] = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # as above
@@ -156,7 +156,7 @@ class Brokers:
         held = {(one.topic, one.partition): note_of(one.metadata).held for one in known}
         first = self._offsets(dict.fromkeys(places, _EARLIEST))
         end = self._offsets(dict.fromkeys(places, _LATEST))
-        now_ms = int(time.time() * _MS_PER_S)
+        now_ms = int(time.time() * MS_PER_S)
         since = {
             place: OffsetSpec.for_timestamp(now_ms - older)
             for place in places
@@ -185,7 +185,7 @@ class Brokers:
             offsets = self._offsets(dict.fromkeys(places, _NEWEST))
             time_ms = max((one.timestamp for one in offsets.values()), default=-1)
             if time_ms >= 0:
-                found.append(Newest(topic, time_ms, int(time.time() * _MS_PER_S)))
+                found.append(Newest(topic, time_ms, int(time.time() * MS_PER_S)))
         return found
 
     def _has(self, topic: str) -> bool:

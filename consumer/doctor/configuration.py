@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from consumer import app, stream
-from consumer.client_trial import try_clients
-from consumer.clients import parse_kafka
-from consumer.config import Config, is_kafka
+from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.errors import ConfigError, SinkError, SourceError
-from consumer.settings import JudgeSettings
+from consumer.judge.settings import JudgeSettings
+from consumer.kafka.client_settings import is_kafka, parse_kafka
+from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.wiring import parts, stores, topics_run
+from consumer.wiring.client_trial import try_clients
 
 _DIGEST_CHARS: Final = 12
 _IDLE_S: Final = 60
@@ -47,9 +47,9 @@ def _file(config: Config) -> Iterator[Finding]:
             "The source is a file, and the sink is a topic.",
             "Send the file to a topic, or judge into one.",
         )
-    if config.source.url != app.STREAM and not Path(config.source.url).is_file():
+    if config.source.url != parts.STREAM and not Path(config.source.url).is_file():
         yield wrong(SourceError, f"There is no file {config.source.url}.", "Correct source.url, or give --source.")
-    if config.sink.url != app.STREAM and not is_kafka(config.sink.url):
+    if config.sink.url != parts.STREAM and not is_kafka(config.sink.url):
         yield from _written(Path(config.sink.url))
 
 
@@ -73,14 +73,14 @@ def _written(sink: Path) -> Iterator[Finding]:
 def _stream(config: Config) -> Iterator[Finding]:
     # All of these raise ConfigError with a sentence that says what to do.
     parse_kafka(config.source.url)
-    stream.check_places(config)
+    topics_run.check_places(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():
             yield wrong(
                 ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
             )
     try_clients(config)
-    if not app.outlives_run(config):
+    if not stores.outlives_run(config):
         yield warning(
             "The store is in memory: every start forgets what was judged, and consumers share nothing.",
             "Name a store that stays: lmdb:PATH or hbase://HOST:PORT/NAMESPACE.",

@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from consumer import app, stream, topics
-from consumer.clients import KafkaPlace, admin_settings, parse_kafka
-from consumer.config import Config, is_kafka, source_keep_ms
+from consumer.config.config import Config, source_keep_ms
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.configuration import check_settings
 from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, wrong
@@ -25,9 +23,13 @@ from consumer.doctor.kafka import (
 from consumer.doctor.machine import check_address, check_descriptors, check_tls
 from consumer.doctor.registry import check_registry
 from consumer.doctor.stores import GATEWAY_S, check_binding, check_gateways, directory_at, directory_findings
-from consumer.errors import ConfigError
-from consumer.settings import JudgeSettings
-from consumer.topics import FoundTopic, PlannedTopic, SinkTopics
+from consumer.judge.settings import JudgeSettings
+from consumer.kafka import topics
+from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
+from consumer.model.errors import ConfigError
+from consumer.wiring import kafka_parts, parts
+from storage.clock import MS_PER_S
 from storage.hbase import parse_place
 
 CONFIGURATION: Final = "configuration"
@@ -35,12 +37,11 @@ _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
 _LMDB: Final = "lmdb:"
 _HBASE: Final = "hbase://"
-_MS_PER_S: Final = 1000
 
 
 def checks_of(config: Config) -> list[Check]:
     """All checks, the cheapest first."""
-    settings = first_of(lambda: app.judge_settings(config, app.lexicon_of(config)))
+    settings = first_of(lambda: parts.judge_settings(config, parts.lexicon_of(config)))
     checks = [
         Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
         Check("open files", lambda: check_descriptors(config)),
@@ -96,7 +97,7 @@ class _Kafka:
             yield Check("topics of verdicts", partial(self._check_sink, self._sink), needed)
 
     def _client(self, place: KafkaPlace) -> Brokers:
-        return Brokers(place.brokers, admin_settings(place.brokers, app.kafka_options(self._config)))
+        return Brokers(place.brokers, admin_settings(place.brokers, parts.kafka_options(self._config)))
 
     @property
     def _at_source(self) -> Brokers:
@@ -136,11 +137,11 @@ class _Kafka:
     def _check_clocks(self) -> Iterator[Finding]:
         found = self._found()
         by_broker = {name for name, topic in found.items() if not topics.dated_by_producers(topic)}
-        ahead_ms = int(self._config.kafka.ahead_s_max * _MS_PER_S)
+        ahead_ms = int(self._config.kafka.ahead_s_max * MS_PER_S)
         yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
 
     def _check_sink(self, sink: KafkaPlace) -> Iterator[Finding]:
-        wanted = stream.sink_topics(self._config)
+        wanted = kafka_parts.sink_topics(self._config)
         plans = [one for one in topics.planned(wanted) if one.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")

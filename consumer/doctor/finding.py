@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from confluent_kafka import KafkaException
 
-from consumer.errors import ConfigError, Fatal, SinkError, SourceError, StoreBroken, StoreMismatch
+from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError, StoreBroken, StoreMismatch
 from storage.errors import StoreError, StoreRefused
 
 Status = Literal["ok", "warning", "wrong", "unchecked"]

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from consumer.clients import TRANSACTION_TIMEOUT_MS
-from consumer.config import KafkaSection
+from consumer.config.sections import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Newest, Progress
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
-from consumer.errors import ConfigError, Fatal, SinkError, SourceError
-from consumer.ports import partition_name
-from consumer.topics import (
+from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
+from consumer.kafka.topics import (
     BY_BROKER,
     BY_PRODUCER,
     KEEP_FLOOR_MS,
@@ -19,12 +17,14 @@ from consumer.topics import (
     dated_by_producers,
     misfits,
 )
+from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError
+from consumer.model.record import partition_name
+from storage.clock import MS_PER_S
 
 CLOCKS_AGREE_MS: Final = 5_000
 """Clocks that are no further apart than this, with the age of a message between them, agree."""
 STALE_SHARE: Final = 0.75
 """A message that has used up this share of its topic's retention is about to be deleted."""
-_MS_PER_S: Final = 1000
 _MS_PER_H: Final = 3_600_000
 _NEXT_GENERATION: Final = "consumer"
 _VERSION: Final = "inter.broker.protocol.version"
@@ -186,7 +186,7 @@ def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: 
         ahead_ms = one.time_ms - one.now_ms
         whose = "the brokers'" if one.topic in by_broker or one.topic == OFFSETS else "its producers'"
         if ahead_ms > CLOCKS_AGREE_MS:
-            found = f"The newest message of {one.topic} is {ahead_ms / _MS_PER_S:.0f} s ahead of this machine."
+            found = f"The newest message of {one.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."
             remedy = f"Set this machine's clock and {whose} by NTP."
             if ahead_ms > ahead_ms_max:
                 beyond = " That is beyond kafka.ahead_s_max, so messages get the time of reading in place of their own."
@@ -197,11 +197,11 @@ def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: 
         if ahead_ms >= -CLOCKS_AGREE_MS and whose == "the brokers'":
             agreed = True
     if agreed:
-        yield ok(f"This machine's clock and the brokers' agree within {CLOCKS_AGREE_MS // _MS_PER_S} s.")
+        yield ok(f"This machine's clock and the brokers' agree within {CLOCKS_AGREE_MS // MS_PER_S} s.")
     else:
         yield unchecked(
             "The clocks cannot be compared from here: the brokers have dated no message in the last "
-            f"{CLOCKS_AGREE_MS // _MS_PER_S} s.",
+            f"{CLOCKS_AGREE_MS // MS_PER_S} s.",
             "Look again while articles come and a consumer of the group runs: it commits what it has judged.",
         )
 

@@ -11,15 +11,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.app import kafka_options
-from consumer.clients import admin_settings
-from consumer.config import Config
+from consumer.config.config import Config
 from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Finding, ok, warning, wrong
-from consumer.errors import ConfigError
+from consumer.kafka.client_settings import admin_settings
+from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
 from consumer.top.client import Access, PagesClient, Unanswered
+from consumer.wiring.parts import kafka_options
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
 _DESCRIPTORS_BASE: Final = 64

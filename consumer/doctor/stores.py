@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer import app
-from consumer.config import Config
+from consumer.config.config import Config
 from consumer.doctor.configuration import digest_of
 from consumer.doctor.finding import Finding, ok, unchecked, warning, wrong
-from consumer.errors import ConfigError, StoreBroken, StoreMismatch
-from consumer.settings import JudgeSettings, differences
+from consumer.judge.settings import JudgeSettings, differences
+from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
+from consumer.wiring import stores
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase import HbaseOptions, TlsOptions, parse_place
 from storage.hbase.options import Place
@@ -89,7 +89,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
     """Whether the store is bound to what is configured."""
     ours = settings()
     try:
-        with app.opened_store(config, readonly=True) as store:
+        with stores.opened_store(config, readonly=True) as store:
             stored = store.settings()
     except StoreUnavailable as error:
         yield unchecked(f"The store does not answer: {error}", "Mend that first.")

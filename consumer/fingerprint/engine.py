@@ -126,7 +126,7 @@ class Fingerprinter:
 
     `keywords_kept` keywords go along as evidence, None for all; `sketched` says whether sketches are made. Neither
     changes a fingerprint. A worker process builds its own, from the same scheme and
-    `consumer.lexicon.load_lexicon()`.
+    `consumer.workers.word_files.load_lexicon()`.
     """
 
     def __init__(

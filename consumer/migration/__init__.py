@@ -1,1 +1,1 @@
-"""To another store or other settings without a gap, with the verdicts that were sent."""
+"""Moves a running group of consumers to a store with other settings."""

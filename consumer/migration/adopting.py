@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from consumer.detector import Detector
-from consumer.inspection import reference_in
-from consumer.verdict import decode_verdict, outcome_of
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict, outcome_of
+from consumer.store_tools.inspection import reference_in
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 

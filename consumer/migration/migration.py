@@ -17,29 +17,30 @@ from typing import Final
 
 import msgspec
 
-from consumer import app
-from consumer.app import kafka_options
-from consumer.article import Article
-from consumer.bounds import Ranges
-from consumer.clients import admin_settings, consumer_settings, parse_kafka
-from consumer.config import Config, is_kafka
-from consumer.dead_letter import DeadLetter
-from consumer.detector import Tally
-from consumer.errors import BadRecord, ConfigError, SourceError, StoreMismatch
-from consumer.events import shown_time
-from consumer.feed import TopicFeed
+from consumer.config.config import Config
+from consumer.judge.detector import Tally
+from consumer.judge.events import shown_time
+from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
+from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group, Topics
+from consumer.kafka.offset_metadata import Note
+from consumer.kafka.offset_range import Ranges
+from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import Adopted, AdoptingDetector
-from consumer.migration.groups import FILLING, SWITCHED, Committed, Group, Topics
-from consumer.notes import Note
-from consumer.pipeline import Onlooker, Pipeline, distinct_ids
-from consumer.ports import End, Offsets, Partition, RawRecord
-from consumer.replaying import same_store
+from consumer.model.article import Article
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import BadRecord, ConfigError, SourceError, StoreMismatch
+from consumer.model.record import End, Offsets, Partition, RawRecord
+from consumer.model.verdict import Verdict
+from consumer.pipeline.arrivals import TopicFeed
+from consumer.pipeline.loop import Pipeline, distinct_ids
+from consumer.pipeline.observer import Onlooker
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
-from consumer.stopping import Stopping
-from consumer.stream import burier, record_decoder
-from consumer.verdict import Verdict
-from storage.clock import now_ms
+from consumer.wiring import parts, stores
+from consumer.wiring.kafka_parts import burier, record_decoder
+from consumer.wiring.parts import kafka_options
+from consumer.wiring.replay_run import same_store
+from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.records import Version
 
@@ -52,7 +53,6 @@ CAUGHT_UP_S: Final = 5.0
 _LOOK_OFFSETS: Final = 200
 _LOOK_S: Final = 1.0
 _SAVE_S: Final = 5.0
-_MS_PER_S: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | 
         return f"{where} has nothing left: all of the window was deleted, or nothing came"
     if first_ms - needed_ms <= GAP_MS:
         return None
-    missing_s = (first_ms - needed_ms) // _MS_PER_S
+    missing_s = (first_ms - needed_ms) // MS_PER_S
     return (
         f"{where} has messages since {shown_time(first_ms)} only: of the window, {missing_s:,} s are missing, unless"
         " nothing came then"
@@ -329,9 +329,9 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
     asked = admin_settings(place.brokers, kafka_options(config))
     reading = consumer_settings(place.brokers, kafka_options(config))
     with ExitStack() as held:
-        lexicon = app.lexicon_of(config)
-        settings = app.judge_settings(config, lexicon)
-        fingerprinting = app.fingerprinting(config, settings, lexicon)
+        lexicon = parts.lexicon_of(config)
+        settings = parts.judge_settings(config, lexicon)
+        fingerprinting = parts.fingerprinting(config, settings, lexicon)
         held.callback(fingerprinting.close)
         topics = held.enter_context(closing(Topics(asked, place.names)))
         old = held.enter_context(closing(Group(asked, moves.from_group)))
@@ -339,14 +339,14 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
         before = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
         # Where no broker answers, no store is made.
         topics.marks()
-        store = held.enter_context(app.opened_store(config))
-        app.bind(store, settings)
+        store = held.enter_context(stores.opened_store(config))
+        stores.bind(store, settings)
         detector = AdoptingDetector(store, settings, now_ms, before=before)
-        decode, builder = record_decoder(config), app.version_builder(settings)
-        feed = TopicFeed(now_ms, int(config.kafka.ahead_s_max * _MS_PER_S), lambda: None)
+        decode, builder = record_decoder(config), parts.version_builder(settings)
+        feed = TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), lambda: None)
 
         def source(ranges: Ranges) -> StretchSource:
-            return StretchSource(reading, place.names, app.read_limits(config), ranges, stopping.asked)
+            return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
         def pipeline(source: StretchSource, journal: _FillJournal) -> Pipeline:
             return Pipeline(
@@ -361,7 +361,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
                 journal=journal,
                 observer=watcher,
                 stopping=stopping,
-                keep_ms=settings.window_ms + config.store.slack_s * _MS_PER_S,
+                keep_ms=settings.window_ms + config.store.slack_s * MS_PER_S,
                 postings_watch=config.judge.postings_watch,
             )
 
@@ -387,7 +387,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
             watcher=watcher,
             stopping=stopping,
             topic_names=place.names,
-            begin_ms=began_ms - settings.window_ms - config.store.slack_s * _MS_PER_S,
+            begin_ms=began_ms - settings.window_ms - config.store.slack_s * MS_PER_S,
             needed_ms=began_ms - settings.window_ms,
             source=source,
             pipeline=pipeline,
@@ -398,7 +398,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
 def _check(config: Config, moves: Moves) -> None:
     if not is_kafka(config.source.url):
         raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
-    if not app.outlives_run(config):
+    if not stores.outlives_run(config):
         raise ConfigError("name the new store: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE")
     if config.kafka.group == moves.from_group:
         raise ConfigError(
@@ -412,7 +412,7 @@ def _check(config: Config, moves: Moves) -> None:
 def _in_force(config: Config, url: str) -> Iterator[Store]:
     """The store of the old consumers, which is only read."""
     theirs = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
-    with app.opened_store(theirs, readonly=True) as store:
+    with stores.opened_store(theirs, readonly=True) as store:
         if store.settings() is None:
             raise StoreMismatch(f"{url} is empty: it cannot be the store of the consumers in force")
         yield store

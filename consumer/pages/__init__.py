@@ -1,1 +1,1 @@
-"""What a run shows over HTTP: health, metrics, and its latest flags side by side."""
+"""The HTTP pages of a consumer: health, metrics, and the latest flags with their evidence."""

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from consumer.errors import ConfigError
-from consumer.redaction import remember
+from consumer.model.errors import ConfigError
+from consumer.text.redaction import remember
 
 HOST: Final = "127.0.0.1"
 _PORT_MAX: Final = 65_535

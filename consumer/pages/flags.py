@@ -13,7 +13,7 @@ from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, sa
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
 from consumer.pages.server import PLAIN, Page, Request, Response
 from consumer.pages.style import POLICY
-from consumer.pages.visible import cut
+from consumer.text.visible import cut
 
 SCHEMA: Final = "dupwatch.flags/1"
 _HTML: Final = "text/html; charset=utf-8"

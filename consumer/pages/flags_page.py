@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from consumer.model.verdict import Match, Verdict
 from consumer.pages.latest_flags import Flag, Latest, Side
 from consumer.pages.marking import marked
 from consumer.pages.markup import Child, Html, document, element, joined, style
 from consumer.pages.style import BAR_STEPS, CSS
-from consumer.pages.visible import one_line, paragraphs
-from consumer.verdict import Match, Verdict
+from consumer.text.visible import one_line, paragraphs
 
 TITLE_CHARS_MAX: Final = 300
 EXCERPT_CHARS_MAX: Final = 420

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from consumer.dead_letter import DeadLetter
-from consumer.events import rfc3339
-from consumer.inspection import reference_in
-from consumer.pipeline import Onlooker
-from consumer.verdict import Verdict
+from consumer.judge.events import rfc3339
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
+from consumer.store_tools.inspection import reference_in
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import parse_qsl
 
-from consumer.errors import ConfigError
+from consumer.model.errors import ConfigError
 from consumer.pages.access import Access, Address, is_loopback
 from consumer.pages.connections import Connection, Head, Room
 

@@ -1,1 +1,1 @@
-"""Where verdicts and dead letters go: one adapter a module."""
+"""Where verdicts and dead letters go: files, standard output, Kafka with and without transactions."""

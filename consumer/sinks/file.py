@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from consumer import dead_letter
-from consumer.errors import SinkError
-from consumer.ports import Answer, Marks, Rejection
+from consumer.model import dead_letter
+from consumer.model.errors import SinkError
+from consumer.model.ports import Answer, Marks, Rejection
 from consumer.sinks.line_file import LineFile, check_line_file
 from storage.files import FileWriting
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from consumer.errors import SinkError
-from consumer.ports import Answer, Rejection, SinkWatcher
-from consumer.sinks.messages import Messages, Outgoing
+from consumer.model.errors import SinkError
+from consumer.model.ports import Answer, Rejection, SinkWatcher
+from consumer.sinks.kafka_messages import Messages, Outgoing
 from consumer.sinks.producing import Producing, Waiting, blamed, refused
 from consumer.sinks.record_times import RecordTimes
 
@@ -13,7 +13,7 @@ from consumer.sinks.record_times import RecordTimes
 class KafkaSink:
     """Sends to the topics of one prefix. ``flush`` returns when everything is acknowledged by all replicas in sync.
 
-    ``settings`` are of ``clients.producer_settings``, not transactional: the messages of a partition stay in order, and
+    ``settings`` are of ``producer_settings``, not transactional: the messages of a partition stay in order, and
     while the brokers are away nothing is given up. While it waits ``give_up`` is asked several times a second, and what
     it raises ends the waiting.
     Raises ``SinkError`` where a message can never be taken, and ``ConfigError`` where the settings are wrong.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from consumer.errors import ConfigError, SinkError
+from consumer.model.errors import ConfigError, SinkError
 from storage.files import FileWriting, open_made, sync_folder
 
 GZIP_SUFFIX: Final = ".gz"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from consumer.ports import Answer, Marks, Rejection
+from consumer.model.ports import Answer, Marks, Rejection
 
 
 class Nowhere:

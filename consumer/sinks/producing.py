@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
-from consumer.client_log import client_log
-from consumer.errors import ConfigError, SinkError
-from consumer.ports import SinkWatcher
-from consumer.sinks.messages import Outgoing
+from consumer.kafka.client_log import client_log
+from consumer.model.errors import ConfigError, SinkError
+from consumer.model.ports import SinkWatcher
+from consumer.sinks.kafka_messages import Outgoing
 
 SLICE_S: Final = 0.25
 """How long one call waits: after each, somebody is asked whether to wait on."""
@@ -80,7 +80,7 @@ class _Reports:
 class Producing:
     """One producer, with what became of its messages.
 
-    ``settings`` are of ``clients.producer_settings``. ``fatal`` is why the producer can do nothing any more. Not for
+    ``settings`` are of ``producer_settings``. ``fatal`` is why the producer can do nothing any more. Not for
     several threads.
     """
 

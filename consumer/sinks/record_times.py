@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError
 
-from consumer.letter_headers import TIMESTAMP
-from consumer.message_headers import Headers
-from consumer.sinks.messages import Outgoing
+from consumer.kafka.event_headers import Headers
+from consumer.kafka.letter_headers import TIMESTAMP
+from consumer.sinks.kafka_messages import Outgoing
 from consumer.sinks.producing import Failed
 from storage.clock import Clock
 

@@ -21,14 +21,16 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from consumer.calls import Call
-from consumer.clients import TRANSACTION_TIMEOUT_MS
-from consumer.errors import Abandoned, OutcomeUnknown, SinkError
-from consumer.membership import GroupMetadata, member_of
-from consumer.ports import Answer, Partition, Rejection, SinkWatcher
-from consumer.sinks.messages import Messages, Outgoing
+from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
+from consumer.kafka.membership import GroupMetadata, member_of
+from consumer.lifecycle.background_call import Call
+from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
+from consumer.model.ports import Answer, Rejection, SinkWatcher
+from consumer.model.record import Partition
+from consumer.sinks.kafka_messages import Messages, Outgoing
 from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
 from consumer.sinks.record_times import RecordTimes
+from storage.clock import MS_PER_S
 
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
@@ -38,7 +40,6 @@ OFFSETS_WAIT_S: Final = 5.0
 """The call that adds the offsets may hang for ever after an outage; nothing is committed yet, so it is left early."""
 RENEWALS_MAX: Final = 10
 """So many producers in a row without one commit are a defect, not an outage: in one, the first waits."""
-_MS_PER_S: Final = 1000
 _RETRY_PAUSE_S: Final = 0.02
 _NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
@@ -53,7 +54,7 @@ _FENCED: Final = frozenset(
 class TransactionalSink:
     """Sends to the topics of one prefix; nothing of a batch can be read before ``commit``, and then all of it.
 
-    ``settings`` are of ``clients.producer_settings``, transactional. The other parameters are those of ``KafkaSink``.
+    ``settings`` are of ``producer_settings``, transactional. The other parameters are those of ``KafkaSink``.
     A transaction begins with the first message of a batch, not before: however long judging takes, it is not open.
     After ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` where a message can never be taken, or another
     producer with this transactional id has taken over; then nothing was committed that was not emitted.
@@ -68,7 +69,7 @@ class TransactionalSink:
         give_up: Callable[[], None],
     ) -> None:
         self._settings = settings
-        self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / _MS_PER_S
+        self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / MS_PER_S
         self._messages = messages
         self._times = times
         self._watcher = watcher

@@ -1,1 +1,1 @@
-"""Where records come from: one adapter a module."""
+"""Where records come from: files, standard input, Kafka topics. Bytes only; ``decode`` reads them."""

@@ -7,11 +7,11 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.membership import member_of
-from consumer.notes import encode_note
-from consumer.ports import Partition
+from consumer.kafka.errors import AGAIN_S, describe, is_fatal, is_refusal
+from consumer.kafka.membership import member_of
+from consumer.kafka.offset_metadata import encode_note
+from consumer.model.record import Partition
 from consumer.sources.handover import Handover
-from consumer.sources.kafka_trouble import AGAIN_S, describe, is_fatal, is_refusal
 from consumer.sources.partitions import Place
 
 log = logging.getLogger("dupwatch")

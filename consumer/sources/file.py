@@ -7,24 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from consumer.article import Reason
-from consumer.errors import BadRecord, SourceError
-from consumer.ports import Position, RawBatch, RawRecord
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.sources.gunzip import MAGIC, gunzip
 from consumer.sources.lines import LineSplitter
 
 _CHUNK_BYTES: Final = 256 * 1024
 _STDIN: Final = 0
-
-
-class ReadLimits(msgspec.Struct, frozen=True):
-    """``record_bytes_max`` is of one record without its line end; the others are of a batch, which has one at least."""
-
-    record_bytes_max: int = 8 * 1024 * 1024
-    batch_records_max: int = 256
-    batch_bytes_max: int = 8 * 1024 * 1024
 
 
 class FileSource:

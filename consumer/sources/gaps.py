@@ -15,10 +15,11 @@ from typing import Final, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from consumer.errors import SourceError
-from consumer.ports import Partition, SourceWatcher
+from consumer.kafka.errors import AGAIN_S, ASK_S
+from consumer.model.errors import SourceError
+from consumer.model.ports import SourceWatcher
+from consumer.model.record import Partition
 from consumer.sources.handover import Handover
-from consumer.sources.kafka_trouble import AGAIN_S, ASK_S
 
 log = logging.getLogger("dupwatch")
 

@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from consumer.article import Reason
-from consumer.errors import BadRecord
+from consumer.model.article import Reason
+from consumer.model.errors import BadRecord
 
 MAGIC: Final = b"\x1f\x8b"
 _WBITS_GZIP: Final = 31

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass, field
 
-from consumer.membership import GroupMetadata
+from consumer.kafka.membership import GroupMetadata
 from consumer.sources.partitions import Partitions
 
 

@@ -6,8 +6,9 @@ from collections.abc import Collection
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.notes import NOTHING, Held, Note, UnreadableNote, decode_note
-from consumer.ports import Partition, SourceWatcher, partition_name
+from consumer.kafka.offset_metadata import NOTHING, Held, Note, UnreadableNote, decode_note
+from consumer.model.ports import SourceWatcher
+from consumer.model.record import Partition, partition_name
 from consumer.sources.handover import Handover
 
 log = logging.getLogger("dupwatch")

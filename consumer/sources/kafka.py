@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from consumer.errors import SourceError
-from consumer.notes import Note
-from consumer.poison import Holding
-from consumer.ports import Offsets, Partition, RawBatch, SourceWatcher
-from consumer.sources.file import ReadLimits
+from consumer.kafka.offset_metadata import Holding, Note
+from consumer.model.errors import SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import SourceWatcher
+from consumer.model.record import Offsets, Partition, RawBatch
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
@@ -52,7 +52,7 @@ class SourceOptions:
 
 
 class KafkaSource:
-    """Reads topics as a member of a consumer group; ``settings`` are the client's (``clients.consumer_settings``).
+    """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
 
     Its client is made when the first batch is asked for. When ``stopped`` says so, no more batches are given. Each call
     raises the error that ended the client's thread, most often a ``SourceError``.

@@ -16,17 +16,8 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
-from consumer.calls import Call
-from consumer.client_log import client_log
-from consumer.errors import ConfigError, SourceError
-from consumer.membership import member_of
-from consumer.ports import Partition, RawRecord, SourceWatcher
-from consumer.sources.commits import Commits
-from consumer.sources.gaps import GAPS, Gaps
-from consumer.sources.handover import Handover
-from consumer.sources.holds import Holds
-from consumer.sources.kafka_records import record_of
-from consumer.sources.kafka_trouble import (
+from consumer.kafka.client_log import client_log
+from consumer.kafka.errors import (
     AGAIN_S,
     ASK_S,
     UNKNOWN_TOPICS,
@@ -38,6 +29,16 @@ from consumer.sources.kafka_trouble import (
     is_fenced,
     is_refusal,
 )
+from consumer.kafka.membership import member_of
+from consumer.lifecycle.background_call import Call
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.ports import SourceWatcher
+from consumer.model.record import Partition, RawRecord
+from consumer.sources.commits import Commits
+from consumer.sources.gaps import GAPS, Gaps
+from consumer.sources.handover import Handover
+from consumer.sources.holds import Holds
+from consumer.sources.kafka_records import record_of
 from consumer.sources.partitions import BEGINNING, Place, Start
 from consumer.sources.portion import Portion
 from consumer.sources.unpacking import UNPACK_ERRORS, Unpacking

@@ -13,10 +13,10 @@ from typing import TypeVar
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from confluent_kafka import Message as ClientMessage
 
-from consumer.article import Reason, record_too_long
-from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.errors import BadRecord
-from consumer.ports import NO_TIME_MS, Message, Position, RawRecord, headers_bytes
+from consumer.model.article import Reason, record_too_long
+from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
+from consumer.model.errors import BadRecord
+from consumer.model.record import NO_TIME_MS, Message, Position, RawRecord, headers_bytes
 from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, read_client_headers
 
 Value = TypeVar("Value")

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from consumer.article import record_too_long
-from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.errors import BadRecord
-from consumer.ports import Position, RawRecord
+from consumer.model.article import record_too_long
+from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
+from consumer.model.errors import BadRecord
+from consumer.model.record import Position, RawRecord
 
 _BOM: Final = b"\xef\xbb\xbf"
 

@@ -26,11 +26,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.errors import Abandoned
-from consumer.notes import NOTHING, Held, Note
-from consumer.poison import Holding
-from consumer.ports import Message, Offsets, Partition, RawBatch, RawRecord, headers_bytes
-from consumer.sources.file import ReadLimits
+from consumer.kafka.offset_metadata import NOTHING, Held, Holding, Note
+from consumer.model.errors import Abandoned
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord, headers_bytes
 
 BEGINNING: Final = -2
 """A start before the first record that is there by then; lower than any offset, and never committed."""

@@ -16,16 +16,16 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
 
-from consumer.bounds import Bound, Ranges, Stretch
-from consumer.client_log import client_log
-from consumer.errors import ConfigError, SourceError
-from consumer.ports import Offsets, RawBatch, RawRecord
-from consumer.sources.file import ReadLimits
+from consumer.kafka.client_log import client_log
+from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal, no_answer
+from consumer.kafka.offset_range import Ranges, Stretch, offsets_at
+from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Offsets, RawBatch, RawRecord
 from consumer.sources.kafka_records import record_of
-from consumer.sources.kafka_trouble import UNKNOWN_TOPICS, describe, is_fatal, is_refusal, no_answer
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
-from consumer.waiting import waiting_for_brokers
-from consumer.watermarks import partitions_of, watermarks
 
 SILENCE_MAX_S: Final = 60.0
 """How long no message may come while some are missing, before the run ends."""
@@ -81,7 +81,7 @@ class _Part:
 class StretchSource:
     """Reads a stretch of topics, which ends where they end when this is made, or before; or just these offsets.
 
-    ``settings`` are of ``clients.consumer_settings``; nothing is committed, and the group does not come to know of
+    ``settings`` are of ``consumer_settings``; nothing is committed, and the group does not come to know of
     it. Asked between two batches, and while messages are waited for, ``stopped`` ends it. Raises ``SourceError`` and
     ``ConfigError``.
     """
@@ -242,20 +242,3 @@ def _parts(consumer: Consumer, topics: Sequence[str], brokers: str, stretch: Str
 
 def _named_parts(ranges: Ranges) -> dict[tuple[str, int], _Part]:
     return {key: _Part(*key, start, max(start, end)) for key, (start, end) in ranges.items()}
-
-
-def offsets_at(
-    consumer: Consumer, marks: Mapping[tuple[str, int], tuple[int, int]], bound: Bound
-) -> dict[tuple[str, int], int]:
-    """Where each partition is at a bound, within its marks (low, high). Raises ``KafkaException``."""
-    if bound.offset is not None:
-        return {key: min(max(bound.offset, low), high) for key, (low, high) in marks.items()}
-    asked = [TopicPartition(*key, bound.time_ms or 0) for key in marks]
-    places: dict[tuple[str, int], int] = {}
-    for one in consumer.offsets_for_times(asked, timeout=_ASK_S):
-        if one.error is not None:
-            raise KafkaException(one.error)
-        low, high = marks[one.topic, one.partition]
-        # A negative offset says that nothing came as late as that.
-        places[one.topic, one.partition] = min(max(one.offset, low), high) if one.offset >= 0 else high
-    return places

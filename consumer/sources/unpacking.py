@@ -12,11 +12,10 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError
 
-from consumer.notes import REASON_CHARS_MAX, Held
-from consumer.poison import Holding
-from consumer.ports import Partition, partition_name
+from consumer.kafka.errors import describe
+from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, Holding
+from consumer.model.record import Partition, partition_name
 from consumer.sources.handover import Handover
-from consumer.sources.kafka_trouble import describe
 
 log = logging.getLogger("dupwatch")
 

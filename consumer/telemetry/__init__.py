@@ -1,1 +1,1 @@
-"""What is told of a run: metrics, health, logs and spans."""
+"""What is told about a run: metrics, health, logs and traces. Serving it is a matter of ``pages``."""

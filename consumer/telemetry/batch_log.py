@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Onlooker
-from consumer.verdict import Verdict
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
 
 log = logging.getLogger("dupwatch")
 

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from consumer.redaction import redacted
+from consumer.text.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0
 MAIN: Final = "main"

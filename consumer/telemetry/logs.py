@@ -16,9 +16,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from consumer.events import rfc3339
-from consumer.pages.visible import escaped
-from consumer.redaction import redacted
+from consumer.judge.events import rfc3339
+from consumer.text.redaction import redacted
+from consumer.text.visible import escaped
 
 Format = Literal["auto", "json", "text"]
 Level = Literal["debug", "info", "warning", "error"]

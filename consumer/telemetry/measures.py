@@ -7,13 +7,12 @@ are fixed here, or something else bounds them that is said. Nothing is labelled 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.article import Reason
-from consumer.distribution import COUNTS, SHARES
-from consumer.pipeline import Stage
-from consumer.published import TimeFault
+from consumer.judge.histogram import COUNTS, SHARES
+from consumer.model.article import Reason, TimeFault
+from consumer.model.verdict import Outcome
+from consumer.pipeline.observer import Stage
 from consumer.telemetry.health import Part
 from consumer.telemetry.source_names import NONE, OTHER
-from consumer.verdict import Outcome
 from storage.watched import Connecting, Ending, Operation
 
 TimedStage = Literal[Stage, "back_pressure"]

@@ -14,20 +14,20 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from consumer.article import Reason
-from consumer.dead_letter import DeadLetter
-from consumer.detector import Tally
-from consumer.distribution import Distribution
-from consumer.events import rfc3339
-from consumer.pipeline import Measured
-from consumer.ports import Partition
-from consumer.sources.file import ReadLimits
+from consumer.judge.detector import Tally
+from consumer.judge.events import rfc3339
+from consumer.judge.histogram import Distribution
+from consumer.model.article import Reason
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Partition
+from consumer.model.verdict import Outcome, Verdict
+from consumer.pipeline.observer import Measured
 from consumer.telemetry import measures
 from consumer.telemetry.health import Part
 from consumer.telemetry.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
 from consumer.telemetry.own_memory import own_memory_bytes
 from consumer.telemetry.source_names import OTHER, SourceNames
-from consumer.verdict import Outcome, Verdict
 from storage.watched import Connecting, Ending, Operation
 
 SOURCES_MAX: Final = 50

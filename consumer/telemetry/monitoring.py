@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Entered, Measured, Summed
-from consumer.ports import Partition, RawBatch, partition_name
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.record import Partition, RawBatch, partition_name
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Entered, Measured, Summed
 from consumer.telemetry.health import MAIN, Health
 from consumer.telemetry.metrics import Metrics
-from consumer.verdict import Verdict
 from storage.watched import Connecting, Ending, Operation
 
 

@@ -30,11 +30,11 @@ from opentelemetry.trace import (
 )
 from opentelemetry.util.types import AttributeValue
 
-from consumer.dead_letter import DeadLetter
-from consumer.pipeline import Onlooker
-from consumer.ports import RawBatch, RawRecord
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.record import RawBatch, RawRecord
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
 from consumer.telemetry.trace_context import TraceContext, contexts
-from consumer.verdict import Verdict
 
 log = logging.getLogger("dupwatch")
 

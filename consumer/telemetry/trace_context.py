@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from consumer.ports import RawRecord
+from consumer.model.record import RawRecord
 
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"

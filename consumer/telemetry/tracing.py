@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from consumer.config import Config
-from consumer.errors import ConfigError
-from consumer.extras import install_command
-from consumer.pipeline import Observer
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError
+from consumer.pipeline.observer import Observer
+from consumer.text.install_advice import install_command
 
 _PACKAGE = "opentelemetry"
 

@@ -1,1 +1,1 @@
-"""``dupwatch top``: what the pages of running consumers say, from one look to the next."""
+"""``dupwatch top``: scrapes the metrics of running consumers and sums them up. How it looks is in ``cli.top_view``."""

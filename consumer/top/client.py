@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from consumer.errors import ConfigError
+from consumer.model.errors import ConfigError
 
 BODY_BYTES_MAX: Final = 16 << 20
 """The metrics of some thousand partitions have a few hundred kilobytes."""

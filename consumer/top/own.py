@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from consumer.config import Config
-from consumer.errors import ConfigError
+from consumer.config.config import Config
+from consumer.model.errors import ConfigError
 from consumer.pages.access import parse_address
 from consumer.top.client import Access
 

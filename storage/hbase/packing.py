@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from storage.clock import MS_PER_S
 from storage.hbase import sets
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
@@ -47,7 +48,6 @@ ROW_BYTES_MAX: Final = 32 << 20
 _PIECE_CELLS: Final = 512
 _PIECES_AHEAD: Final = 32
 _SETS_AHEAD: Final = 8
-_MS_PER_S: Final = 1000
 
 Rows = Mapping[bytes, Columns]
 
@@ -57,7 +57,7 @@ class PackOptions:
     """What to pack: postings written before ``before_ms`` by the servers' clock, None for now; see ``cut_of``."""
 
     before_ms: int | None = None
-    bucket_ms: int = BUCKET_S * _MS_PER_S
+    bucket_ms: int = BUCKET_S * MS_PER_S
     row_postings_min: int = ROW_POSTINGS_MIN
 
 
@@ -166,7 +166,7 @@ class Packer:
         before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
         # A posting in a set lives as long as it would have lived as a cell, whatever is configured here.
         family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]
-        lifetime_ms = family.timeToLive * _MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
+        lifetime_ms = family.timeToLive * MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
         return PackRules(
             bucket_ms=options.bucket_ms,
             cut_ms=cut_of(before_ms, options.bucket_ms),

@@ -8,7 +8,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import NamedTuple
 
-from consumer.detector import Detector
+from consumer.judge.detector import Detector
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore

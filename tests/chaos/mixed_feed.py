@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from consumer.comparison import compare
 from consumer.fingerprint import TextKind
-from consumer.settings import ONE_BITS_DISTANCE_MAX
+from consumer.judge.comparison import compare
+from consumer.judge.settings import ONE_BITS_DISTANCE_MAX
 from storage.records import Arrival, Record, Stored, Tombstone, Version
 from tests.builders import make_tombstone
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of

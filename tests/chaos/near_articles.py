@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from consumer.comparison import compare
 from consumer.fingerprint import BlockPlan, TextKind
-from consumer.settings import JudgeSettings
+from consumer.judge.comparison import compare
+from consumer.judge.settings import JudgeSettings
 from storage.records import Stored, Version
 from tests.builders import TIME_MS, make_key, make_record
 

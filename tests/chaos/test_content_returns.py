@@ -10,10 +10,10 @@ from itertools import cycle
 
 import pytest
 
-from consumer.detector import Detector
-from consumer.inspection import reference_in, verify
-from consumer.pipeline import distinct_ids
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict
+from consumer.pipeline.loop import distinct_ids
+from consumer.store_tools.inspection import reference_in, verify
 from storage.hbase.store import HbaseStore
 from storage.interface import Store
 from storage.postings import postings_of

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from consumer.detector import Detector
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Record, Version

@@ -5,11 +5,11 @@ from itertools import count
 
 import pytest
 
-from consumer.detector import Detector
-from consumer.inspection import verify
-from consumer.known_originals import KnownOriginals
-from consumer.pipeline import distinct_ids
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.judge.known_originals import KnownOriginals
+from consumer.model.verdict import decode_verdict
+from consumer.pipeline.loop import distinct_ids
+from consumer.store_tools.inspection import verify
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Tombstone, Version

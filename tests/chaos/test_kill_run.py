@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from consumer.inspection import reference_in, verify
-from consumer.settings import JudgeSettings
+from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import Verdict, decode_verdict
 from consumer.sinks.file import dead_letters_path
-from consumer.verdict import Verdict, decode_verdict
+from consumer.store_tools.inspection import reference_in, verify
 from storage.lmdb import LmdbOptions, LmdbStore
 from tests.chaos.written_feed import write_feed
 from tests.cli.command import FAST, start

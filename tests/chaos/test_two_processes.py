@@ -6,9 +6,9 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from consumer.detector import Detector
-from consumer.inspection import reference_in, verify
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.detector import Detector
+from consumer.model.verdict import Verdict, decode_verdict
+from consumer.store_tools.inspection import reference_in, verify
 from storage.clock import now_ms
 from storage.records import Version
 from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb

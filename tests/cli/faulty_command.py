@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from consumer import stream
 from consumer.cli import main
 from consumer.fingerprint import Fingerprinter, Fingerprints
-from consumer.interruptible_store import InterruptibleStore
+from consumer.pipeline.interruptible_store import InterruptibleStore
+from consumer.wiring import topics_run
 from storage.lmdb import LmdbStore
 
 CALL_S: Final = 0.05
@@ -53,14 +53,14 @@ def _slow_store() -> None:
 
 
 def _hangs_in_decoding() -> None:
-    decode = vars(stream)["decode_message"]
+    decode = vars(topics_run)["decode_message"]
 
     def hang(record: Any, *more: Any) -> Any:  # noqa: ANN401  # as there
         if HANGS.encode() in record.data:
             hang_here()
         return decode(record, *more)
 
-    vars(stream)["decode_message"] = hang
+    vars(topics_run)["decode_message"] = hang
 
 
 def _hangs_in_fingerprinting() -> None:

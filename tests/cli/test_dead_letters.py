@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.dead_letters import FileLetters, Letter, Selection
-from consumer.errors import SourceError
+from consumer.dead_letters.kept import FileLetters, Letter, Selection
+from consumer.model.errors import SourceError
 from consumer.sinks.file import dead_letters_path
 from tests.cli.command import FAST, Command, json_lines, write_lines
 
@@ -133,7 +133,7 @@ def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is something else entirely is not read into memory."""
-    monkeypatch.setattr("consumer.dead_letters.LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr("consumer.dead_letters.kept.LINE_BYTES_MAX", 1000)
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(bytes(5000))
     with pytest.raises(SourceError, match="too long for a dead letter"):

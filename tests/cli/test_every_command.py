@@ -318,7 +318,7 @@ def test_interrupted_while_modules_are_imported() -> None:
         "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'consumer.config':\n"
+        "        if name == 'consumer.config.config':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupt())\n"
         "from consumer.cli import main\n"

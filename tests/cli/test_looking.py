@@ -12,9 +12,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from consumer.events import kept_event
-from consumer.inspection import latest
-from consumer.verdict import decode_verdict
+from consumer.judge.events import kept_event
+from consumer.model.verdict import decode_verdict
+from consumer.store_tools.inspection import latest
 from storage.lmdb import LmdbStore
 from storage.records import Stored, Version, id_hash, reference_of
 from tests.cli.command import FAST, SAMPLE, SCHEMAS, Command, articles, json_lines, run_process, text, write_lines

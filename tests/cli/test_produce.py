@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from consumer.article import Article
-from consumer.errors import BadRecord, SinkError
-from consumer.mock_cluster import mock_cluster
-from consumer.ports import Position, RawBatch, RawRecord
-from consumer.sending import FeedSender
+from consumer.kafka.feed_sender import FeedSender
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, SinkError
+from consumer.model.record import Position, RawBatch, RawRecord
 from tests.cli.command import SAMPLE, run_process, start, text, write_lines
 
 TOPIC = "articles"

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from consumer.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX
+from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX
 from tests.cli.command import FAST, SCHEMAS, TIMEOUT_S, Command, articles, json_lines, run_process, start, write_lines
 
 FLAG, ORIGINAL = "a4", "a3"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from consumer.client_properties import PROPERTIES, Free
-from consumer.config import Config, flatten
-from consumer.redaction import is_secret
+from consumer.config.config import Config
+from consumer.config.printing import flatten
+from consumer.kafka.client_properties import PROPERTIES, Free
+from consumer.text.redaction import is_secret
 from tests.cli.command import Command, Outcome, wait_for
 from tests.cli.test_service import brokers, send, serving
 

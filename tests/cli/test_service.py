@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from consumer.mock_cluster import mock_cluster
+from consumer.kafka.mock_cluster import mock_cluster
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, run_process, start, text, wait_for
 from tests.cli.faulty_command import start_faulty

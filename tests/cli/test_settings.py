@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 from pydantic import BaseModel
 
-from consumer.config import Config, RuleSection
+from consumer.config.config import Config
+from consumer.config.sections import RuleSection
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.records import Stored
 from tests.cli.command import Command, articles, json_lines, text, write_lines

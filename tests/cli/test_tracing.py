@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from consumer.extras import install_command
+from consumer.text.install_advice import install_command
 from tests.cli.command import ROOT, SAMPLE, TIMEOUT_S, Command, environment, run_process
-from tests.unit.tracing.collector import collecting
+from tests.unit.telemetry.collector import collecting
 
 
 def test_a_run_sends_its_spans() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from consumer.errors import Fatal
 from consumer.fingerprint import Scheme
-from consumer.fingerprinting import Made, OnWorkers
-from consumer.lexicon import WordFiles
+from consumer.model.errors import Fatal
+from consumer.workers.pool import Made, OnWorkers
+from consumer.workers.word_files import WordFiles
 from tests.cli.command import (
     FAST,
     TIMEOUT_S,

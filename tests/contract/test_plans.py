@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from consumer.article import Article
-from consumer.candidates import Probe, find_candidates, probe_keys
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.candidates import Probe, find_candidates, probe_keys
+from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
 from storage.interface import Store
 from storage.records import Record
 from tests.builders import TIME_MS

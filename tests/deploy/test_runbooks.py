@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from consumer.cli.main import app
-from consumer.config import Config
+from consumer.config.config import Config
 from tests.deploy.promql import metrics_of_a_consumer
 from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
 

@@ -7,7 +7,7 @@ from benchmarks.hbase import load, look_up
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import draw_entries, key_columns
 from consumer.fingerprint import BlockPlan
-from consumer.settings import DAY_MS
+from consumer.judge.settings import DAY_MS
 from storage.clock import now_ms
 from storage.postings import POSTING
 from tests.hbase import packed_rows

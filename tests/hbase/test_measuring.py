@@ -13,7 +13,7 @@ from benchmarks.hbase.servers import Servers, Wanted, filled
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.harness import Spread
 from consumer.fingerprint import BlockPlan
-from consumer.versions import VersionBuilder
+from consumer.judge.versions import VersionBuilder
 from deploy.local.hbase import Hbase, ThriftGateway
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore

@@ -12,9 +12,9 @@ from itertools import count
 
 import pytest
 
-from consumer.detector import Detector
 from consumer.fingerprint import TextKind
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.hbase import posting_rows
 from storage.hbase.store import HbaseStore

@@ -15,10 +15,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from consumer.clients import KafkaOptions, consumer_settings
-from consumer.errors import Abandoned
-from consumer.ports import Message, Offsets, Partition, RawBatch, RawRecord
-from consumer.sources.file import ReadLimits
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.model.errors import Abandoned
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord
 from consumer.sources.kafka import KafkaSource, SourceOptions
 
 GroupProtocol = Literal["classic", "consumer"]

@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer.clients import KafkaOptions, producer_settings
-from consumer.dead_letter import LetterPosition, dead_letter
-from consumer.errors import BadRecord
-from consumer.ports import Answer, Message, Position, RawRecord, Rejection
+from consumer.kafka.client_settings import KafkaOptions, producer_settings
+from consumer.kafka.topics import Shape, SinkTopics, new_topic, planned
+from consumer.model.dead_letter import LetterPosition, dead_letter
+from consumer.model.errors import BadRecord
+from consumer.model.ports import Answer, Rejection
+from consumer.model.record import Message, Position, RawRecord
+from consumer.model.verdict import Outcome, Verdict, encode
 from consumer.sinks.kafka import KafkaSink
-from consumer.sinks.messages import Messages
+from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.record_times import RecordTimes
 from consumer.sinks.transactions import TransactionalSink
-from consumer.topics import Shape, SinkTopics, new_topic, planned
-from consumer.verdict import Outcome, Verdict, encode
 from storage.clock import now_ms
 
 GROUP = "readers"

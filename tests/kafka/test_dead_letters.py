@@ -24,15 +24,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 )
 from confluent_kafka.cimpl import NewTopic
 
-from consumer import dead_letters
 from consumer.cli import main
-from consumer.clients import KafkaOptions
-from consumer.dead_letter import LetterPosition, dead_letter
-from consumer.dead_letters import Letter, TopicLetters
-from consumer.errors import BadRecord, ConfigError, SinkError, SourceError
-from consumer.letter_headers import Origin, letter_headers
-from consumer.letter_replay import Refused, Replay, target_of
-from consumer.ports import Message, Position, RawRecord, Rejection
+from consumer.dead_letters import kept
+from consumer.dead_letters.kept import Letter, TopicLetters
+from consumer.dead_letters.replay import Refused, Replay, target_of
+from consumer.kafka.client_settings import KafkaOptions
+from consumer.kafka.letter_headers import Origin, letter_headers
+from consumer.model.dead_letter import LetterPosition, dead_letter
+from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
+from consumer.model.ports import Rejection
+from consumer.model.record import Message, Position, RawRecord
 from tests.cli.command import Outcome, json_lines, start, wait_for
 from tests.kafka.topics import wait_until_known
 
@@ -449,6 +450,6 @@ def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that do not answer are an error that says so."""
-    monkeypatch.setattr(dead_letters, "_ASK_S", 0.5)
+    monkeypatch.setattr(kept, "_ASK_S", 0.5)
     with pytest.raises(SourceError, match=r"no broker answers at 127\.0\.0\.1:1 "):
         TopicLetters("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))

@@ -15,11 +15,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     OffsetSpec,
 )
 
-from consumer import app
-from consumer.clients import admin_settings
-from consumer.config import load_config
+from consumer.config.loading import load_config
 from consumer.doctor.brokers import Brokers
-from consumer.topics import Shape, SinkTopics, init, planned
+from consumer.kafka.client_settings import admin_settings
+from consumer.kafka.topics import Shape, SinkTopics, init, planned
+from consumer.wiring import parts, stores
 from deploy.local.ports import free_ports
 from tests.cli.command import run_process, text
 from tests.kafka.reading import until
@@ -123,8 +123,8 @@ def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hb
     assert "bound to no settings yet" in told["settings of the store"][0]["found"]
     assert seen() == before
     config = load_config(None, {"store": {"url": store}})
-    settings = app.judge_settings(config, app.lexicon_of(config))
-    with app.opened_store(config) as opened:
+    settings = parts.judge_settings(config, parts.lexicon_of(config))
+    with stores.opened_store(config) as opened:
         assert opened.settings() is None
         opened.agree(settings.encode())
     code, told = doctor(*stream(good, "judge.max_distance=2"), "--store", store)
@@ -195,7 +195,7 @@ def test_unread_messages_that_are_old(backdated: Topics) -> None:
         producer.produce(good.source, b"{}", b"a", 0, timestamp=now_ms - 1000 * age_s)
     producer.produce(good.source, b"{}", b"b", 1, timestamp=now_ms - 3_000_000)
     assert producer.flush(WAIT_S) == 0
-    asked = Brokers(good.address, admin_settings(good.address, app.kafka_options(load_config(None, {}))))
+    asked = Brokers(good.address, admin_settings(good.address, parts.kafka_options(load_config(None, {}))))
     asked.cluster()
     found = asked.progress(good.prefix, [good.source], lambda _: 1_000_000)
     assert [(one.first, one.end, one.committed, one.young) for one in found] == [(0, 3, None, 2), (0, 1, None, 1)]

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.clients import KafkaOptions
-from consumer.dead_letters import TopicLetters
+from consumer.dead_letters.kept import TopicLetters
+from consumer.kafka.client_settings import KafkaOptions
 from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, Headers, read_client_headers
 from consumer.sources.kafka_records import record_of
 from tests.cli.command import Outcome, json_lines, run_process, text

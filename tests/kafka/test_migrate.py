@@ -15,14 +15,14 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from consumer import app
 from consumer.cli.options import configured
-from consumer.errors import ConfigError, SourceError, StoreMismatch
-from consumer.migration import groups
-from consumer.migration.groups import FILLING, SWITCHED, Committed, Group
+from consumer.kafka import groups
+from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group
+from consumer.kafka.offset_metadata import Note
+from consumer.lifecycle.stopping import Stopping
 from consumer.migration.migration import Moves, Watcher, prepared_migration
-from consumer.notes import Note
-from consumer.stopping import Stopping
+from consumer.model.errors import ConfigError, SourceError, StoreMismatch
+from consumer.wiring import stores
 from storage.errors import StoreRefused
 from storage.hbase import parse_place
 from storage.interface import Store
@@ -208,7 +208,7 @@ def unanswered(topics: Topics) -> set[bytes | None]:
 @contextmanager
 def looked_into(url: str) -> Iterator[Store]:
     """A store, for reading."""
-    with app.opened_store(configured(None, [], store__url=url), readonly=True) as store:
+    with stores.opened_store(configured(None, [], store__url=url), readonly=True) as store:
         yield store
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from consumer.notes import Held, Note, decode_note, encode_note
+from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
 from tests.cli.command import Outcome, run_process, text
 from tests.kafka.reading import WAIT_S, until
 from tests.kafka.running import Running, running

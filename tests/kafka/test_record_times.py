@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from consumer.errors import Abandoned, SinkError
+from consumer.model.errors import Abandoned, SinkError
 from storage.clock import now_ms
 from tests.kafka.sink_parts import Given, Member, answer, fresh_topics, keys, raw, read, rejection, sink_to
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from consumer.errors import Abandoned, ConfigError, SinkError
-from consumer.ports import RawRecord
-from consumer.topics import SinkTopics
+from consumer.kafka.topics import SinkTopics
+from consumer.model.errors import Abandoned, ConfigError, SinkError
+from consumer.model.record import RawRecord
 from deploy.local.kafka import KafkaBroker
 from tests.builders import raw_line
 from tests.kafka.sink_parts import Given, answer, duplicates, fresh_topics, keys, raw, read, rejection, sink_to

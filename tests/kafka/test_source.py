@@ -11,13 +11,13 @@ from typing import Literal
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from consumer.article import Reason
-from consumer.clients import KafkaOptions, consumer_settings
-from consumer.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
-from consumer.errors import Abandoned, ConfigError, SourceError
-from consumer.ports import Offsets
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.model.article import Reason
+from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
+from consumer.model.errors import Abandoned, ConfigError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Offsets
 from consumer.sources import kafka_client
-from consumer.sources.file import ReadLimits
 from consumer.sources.kafka import KafkaSource
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from consumer.bounds import Bound, Stretch, parse_bound
-from consumer.clients import KafkaOptions, consumer_settings
-from consumer.errors import ConfigError, SourceError
-from consumer.mock_cluster import mock_cluster
-from consumer.ports import Offsets, RawRecord
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.kafka.offset_range import Bound, Stretch, parse_bound
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Offsets, RawRecord
 from consumer.sources import stretch
-from consumer.sources.file import ReadLimits
 from consumer.sources.stretch import StretchSource
 
 TOPIC = "articles"

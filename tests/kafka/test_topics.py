@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
+from consumer.kafka.topics import FoundTopic, Shape, SinkTopics, differences, missing, new_topic, planned
 from deploy.local.kafka import KafkaBroker
 from tests.cli.command import Outcome, run_process, wait_for
 

@@ -10,9 +10,9 @@ from statistics import quantiles
 import pytest
 from confluent_kafka import Consumer
 
-from consumer.clients import KafkaOptions
-from consumer.errors import Abandoned, OutcomeUnknown, SinkError
-from consumer.topics import SinkTopics
+from consumer.kafka.client_settings import KafkaOptions
+from consumer.kafka.topics import SinkTopics
+from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.sink_parts import (
     Given,

@@ -8,13 +8,13 @@ from types import MappingProxyType
 import pytest
 from confluent_kafka import Producer
 
-from consumer.bounds import Bound, Stretch
-from consumer.clients import KafkaOptions, consumer_settings
-from consumer.dead_letters import TopicLetters
-from consumer.errors import SourceError
-from consumer.mock_cluster import mock_cluster
-from consumer.notes import Held
-from consumer.sources.file import ReadLimits
+from consumer.dead_letters.kept import TopicLetters
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.kafka.offset_metadata import Held
+from consumer.kafka.offset_range import Bound, Stretch
+from consumer.model.errors import SourceError
+from consumer.model.limits import ReadLimits
 from consumer.sources.stretch import StretchSource
 from tests.cli.command import run_process
 from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch

@@ -21,11 +21,21 @@ class Target(NamedTuple):
 
 _JUDGE: Final = Target(
     (
-        *("consumer/candidates.py", "consumer/comparison.py", "consumer/decision.py", "consumer/detector.py"),
-        *("consumer/events.py", "consumer/known_originals.py", "consumer/releases.py", "consumer/versions.py"),
+        *(
+            "consumer/judge/candidates.py",
+            "consumer/judge/comparison.py",
+            "consumer/judge/decision.py",
+            "consumer/judge/detector.py",
+        ),
+        *(
+            "consumer/judge/events.py",
+            "consumer/judge/known_originals.py",
+            "consumer/store_tools/releases.py",
+            "consumer/judge/versions.py",
+        ),
     ),
     (
-        ("tests/unit/judge", "tests/unit/io/test_events.py"),
+        ("tests/unit/judge", "tests/unit/judge/test_events.py"),
         ("tests/protocol", "tests/cli/test_sample.py", "tests/cli/test_release.py", "tests/cli/test_fact_guard.py"),
         ("tests/retrieval", "tests/cli/test_looking.py", "tests/chaos", "--ignore=tests/chaos/kafka"),
     ),
@@ -34,8 +44,8 @@ _FILE_SOURCES: Final = Target(
     ("consumer/sources/file.py", "consumer/sources/gunzip.py", "consumer/sources/lines.py"),
     (
         (
-            *("tests/unit/io/test_lines.py", "tests/unit/io/test_file_source.py"),
-            *("tests/unit/io/test_file_sink.py", "tests/unit/io/test_checkpoint.py"),
+            *("tests/unit/sources/test_lines.py", "tests/unit/sources/test_file_source.py"),
+            *("tests/unit/sinks/test_file_sink.py", "tests/unit/pipeline/test_checkpoint.py"),
         ),
         ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),
     ),
@@ -49,8 +59,12 @@ _KAFKA_SOURCES: Final = Target(
     ),
     (
         (
-            *("tests/unit/io", "tests/unit/test_watermarks.py", "tests/unit/test_delivery.py"),
-            *("tests/unit/test_notes.py", "tests/unit/test_poison.py", "tests/unit/judge/test_arrivals.py"),
+            *("tests/unit/sources", "tests/unit/kafka", "tests/unit/pipeline/test_offsets.py"),
+            *(
+                "tests/unit/kafka/test_offset_metadata.py",
+                "tests/unit/pipeline/test_bad_record_limit.py",
+                "tests/unit/pipeline/test_arrivals.py",
+            ),
         ),
         (
             *("tests/kafka/test_source.py", "tests/kafka/test_stretch.py", "tests/kafka/test_run.py"),
@@ -61,26 +75,30 @@ _KAFKA_SOURCES: Final = Target(
 )
 _FILE_SINKS: Final = Target(
     (
-        *("consumer/sinks/apart.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
+        *("consumer/wiring/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
         "consumer/sinks/nowhere.py",
     ),
     (
-        ("tests/unit/io/test_file_sink.py", "tests/cli/test_sinks.py"),
+        ("tests/unit/sinks/test_file_sink.py", "tests/cli/test_sinks.py"),
         ("tests/cli/test_power_loss.py", "tests/cli/test_file_modes.py", "tests/cli/test_resuming.py"),
         ("tests/cli/test_streams.py", "tests/cli/test_exit_codes.py", "tests/cli/test_sample.py"),
     ),
 )
 _KAFKA_SINKS: Final = Target(
     (
-        *("consumer/sinks/kafka.py", "consumer/sinks/messages.py", "consumer/sinks/producing.py"),
+        *("consumer/sinks/kafka.py", "consumer/sinks/kafka_messages.py", "consumer/sinks/producing.py"),
         *("consumer/sinks/record_times.py", "consumer/sinks/transactions.py"),
     ),
     (
         (
-            *("tests/unit/io/test_message_headers.py", "tests/unit/io/test_letter_headers.py"),
-            *("tests/unit/io/test_messages.py", "tests/unit/io/test_transactions.py", "tests/unit/io/test_waiting.py"),
-            "tests/unit/io/test_producing.py",
-            *("tests/unit/test_delivery.py", "tests/unit/test_dead_letters.py"),
+            *("tests/unit/kafka/test_event_headers.py", "tests/unit/kafka/test_letter_headers.py"),
+            *(
+                "tests/unit/decode/test_message.py",
+                "tests/unit/sinks/test_transactions.py",
+                "tests/unit/lifecycle/test_wait_notice.py",
+            ),
+            "tests/unit/sinks/test_producing.py",
+            *("tests/unit/pipeline/test_offsets.py", "tests/unit/dead_letters/test_kept.py"),
         ),
         (
             *("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from consumer.fingerprint import BlockPlan, TextKind
-from consumer.settings import JudgeSettings, SourceRule
+from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Version, reference_of
 from tests.builders import TIME_MS, make_key, make_record
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from consumer.detector import Detector
+from consumer.judge.detector import Detector
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Tombstone, Version

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from consumer.detector import Detector
-from consumer.known_originals import KnownOriginals
-from consumer.settings import JudgeSettings
+from consumer.judge.detector import Detector
+from consumer.judge.known_originals import KnownOriginals
+from consumer.judge.settings import JudgeSettings
 from storage.interface import Store
 from storage.records import Record, Tombstone, Version
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, restore, stands_still

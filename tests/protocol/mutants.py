@@ -3,8 +3,8 @@
 from bisect import insort
 from collections.abc import Sequence
 
-from consumer.decision import Decisions, Duplicate, State, decide
-from consumer.detector import Detector, _Sight
+from consumer.judge.decision import Decisions, Duplicate, State, decide
+from consumer.judge.detector import Detector, _Sight
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version

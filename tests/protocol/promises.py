@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
-from consumer.comparison import compare
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.comparison import compare
+from consumer.model.verdict import Verdict, decode_verdict
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
 from tests.protocol.articles import SETTINGS

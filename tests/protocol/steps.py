@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from consumer.verdict import decode_verdict
+from consumer.model.verdict import decode_verdict
 from storage.interface import Store
 from storage.postings import Row
 from storage.records import Record, Stored, Tombstone, Version

@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from consumer.comparison import compare
-from consumer.detector import Detector
-from consumer.verdict import decode_verdict
+from consumer.judge.comparison import compare
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
 from tests.protocol.articles import (

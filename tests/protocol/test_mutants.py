@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from consumer import detector
-from consumer.detector import Detector
+from consumer.judge import detector
+from consumer.judge.detector import Detector
 from storage.interface import Store
 from tests.protocol import mutants
 from tests.protocol.cases import all_cases

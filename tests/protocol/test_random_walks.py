@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from consumer.detector import Detector
+from consumer.judge.detector import Detector
 from storage.records import Record, Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone
 from tests.protocol.articles import NEVER, SETTINGS, make_article

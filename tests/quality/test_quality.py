@@ -13,13 +13,14 @@ from benchmarks.quality.feed import read_feed, read_lines
 from benchmarks.quality.pairs import SimilarPair
 from benchmarks.quality.score import Verdict as ScoredVerdict
 from benchmarks.quality.score import measure
-from consumer.app import Streams, prepared_run
-from consumer.config import load_config
-from consumer.dead_letter import DeadLetter
-from consumer.detector import Tally
-from consumer.pipeline import Onlooker
-from consumer.stopping import Stopping
-from consumer.verdict import Verdict, decode_verdict
+from consumer.config.loading import load_config
+from consumer.judge.detector import Tally
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict, decode_verdict
+from consumer.pipeline.observer import Onlooker
+from consumer.wiring.file_run import prepared_run
+from consumer.wiring.parts import Streams
 from tests.dev_feed import FOLDER_VARIABLE, REQUIRED_VARIABLE, dev_data_dir
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample"

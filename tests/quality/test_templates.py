@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.quality.frames import GROUPS, LANGUAGES, Frame, fill, frames, rewrite
 from benchmarks.quality.templates import CHOSEN, THRESHOLDS, Frames, Point, curve, main, make_pairs
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 
 PAIRS = 320
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from consumer.article import Article
-from consumer.detector import Detector
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.settings import JudgeSettings
-from consumer.versions import Came, VersionBuilder
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import Came, VersionBuilder
+from consumer.model.article import Article
 from storage.interface import Store
 from storage.records import Record, Version
 from tests.builders import TIME_MS

@@ -3,8 +3,8 @@
 import random
 from dataclasses import replace
 
-from consumer.candidates import Probe, find_candidates, probe_keys
-from consumer.settings import ONE_BITS_DISTANCE_MAX
+from consumer.judge.candidates import Probe, find_candidates, probe_keys
+from consumer.judge.settings import ONE_BITS_DISTANCE_MAX
 from storage.interface import Store
 from storage.records import Version
 from tests.chaos.near_articles import SETTINGS, Text, are_near, flips, new_text, version_of

@@ -12,10 +12,10 @@ from itertools import count
 
 import pytest
 
-from consumer.candidates import CROWDED_VERIFICATIONS_MAX
-from consumer.detector import Detector
-from consumer.settings import JudgeSettings
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.candidates import CROWDED_VERIFICATIONS_MAX
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import Verdict, decode_verdict
 from storage.interface import Store
 from storage.postings import KeyedCode, Row, cut_of
 from storage.records import Stored, Version

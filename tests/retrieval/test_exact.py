@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.detector import Detector
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.model.verdict import decode_verdict
 from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import KINDS, ROW_POSTINGS_MAX, Kind, SetClock

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from consumer.detector import Detector
-from consumer.settings import JudgeSettings
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import Verdict, decode_verdict
 from storage.interface import Store
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone

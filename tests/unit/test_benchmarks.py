@@ -21,10 +21,10 @@ from benchmarks.speed.report import publish
 from benchmarks.speed.texts import make_feed
 from benchmarks.speed.workers import rows as worker_rows
 from consumer.fingerprint import BlockPlan
-from consumer.lexicon import load_lexicon
-from consumer.settings import JudgeSettings
-from consumer.verdict import decode_verdict
-from consumer.versions import VersionBuilder
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import VersionBuilder
+from consumer.model.verdict import decode_verdict
+from consumer.workers.word_files import load_lexicon
 from storage.interface import Postings
 from storage.memory import MemoryStore
 

@@ -7,7 +7,7 @@ beneath: whatever else takes time that grows with the square of a length is far 
 import pytest
 
 from benchmarks.hostile import Bench, Cost, cases, record
-from consumer.article import BodyFormat
+from consumer.model.article import BodyFormat
 
 CHARS = 50_000
 RATIO_MAX = 20

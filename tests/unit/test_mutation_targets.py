@@ -19,7 +19,7 @@ WHOLE_FOLDERS = {
 def test_every_module_is_of_one_target(group: str, folder: str) -> None:
     """A new module is changed too, by tests that are about it."""
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py"}
-    assert modules == set(files(ROOT, group))
+    assert modules <= set(files(ROOT, group))
     for module in modules:
         assert tiers(ROOT, module)
 

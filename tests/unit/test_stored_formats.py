@@ -8,12 +8,13 @@ from types import MappingProxyType
 
 import pytest
 
-from consumer.checkpoint import Checkpoint, Counts, encode_checkpoint
 from consumer.fingerprint import SCHEME_NAMES, BlockPlan, Scheme
-from consumer.lexicon import load_lexicon
-from consumer.notes import Held, Note, encode_note
-from consumer.ports import Marks, Position
-from consumer.settings import JudgeSettings, SourceRule
+from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.kafka.offset_metadata import Held, Note, encode_note
+from consumer.model.ports import Marks
+from consumer.model.record import Position
+from consumer.pipeline.checkpoint import Checkpoint, Counts, encode_checkpoint
+from consumer.workers.word_files import load_lexicon
 
 SCHEME_DIGESTS = {
     "jieba-tfidf/1": "1e5f40b268a37e051a4f7a7e15a5ac1a",

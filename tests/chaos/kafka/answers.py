@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from consumer.app import lexicon_of, opened_store, stored_settings
-from consumer.config import load_config
-from consumer.inspection import Findings, reference_in, verify
-from consumer.verdict import Verdict, decode_verdict
+from consumer.config.loading import load_config
+from consumer.model.verdict import Verdict, decode_verdict
+from consumer.store_tools.inspection import Findings, reference_in, verify
+from consumer.wiring.parts import lexicon_of
+from consumer.wiring.stores import opened_store, stored_settings
 from storage.records import Tombstone
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX
 from tests.chaos.kafka.made import Made

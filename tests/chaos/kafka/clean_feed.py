@@ -4,7 +4,7 @@ import time
 from collections import Counter, defaultdict
 from typing import Final
 
-from consumer.verdict import decode_verdict
+from consumer.model.verdict import decode_verdict
 from tests.chaos.kafka.answers import TIME_HEADER, UNDECIDED_S, Answers
 from tests.chaos.kafka.reading_back import NO_TIME_MS, Found, brief, read_topic
 from tests.kafka.topics import Topics

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from consumer.verdict import Verdict, decode_verdict, encode
+from consumer.model.verdict import Verdict, decode_verdict, encode
 from storage.records import id_hash
 from tests.chaos.kafka import answers
 from tests.chaos.kafka import made as kinds

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from consumer.config import load_config
-from consumer.errors import BadRecord
+from consumer.config.loading import load_config
+from consumer.model.errors import BadRecord
 from consumer.sources.kafka_records import record_of
-from consumer.stream import record_decoder
+from consumer.wiring.kafka_parts import record_decoder
 from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import BURST, CODECS, HostileFeed
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX, ValueFormat, json_format

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from consumer.config import load_config
+from consumer.config.loading import load_config
 from deploy.local import hbase
 
 ROOT: Final = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, first_of, ok, unchecked, warning, wrong
-from consumer.errors import ConfigError, SinkError, StoreBroken, StoreMismatch
+from consumer.model.errors import ConfigError, SinkError, StoreBroken, StoreMismatch
 from storage.errors import StoreRefused, StoreUnavailable
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.config import KafkaSection
+from consumer.config.sections import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Member, Newest, Progress
 from consumer.doctor.finding import Finding
 from consumer.doctor.kafka import (
@@ -13,9 +13,9 @@ from consumer.doctor.kafka import (
     source_findings,
     topic_findings,
 )
-from consumer.errors import ConfigError, SinkError, SourceError
-from consumer.notes import Held
-from consumer.topics import FoundTopic, SinkTopics, planned
+from consumer.kafka.offset_metadata import Held
+from consumer.kafka.topics import FoundTopic, SinkTopics, planned
+from consumer.model.errors import ConfigError, SinkError, SourceError
 
 SECTION = KafkaSection()
 DAY_MS = 86_400_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from consumer.config import load_config
+from consumer.config.loading import load_config
 from consumer.doctor.certificates import validities
 from consumer.doctor.finding import Check, Finding, examine
 from consumer.doctor.machine import (

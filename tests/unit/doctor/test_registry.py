@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from consumer.config import Config, load_config
+from consumer.config.config import Config
+from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Result, examine
 from tests.registry_server import RegistryServer, Said, serving

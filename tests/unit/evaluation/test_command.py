@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from consumer.cli import evaluation_plot
 from consumer.cli.main import app
-from consumer.errors import ConfigError, SinkError, SourceError
-from consumer.extras import install_command
 from consumer.fingerprint import Fingerprinter, Fingerprints
+from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.text.install_advice import install_command
 
 SAMPLE = Path(__file__).parents[3] / "sample"
 FEED = SAMPLE / "feed.jsonl"

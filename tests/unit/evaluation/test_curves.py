@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.evaluation import (
+from consumer.evaluation.curves import (
     DISTANCES,
     NEVER_BITS,
     NEVER_SIMILAR,

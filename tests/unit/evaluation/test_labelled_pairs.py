@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from consumer.errors import ConfigError
-from consumer.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, Line, labelled_pairs
+from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, LabelledPairs, Line, labelled_pairs
+from consumer.model.errors import ConfigError
 
 CUT = LabelCut(duplicate_from=0.8, unique_below=0.5)
 

@@ -7,7 +7,7 @@ from typing import IO
 import pytest
 
 from consumer.fingerprint import Fingerprinter, JiebaTokenizer, Lexicon, RustTokenizer, Scheme
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 from consumer.cli import fingerprint, idf
 from consumer.cli.main import app
-from consumer.errors import ConfigError, SinkError, SourceError
 from consumer.fingerprint import (
     SCHEME_NAMES,
     Breakdown,
@@ -25,7 +24,8 @@ from consumer.fingerprint import (
     fingerprint_number,
     sketch_similarity,
 )
-from consumer.lexicon import load_lexicon
+from consumer.model.errors import ConfigError, SinkError, SourceError
+from consumer.workers.word_files import load_lexicon
 
 TEXT = "昨日上午，江畔图书馆的新馆正式向读者开放。新馆共有四层，藏书约六十万册，一楼设有儿童阅览区。"
 OTHER = TEXT.replace("六十", "七十").replace("昨日", "今日")

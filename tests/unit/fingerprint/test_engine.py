@@ -27,7 +27,7 @@ from consumer.fingerprint import (
     sketch_batch,
     weigh,
 )
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 
 TEXTS: list[str] = list(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from consumer.fingerprint import Fingerprinter, Scheme, TextKind
-from consumer.lexicon import load_lexicon
+from consumer.workers.word_files import load_lexicon
 
 EXTENSION_B = "".join(map(chr, range(0x20000, 0x20100)))
 TEXTS = {

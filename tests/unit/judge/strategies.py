@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint import BlockPlan, Scheme, TextKind
 from consumer.fingerprint.facts import pack_facts
-from consumer.settings import JudgeSettings, SourceRule
+from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Stored, reference_of
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import Text, edited, new_text

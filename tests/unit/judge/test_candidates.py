@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from consumer import candidates as candidates_module
-from consumer.candidates import (
+from consumer.fingerprint import TextKind
+from consumer.judge import candidates as candidates_module
+from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
     Candidates,
     Probe,
@@ -18,8 +19,7 @@ from consumer.candidates import (
     places_to_seek,
     probe_keys,
 )
-from consumer.fingerprint import TextKind
-from consumer.settings import JudgeSettings
+from consumer.judge.settings import JudgeSettings
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode, Row, lane_of, postings_of
 from storage.records import Record, Version

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from consumer import comparison
-from consumer.comparison import Compared, Comparison, Lineup, compare
 from consumer.fingerprint import TextKind
-from consumer.settings import JudgeSettings, SourceRule
+from consumer.judge import comparison
+from consumer.judge.comparison import Compared, Comparison, Lineup, compare
+from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Record, Stored
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, flips, new_text, version_of

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.decision import Decisions, Neighbour, State, decide
+from consumer.judge.decision import Decisions, Neighbour, State, decide
 from storage.records import Record
 from tests.builders import make_record
 

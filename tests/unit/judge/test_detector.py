@@ -9,9 +9,9 @@ from types import MappingProxyType
 import msgspec
 import pytest
 
-from consumer.detector import FLOOD_COPIES_MIN, Detector
-from consumer.settings import JudgeSettings, SourceRule
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.detector import FLOOD_COPIES_MIN, Detector
+from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.model.verdict import Verdict, decode_verdict
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore

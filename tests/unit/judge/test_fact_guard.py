@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from consumer.comparison import Comparison, compare
-from consumer.detector import Detector
-from consumer.evaluation import NEVER_SIMILAR, measure
+from consumer.evaluation.curves import NEVER_SIMILAR, measure
+from consumer.evaluation.labelled_pairs import LabelledPair
 from consumer.fingerprint import Scheme
 from consumer.fingerprint.facts import pack_facts
-from consumer.labelled_pairs import LabelledPair
-from consumer.settings import FACTS_DIFFERING_MIN, JudgeSettings, SourceRule
-from consumer.verdict import decode_verdict
+from consumer.judge.comparison import Comparison, compare
+from consumer.judge.detector import Detector
+from consumer.judge.settings import FACTS_DIFFERING_MIN, JudgeSettings, SourceRule
+from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
 from tests.builders import TIME_MS, make_record

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.known_originals import ORIGINALS_A_KEY_MAX, KnownOriginals
+from consumer.judge.known_originals import ORIGINALS_A_KEY_MAX, KnownOriginals
 from storage.records import Record
 from tests.builders import make_key, make_record
 from tests.chaos.near_articles import new_text, version_of

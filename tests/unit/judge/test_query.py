@@ -7,10 +7,10 @@ from itertools import count
 
 import msgspec
 
-from consumer.detector import Detector
-from consumer.events import version_name
-from consumer.settings import SourceRule
-from consumer.verdict import decode_verdict
+from consumer.judge.detector import Detector
+from consumer.judge.events import version_name
+from consumer.judge.settings import SourceRule
+from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
 from storage.records import Stored, Tombstone, Version
 from tests.builders import TIME_MS

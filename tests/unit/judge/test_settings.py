@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from consumer.fingerprint import Scheme, SketchLayout
-from consumer.settings import JudgeSettings, SourceRule, differences
+from consumer.judge.settings import JudgeSettings, SourceRule, differences
 from tests.chaos.near_articles import SETTINGS
 from tests.unit.judge.strategies import judge_settings
 

@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from consumer.article import Article
-from consumer.candidates import probe_keys
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.verdict import decode_verdict
-from consumer.versions import Came, VersionBuilder, tombstone
+from consumer.judge.candidates import probe_keys
+from consumer.judge.versions import Came, VersionBuilder, tombstone
+from consumer.model.article import Article
+from consumer.model.verdict import decode_verdict
 from storage.postings import lane_of
 from storage.records import Record, id_hash
 from tests.builders import TIME_MS

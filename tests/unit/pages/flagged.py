@@ -1,8 +1,8 @@
 """A store with flags in it, as a run leaves them."""
 
-from consumer.decision import Duplicate, Neighbour
-from consumer.events import duplicate_event, kept_event
-from consumer.verdict import Verdict, decode_verdict
+from consumer.judge.decision import Duplicate, Neighbour
+from consumer.judge.events import duplicate_event, kept_event
+from consumer.model.verdict import Verdict, decode_verdict
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS

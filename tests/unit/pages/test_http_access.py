@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.errors import ConfigError
+from consumer.model.errors import ConfigError
 from consumer.pages.access import Access, Account, Address, check_exposure, read_password
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from consumer.decision import Duplicate, Neighbour
-from consumer.events import duplicate_event, released_event
+from consumer.judge.decision import Duplicate, Neighbour
+from consumer.judge.events import duplicate_event, released_event
+from consumer.model.verdict import Verdict, decode_verdict
 from consumer.pages import latest_flags
 from consumer.pages.latest_flags import Latest, LatestFlags
-from consumer.verdict import Verdict, decode_verdict
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.records import Release, Stored

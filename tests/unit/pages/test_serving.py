@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from consumer.errors import ConfigError
+from consumer.model.errors import ConfigError
 from consumer.pages import server as health_server
 from consumer.pages.access import HOST, Access, Account, Address
-from consumer.pages.health import health_pages
+from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Response, tls_context
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics

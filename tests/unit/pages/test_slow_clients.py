@@ -16,7 +16,7 @@ import pytest
 from consumer.pages import server as health_server
 from consumer.pages.access import HOST, Address
 from consumer.pages.connections import HEAD_BYTES_MAX, Connection, Room
-from consumer.pages.health import health_pages
+from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Response, tls_context
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics

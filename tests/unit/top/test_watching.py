@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.errors import ConfigError
+from consumer.model.errors import ConfigError
 from consumer.top import client as pages_client
 from consumer.top.client import Access, PagesClient, Unanswered
 from consumer.top.scrapes import rate

@@ -1,0 +1,96 @@
+"""``dupwatch run`` over topics: no end, no bar, and flags as they come where somebody looks."""
+
+import logging
+import time
+from collections.abc import Sequence
+from importlib import metadata
+
+from rich.console import Console
+
+from consumer.cli import render
+from consumer.cli.feed_report import FeedReport
+from consumer.cli.flags import show_flags
+from consumer.cli.results import standard_error, standard_output
+from consumer.config.config import Config
+from consumer.config.time_limits import ENDING_S
+from consumer.judge.detector import Tally
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Observer, Onlooker
+from consumer.telemetry import logs
+from consumer.telemetry.watchdog import enforce
+from consumer.wiring.parts import Streams
+from consumer.wiring.topics_run import StreamRun, prepared_stream
+from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
+
+
+class _Flags(Onlooker):
+    """Shows every flag."""
+
+    def __init__(self, console: Console, store: Store) -> None:
+        self._console = console
+        self._store = store
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """See one batch."""
+        del letters
+        show_flags(self._console, self._store, verdicts)
+
+
+def run_stream(config: Config, *, show: bool) -> None:
+    """Judge what comes in until SIGTERM or SIGINT; then finish what was begun, and end with exit code 0."""
+    console = render.console(stderr=True)
+    logs.set_up(config.log.format, config.log.level, is_service=True)
+    stopping = Stopping(interrupts=False)
+    report = FeedReport()
+    began_s = time.monotonic()
+
+    def flags(store: Store) -> Observer:
+        return _Flags(console, store) if show else Onlooker()
+
+    streams = Streams(standard_output(), standard_error())
+    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: report) as ready:
+        enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
+        _tell_begin(console, config, ready)
+        ready.pipeline.run()
+    _tell_end(console, ready.tally, report, time.monotonic() - began_s)
+
+
+def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
+    if logs.tells_people():
+        where = f", {ready.address}/" if ready.address else ""
+        console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
+        return
+    log.info(
+        "Judging",
+        extra={
+            "version": metadata.version("dupwatch"),
+            "source": config.source.url,
+            "sink": config.sink.url,
+            "store": config.store.url,
+            "pages": ready.address,
+        },
+    )
+
+
+def _tell_end(console: Console, tally: Tally, report: FeedReport, seconds: float) -> None:
+    if logs.tells_people():
+        console.print(render.summary(tally, report.dead_letters, seconds))
+        for line in report.lines():
+            console.print(line)
+        return
+    log.info(
+        "The run has ended",
+        extra={
+            "articles": tally.versions,
+            "unique": tally.kept,
+            "duplicates": tally.duplicates,
+            "retractions": tally.retractions,
+            "dead_letters": report.dead_letters,
+            "published_at_unread": report.time_faults.total(),
+            "seconds": round(seconds, 1),
+        },
+    )

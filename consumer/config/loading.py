@@ -1,0 +1,137 @@
+"""Reads the configuration from file, environment and command line."""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from consumer.config.config import CONFIG_VARIABLE, ENV_NESTING, ENV_PREFIX, SECRETS, SECRETS_IN, Config
+from consumer.config.printing import flatten
+from consumer.config.values import parse_value
+from consumer.model.errors import ConfigError
+from consumer.text.redaction import (
+    is_secret,
+    redacted,
+    remember,
+    remember_credentials,
+    remember_settings,
+)
+
+_MEANT_MIN = 0.8
+"""How much of a name that is proposed has to be in the wrong one: a common section is not enough."""
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
+    """Read the file (None: no file), the environment and the overrides; ConfigError says all that is wrong."""
+    if path is not None:
+        _check_toml(path)
+    _check_environment()
+
+    class Layered(Config):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del env_settings, dotenv_settings, file_secret_settings
+            return init_settings, Environment(settings_cls), TomlConfigSettingsSource(settings_cls, toml_file=path)
+
+    try:
+        read = Layered(**overrides)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_sentences(error))) from error
+    except SettingsError as error:
+        raise ConfigError(
+            f"{error}: a whole section in the environment is written as TOML or JSON; one setting of it is "
+            f"{ENV_PREFIX}SECTION{ENV_NESTING}NAME"
+        ) from error
+    _remember_secrets(read)
+    return read
+
+
+class Environment(EnvSettingsSource):
+    """Environment variables; maps and lists are written as ``--set`` takes them."""
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # as there
+        """The value of a map or a list."""
+        return parse_value(value)
+
+
+def _remember_secrets(config: Config) -> None:
+    settings = config.model_dump()
+    for place in SECRETS_IN:
+        section, name = place.split(".")
+        remember_settings(settings[section][name])
+    for place in SECRETS:
+        section, name = place.split(".")
+        if settings[section][name] is not None:
+            remember(settings[section][name])
+    for text in _texts(settings):
+        remember_credentials(text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def _check_toml(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration {path} is not TOML: {error}") from error
+
+
+def _check_environment() -> None:
+    """The settings library passes over variables that name no field; here they are errors like any other."""
+    for name in os.environ:
+        if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
+            section = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)[0]
+            if section == "rules":
+                # Their names would be in small letters, and a rule for another source is no error that shows.
+                raise ConfigError(f"{name}: rules of sources stand in the file, since their names have capital letters")
+            if section not in Config.model_fields:
+                known = ", ".join(sorted(Config.model_fields))
+                raise ConfigError(f"the environment variable {name} names no section of the configuration ({known})")
+
+
+def _sentences(error: ValidationError) -> Iterator[str]:
+    for one in error.errors(include_url=False):
+        name = ".".join(str(part) for part in one["loc"])
+        if one["type"] == "extra_forbidden":
+            known = [each for each, _ in flatten(Config.model_construct())]
+            meant = "".join(f" did you mean {each}?" for each in get_close_matches(name, known, 1, _MEANT_MIN))
+            yield f"there is no setting {name};{meant} dupwatch config show lists all"
+        elif name:
+            hidden = isinstance(one["input"], Mapping) or is_secret(name) or _holds_secrets(name)
+            given = "" if hidden else f" (it is {redacted(repr(one['input']))})"
+            yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
+        else:
+            yield one["msg"].removeprefix("Value error, ")
+
+
+def _holds_secrets(name: str) -> bool:
+    """Whether secrets stand below a setting, which may be given as a text by mistake."""
+    return any(place == name or place.startswith(f"{name}.") for place in (*SECRETS_IN, *SECRETS))

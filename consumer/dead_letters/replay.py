@@ -1,0 +1,198 @@
+"""Replaying dead letters: their records go back to the topic they came from, to be judged again."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+
+from consumer.dead_letters.kept import Letter
+from consumer.kafka.client_log import client_log
+from consumer.kafka.client_settings import KafkaOptions, Settings, admin_settings, producer_settings
+from consumer.kafka.errors import no_answer
+from consumer.kafka.letter_headers import replayed_headers
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError, SinkError
+from consumer.sinks.kafka_messages import Outgoing
+from consumer.sinks.producing import Failed
+from consumer.sinks.record_times import RecordTimes
+from storage.clock import now_ms
+
+_ASK_S: Final = 10.0
+_TIMEOUT_MS: Final = 60_000
+_FLUSH_S: Final = _TIMEOUT_MS / 1000 + 5
+_POLL_S: Final = 0.1
+_QUEUE_KBYTES: Final = 65_536
+_ANY_PARTITION: Final = -1
+_NOW: Final = 0
+
+
+class Refused(Exception):  # noqa: N818  # what happened to the letter; nothing is wrong with the replay
+    """A letter that cannot be replayed; the message says why."""
+
+
+class Target(NamedTuple):
+    """Where a record is sent; partition -1 leaves the choice to its key."""
+
+    topic: str
+    partition: int
+
+
+def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Target:
+    """Where a letter's record belongs: to the topic ``to``, or to the partition it came from.
+
+    Its own partition is taken so that it stays in line with the other versions of its id, whatever chose the partition.
+    ``topics`` has the number of partitions of each topic that there is. Raises ``Refused``.
+    """
+    if letter.reason is None:
+        raise Refused(letter.detail)
+    if letter.cut:
+        have = len(letter.value or b"")
+        raise Refused(f"only {have} bytes of its value were kept, of {letter.size_bytes}")
+    if to is not None:
+        return Target(to, _ANY_PARTITION)
+    if letter.origin is None:
+        raise Refused(f"it came from {letter.place}, which is no topic; say --to TOPIC")
+    if letter.origin.topic not in topics:
+        raise Refused(f"its topic {letter.origin.topic} is not there any more; say --to TOPIC")
+    there = letter.origin.partition < topics[letter.origin.topic]
+    return Target(letter.origin.topic, letter.origin.partition if there else _ANY_PARTITION)
+
+
+class _Sending(NamedTuple):
+    """A letter's record on its way; ``position`` is the letter's."""
+
+    position: str
+    target: Target
+    message: Outgoing
+
+
+class Replay:
+    """Sends the records of letters back, as they were: key, value, their own headers and time.
+
+    A time that the topic refuses goes into a header (``RecordTimes``); such a record is sent again behind the others.
+    ``to`` is where all of them go, None sends each to its own topic. With ``dry_run`` nothing is sent. ConfigError
+    where ``to`` is no topic or ``letters_topic`` itself, SinkError where nothing can be sent.
+    """
+
+    def __init__(
+        self,
+        brokers: str,
+        options: KafkaOptions,
+        letters_topic: str,
+        to: str | None,
+        ahead_ms_max: int,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self.sent = 0
+        self.acknowledged = 0
+        self._to = to
+        self._error: KafkaError | None = None
+        self._times = RecordTimes(now_ms, ahead_ms_max, lambda: None)
+        self._again: list[_Sending] = []
+        self._topics = _topics(brokers, options)
+        if to is not None and to not in self._topics:
+            raise ConfigError(f"there is no topic {to} at {brokers}: make it, or name another with --to")
+        if to == letters_topic:
+            raise ConfigError(f"{to} is the topic of the dead letters itself: nothing would judge what is sent there")
+        self._producer = None if dry_run else _producer(brokers, options)
+
+    def send(self, letter: Letter) -> Target:
+        """Send one, without waiting for it to be written. Raises ``Refused``, and ``SinkError`` for any before it."""
+        target = target_of(letter, self._to, self._topics)
+        if self._producer is not None:
+            headers = replayed_headers(letter.headers, letter.replays)
+            message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms)
+            self._produce(self._producer, _Sending(letter.position, target, message))
+        self.sent += 1
+        return target
+
+    def pace(self, rate: float, began_s: float, stopped: Callable[[], bool]) -> None:
+        """Return when the next one is due, at so many a second since ``began_s`` (monotonic), or when ``stopped``."""
+        while self._producer is not None and not stopped():
+            wait_s = began_s + self.sent / rate - time.monotonic()
+            if wait_s <= 0:
+                return
+            self._producer.poll(min(wait_s, _POLL_S))
+
+    def finish(self) -> None:
+        """Return when all that was sent is written. Raises ``SinkError`` where anything is not."""
+        if self._producer is None:
+            return
+        left = self._producer.flush(_FLUSH_S)
+        while self._again and not left:
+            again, self._again = self._again, []
+            for sending in again:
+                self._produce(self._producer, sending)
+            left = self._producer.flush(_FLUSH_S)
+        if left and self._error is None:
+            raise SinkError(f"{left} records were not written in {_FLUSH_S:.0f} s; {self.acknowledged} were")
+        self._check()
+
+    def _produce(self, producer: Producer, sending: _Sending) -> None:
+        topic, partition = sending.target
+        message = self._times.dated(sending.message)
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    message.value,
+                    message.key,
+                    partition,
+                    on_delivery=partial(self._delivered, sending, message.timestamp_ms),
+                    timestamp=message.timestamp_ms or _NOW,
+                    headers=cast("list[Any]", message.headers),
+                )
+                break
+            except BufferError:
+                producer.poll(_POLL_S)
+                self._check()
+            except KafkaException as error:
+                raise SinkError(f"{sending.position} cannot be sent to {topic}: {error.args[0].str()}") from error
+        producer.poll(0)
+        self._check()
+
+    def _delivered(self, sending: _Sending, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
+        if error is None:
+            self.acknowledged += 1
+        elif self._may_be_taken(sending.message, time_ms, error):
+            self._again.append(sending)
+        elif self._error is None:
+            self._error = error
+
+    def _may_be_taken(self, message: Outgoing, time_ms: int | None, error: KafkaError) -> bool:
+        """Whether a record that was refused can be sent otherwise, or was refused only since another one was."""
+        failed = Failed(message.topic, message.key, len(message.value or b""), error, time_ms)
+        return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise SinkError(f"a record could not be written: {self._error.str()}; {self.acknowledged} were before it")
+
+
+def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
+    """How many partitions each topic has. All are asked for: to ask for one by name may make it."""
+    try:
+        with waiting_for_brokers(brokers):
+            found = AdminClient(admin_settings(brokers, options), logger=client_log).list_topics(timeout=_ASK_S)
+    except KafkaException as error:
+        raise SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed")) from error
+    return {name: len(topic.partitions) for name, topic in found.topics.items()}
+
+
+def _producer(brokers: str, options: KafkaOptions) -> Producer:
+    """As the consumer's own producer, but for somebody who waits for the end."""
+    defaults: Settings = {
+        "message.timeout.ms": _TIMEOUT_MS,
+        "queue.buffering.max.kbytes": _QUEUE_KBYTES,
+        # As Java's producers choose, which most feeds come from.
+        "partitioner": "murmur2_random",
+    }
+    settings = producer_settings(brokers, options, transactional=False, defaults=defaults)
+    try:
+        return Producer(settings, logger=client_log)
+    except KafkaException as error:
+        raise ConfigError(f"kafka: {error.args[0].str()}") from error

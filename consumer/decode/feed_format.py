@@ -1,0 +1,200 @@
+"""What a feed seems to be whose records cannot be judged, and what its owner has to set or convert.
+
+Pure: it looks at the first record and at some of those that were rejected.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from consumer.decode.article import FieldMap, field_at
+from consumer.model.article import Reason
+
+FEED: Final = "FEED"
+"""Stands for the feed in the commands that are proposed."""
+_NAMES_MAX: Final = 5
+_NAME_CHARS_MAX: Final = 16
+_BOM: Final = b"\xef\xbb\xbf"
+_MAGICS: Final[Mapping[bytes, tuple[str, str]]] = {
+    b"\x1f\x8b": ("gzip data within gzip", f"unpack it once, as with gzip -dc {FEED}"),
+    b"\x28\xb5\x2f\xfd": ("zstd data", f"unpack it, as with zstd -dc {FEED}"),
+    b"BZh": ("bzip2 data", f"unpack it, as with bzip2 -dc {FEED}"),
+    b"\xfd7zXZ\0": ("xz data", f"unpack it, as with xz -dc {FEED}"),
+    b"\x04\x22\x4d\x18": ("lz4 data", f"unpack it, as with lz4 -dc {FEED}"),
+    b"PK\x03\x04": ("a ZIP archive", f"unpack it, as with unzip -p {FEED}"),
+    b"PAR1": ("Parquet", "convert it to JSON lines"),
+    b"Obj\x01": ("an Avro file", f"convert it, as with avro-tools tojson {FEED}"),
+}
+_WIDE: Final = (
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_KIND_OF: Final = {"id": "id", "body": "text"}
+_NAMES_OF: Final = {
+    "id": ("id", "guid", "uuid", "_id", "article_id", "doc_id", "key", "url", "link"),
+    "body": ("body", "text", "content", "article", "full_text", "body_html", "content_html", "description", "summary"),
+}
+
+
+class Rejected(NamedTuple):
+    """A record that could not be judged, or its first bytes, and why it was not."""
+
+    reason: str
+    data: bytes
+
+
+class Guess(NamedTuple):
+    """What the feed seems to be, and what to do, as one sentence. ``whole``: no record of such a feed is an article."""
+
+    sentence: str
+    whole: bool
+
+
+def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
+    """What a feed with this first record seems to be, None where nothing is known of it."""
+    reasons = Counter(one.reason for one in rejected)
+    most = reasons.most_common(1)[0][0] if reasons else ""
+    shape = _binary(opening) or _encoding(opening, rejected, most) or _text_shape(opening, rejected)
+    if shape is not None:
+        what, do = shape
+        return Guess(f"The feed looks like {what}: {do}", whole=True)
+    return _fields(rejected, fields)
+
+
+def _binary(opening: bytes) -> tuple[str, str] | None:
+    if opening[257:262] == b"ustar":
+        return "a tar archive", f"unpack it, as with tar -xOf {FEED}"
+    return next((found for magic, found in _MAGICS.items() if opening.startswith(magic)), None)
+
+
+def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[str, str] | None:
+    name = next((name for mark, name in _WIDE if opening.startswith(mark)), None)
+    if name is None and len(opening) > 3:  # noqa: PLR2004  # two characters at least
+        name = "UTF-16LE" if not any(opening[1:8:2]) else "UTF-16BE" if not any(opening[0:8:2]) else None
+    if name is not None and any(opening):
+        return name, f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
+    if most != Reason.INVALID_UTF8:
+        return None
+    name = "GB18030" if all(_is_gb18030(one.data) for one in rejected if one.reason == most) else "ITS_ENCODING"
+    return "text that is not UTF-8", f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
+
+
+def _is_gb18030(data: bytes) -> bool:
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    return any("\u4e00" <= character <= "\u9fff" for character in text)
+
+
+def _text_shape(opening: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+    text = opening.removeprefix(_BOM).strip()
+    lines = [one.data.strip() for one in rejected]
+    if text.startswith(b"["):
+        rows = _parsed(text)
+        if isinstance(rows, list) and rows and not isinstance(rows[0], dict):
+            return "lines of JSON arrays", "write each article as an object with an id and a body"
+        return "a JSON array", f"write one article per line, as with jq -c '.[]' {FEED}"
+    if text.startswith(b"<"):
+        return "XML or HTML", "convert it to JSON lines: one object with an id and a body per line"
+    if text.startswith(b"{'"):
+        return "Python dictionaries", "write them as JSON, with json.dumps"
+    if text.startswith(b"{") and _parsed(text) is None:
+        return _broken_objects(text, lines)
+    return _wrapped(text, rejected) or _table(text, lines)
+
+
+def _broken_objects(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
+    if _most(line.endswith(b"},") for line in lines):
+        return "objects with commas between them", f"remove those, as with sed 's/,$//' {FEED}"
+    if not text.endswith(b"}") and len(lines) > 1 and _most(line[:1] in b'"{}[]' for line in lines):
+        return "JSON over several lines", f"write one article per line, as with jq -c . {FEED}"
+    if b"}{" in text or b"} {" in text:
+        return "several objects in a line", f"write one article per line, as with jq -c . {FEED}"
+    return None
+
+
+def _wrapped(text: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
+    """One object with the articles in a list."""
+    whole = _parsed(text) if len(rejected) == 1 else None
+    for name, inner in whole.items() if isinstance(whole, dict) else ():
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            path = f".{name}[]" if name.isidentifier() and name.isascii() else ".NAME[]"
+            return (
+                f"one object with a list in {_shown(name)}",
+                f"write one article per line, as with jq -c '{path}' {FEED}",
+            )
+    return None
+
+
+def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
+    if text[:1] in {b"{", b""} or len(lines) < 2:  # noqa: PLR2004  # a heading and a row
+        return None
+    for separator, name, option in (
+        (b"\t", "TSV", "--itsv"),
+        (b",", "CSV", "--icsv"),
+        (b";", "CSV", "--icsv --ifs ';'"),
+    ):
+        columns = text.count(separator)
+        if columns and _most(line.count(separator) >= columns for line in lines):
+            return name, f"convert it to JSON lines, as with mlr {option} --ojsonl cat {FEED}"
+    return None
+
+
+def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
+    """Which field is not where the mapping says, and which are there."""
+    records = [found for one in rejected if isinstance(found := _parsed(one.data), dict)]
+    if not records:
+        return None
+    seen = Counter(name for record in records for name in _paths(record))
+    told, do = [], []
+    for field, path in (("id", fields.id), ("body", fields.body)):
+        found = [field_at(record, path) for record in records]
+        lacking = sum(not isinstance(value, (str, int)) for value in found)
+        if lacking * 2 > len(records):
+            what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
+            told.append(f"{what} in {lacking / len(rejected):.0%}")
+            name = next((one for one in _candidates(field, seen) if one != path), "NAME")
+            do.append(f"source.fields.{field}={name}")
+    if not told:
+        return None
+    names = ", ".join(_shown(name) for name, _ in seen.most_common(_NAMES_MAX))
+    return Guess(f"They have {', '.join(told)} of them; fields seen: {names}. Set {' and '.join(do)}", whole=False)
+
+
+def _candidates(field: str, seen: Mapping[str, int]) -> list[str]:
+    """Paths whose last name is one that such a field often has, the commonest name first."""
+    known = _NAMES_OF[field]
+    found = [path for path in seen if path.rpartition(".")[2].lower() in known]
+    return sorted(found, key=lambda path: (known.index(path.rpartition(".")[2].lower()), path.count(".")))
+
+
+def _paths(record: Mapping[str, Any]) -> list[str]:
+    """The names of what has a text or a number, also one level down."""
+    paths = []
+    for name, value in record.items():
+        inner = value.items() if isinstance(value, dict) else ()
+        paths += [f"{name}.{below}" for below, one in inner if isinstance(one, (str, int))]
+        if isinstance(value, (str, int, float)):
+            paths.append(name)
+    return paths or list(record)
+
+
+def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold; None also where it is none
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _most(found: Iterable[bool]) -> bool:
+    held = list(found)
+    return sum(held) * 2 > len(held)
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:_NAME_CHARS_MAX]}…"

@@ -1,0 +1,47 @@
+"""From a message of a topic to an article: the key is the id, and a message without a value retracts it."""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from consumer.decode.article import check_id
+from consumer.model.article import Article, Reason
+from consumer.model.errors import BadRecord
+from consumer.model.record import RawRecord
+
+IdFrom = Literal["key", "value"]
+DecodeValue = Callable[[bytes, str | None], Article]
+"""Makes an article of a value, and of the id that it was sent under where that counts; raises ``BadRecord``."""
+
+_KEY: Final = "the key"
+
+
+def decode_message(record: RawRecord, decode_value: DecodeValue, id_from: IdFrom, id_bytes_max: int) -> Article:
+    """Decode a record that came from a topic. Raises ``BadRecord``.
+
+    With ``id_from`` "value" the key means nothing, so that a message without a value names no article to be retracted.
+    """
+    data = record.whole()
+    message = record.message
+    if message is None:
+        raise TypeError("this record came from no topic")
+    if id_from == "value":
+        if message.null_value:
+            raise BadRecord(
+                Reason.NULL_VALUE, 'there is no value, and with id_from = "value" nothing else says what is retracted'
+            )
+        return decode_value(data, None)
+    key = _key(message.key, id_bytes_max)
+    return Article(id=key, body=None) if message.null_value else decode_value(data, key)
+
+
+def _key(key: bytes | None, id_bytes_max: int) -> str:
+    if key is None:
+        raise BadRecord(
+            Reason.MISSING_KEY, 'the message has no key; send the id as the key, or set kafka.id_from = "value"'
+        )
+    try:
+        article_id = key.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord(Reason.INVALID_KEY, f"the key is not UTF-8: {error.reason} at byte {error.start}") from error
+    check_id(article_id, _KEY, id_bytes_max)
+    return article_id

@@ -1,0 +1,120 @@
+"""When an article was published, from the forms in which feeds write it (decision 0039).
+
+The field is optional, so a value that cannot be read costs the field and not the article. Nothing is guessed: a form
+that fits two times is unreadable until a setting says which one is meant.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from consumer.model.article import TimeFault
+from consumer.text.timestamps import localised, parse_moment
+
+Unit = Literal["auto", "s", "ms", "us", "ns"]
+_PER_SECOND: Final[dict[Unit, int]] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_YEAR_1_S: Final = -62_135_596_800
+_YEAR_10000_S: Final = 253_402_300_800
+_AUTO_S_END: Final = 10_000_000_000
+"""Up to this many seconds (20 November 2286) a number's unit is recognised."""
+_NUMBER: Final = re.compile(r"[+-]?\d{1,21}(?:\.\d{1,21})?", re.ASCII)
+_CALENDAR: Final = range(1900_01_01, 2200_01_01)
+"""Whole numbers that may be dates written as YYYYMMDD."""
+
+
+class Instant(float):
+    """Seconds since 1970 where the schema of a value says that it is a time: no setting of unit or zone applies."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeForm:
+    """What a feed means by a number, and by a time without a zone; ``zone`` None: unknown."""
+
+    unit: Unit = "auto"
+    zone: tzinfo | None = None
+
+
+def read_time(value: object, form: TimeForm) -> float | TimeFault:
+    """Seconds since 1970, of the years 1 to 9999, or why there are none."""
+    if isinstance(value, Instant):
+        return _in_range(float(value))
+    if isinstance(value, str):
+        return _of_text(value.strip(), form)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _of_number(value, form.unit)
+    return TimeFault.WRONG_TYPE
+
+
+def _of_number(number: float, unit: Unit) -> float | TimeFault:
+    if isinstance(number, float) and not math.isfinite(number):
+        return TimeFault.OUT_OF_RANGE
+    found = _recognised(number) if unit == "auto" else unit
+    if isinstance(found, TimeFault):
+        return found
+    per_second = _PER_SECOND[found]
+    if not _YEAR_1_S * per_second <= number < _YEAR_10000_S * per_second:
+        return TimeFault.OUT_OF_RANGE
+    return float(number) if per_second == 1 else number / per_second
+
+
+def _recognised(number: float) -> Unit | TimeFault:
+    """The unit of a number, where only one fits.
+
+    Finer units are recognised from 1978 to 2286: the counts of earlier times are also seconds of some year up to 9999,
+    or the same in the next coarser unit.
+    """
+    size = abs(number)
+    if size < _AUTO_S_END:
+        return TimeFault.NO_UNIT if _is_calendar_date(number) else "s"
+    for unit in get_args(Unit)[2:]:
+        finer = _PER_SECOND[unit]
+        if size < _AUTO_S_END * finer:
+            return unit if size >= _YEAR_10000_S * finer // 1000 else TimeFault.NO_UNIT
+    return TimeFault.OUT_OF_RANGE
+
+
+def _is_calendar_date(number: float) -> bool:
+    # A range compares a float with each of its numbers, three million of them.
+    if not float(number).is_integer() or int(number) not in _CALENDAR:
+        return False
+    try:
+        datetime.strptime(f"{number:.0f}", "%Y%m%d")  # noqa: DTZ007  # only asked whether there is such a day
+    except ValueError:
+        return False
+    return True
+
+
+def _of_text(text: str, form: TimeForm) -> float | TimeFault:
+    if not text:
+        return TimeFault.EMPTY
+    if _NUMBER.fullmatch(text):
+        return _of_number(float(text) if "." in text else int(text), form.unit)
+    try:
+        moment = _moment(text)
+    except ValueError:
+        return TimeFault.NOT_A_TIME
+    if moment.tzinfo is None:
+        local = None if form.zone is None else localised(moment, form.zone)
+        if local is None:
+            return TimeFault.NO_ZONE
+        moment = local
+    return _in_range((moment - _EPOCH) / _SECOND)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return msgspec.convert(text, datetime)
+    except msgspec.ValidationError:
+        return parse_moment(text)
+
+
+def _in_range(seconds: float) -> float | TimeFault:
+    return seconds if _YEAR_1_S <= seconds < _YEAR_10000_S else TimeFault.OUT_OF_RANGE

@@ -1,0 +1,321 @@
+"""From the rows of a look-up to the candidates worth reading.
+
+Everything up to the choice happens in numpy: however many postings a row holds, only the versions that are going to be
+read become objects. An article's rows are joined lane by lane and compared in one pass, and versions found by both
+lanes are brought together, so that they are ranked by what both lanes know (docs/decisions/0012, 0034).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumer.fingerprint import LANE_MINHASH, LANE_SIMHASH
+from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
+from storage.postings import TAIL_WORDS, KeyedCode, Row, code_of, lane_of, layout_of
+from storage.records import REFERENCE_BYTES, Record
+
+CROWDED_VERIFICATIONS_MAX: Final = 64
+"""How many candidates that lane 1 does not support are read for an article with more than ``verifications_max``.
+
+Nearly everything that the sketch would let pass shares a key of lane 1, so in a crowd the others are hardly ever near.
+"""
+SOUGHT_POSTINGS_MAX: Final = 256
+"""How many postings with an article's own code are read from a row that was cut."""
+
+_NOT_FOUND: Final = 255
+"""The distance in a lane that did not find a version: more than any it could find."""
+_OWNER: Final = (0, 1)
+_DIGEST: Final = (2, 3)
+_REFERENCE: Final = (0, 1, 2, 3)
+_TIME: Final = 4
+_SEQUENCE: Final = 5
+_ARRIVAL: Final = (_TIME, _SEQUENCE, 0, 1, 2, 3)
+"""The words of a posting's tail in the order in which arrivals compare."""
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_TIME_MAX: Final = (1 << 64) - 1
+_SHARED_MIN: Final = 256
+"""From how many postings on a lane's hits are kept for the other articles of the batch."""
+
+Words = NDArray[np.uint64]
+Numbers = NDArray[np.intp]
+
+
+class Candidates(NamedTuple):
+    """The versions worth comparing with one article, best first, and what was left out to get there.
+
+    ``found`` counts them before the limit was applied, ``suspects`` those of them that are further away than
+    ``max_distance`` by fingerprint, or were found by lane 1 only. ``truncated`` says that a row or the list was cut.
+    """
+
+    references: tuple[bytes, ...]
+    found: int
+    truncated: bool
+    suspects: int = 0
+
+
+class Probe(NamedTuple):
+    """One article and the keys under which its like may stand."""
+
+    record: Record
+    keys: Sequence[bytes]
+
+
+class _Hits(NamedTuple):
+    """Versions found, each once: the tails of their postings, the distance in each lane, and how many keys they share.
+
+    A lane that did not find a version has the distance ``_NOT_FOUND``.
+    """
+
+    tails: Words
+    simhash: NDArray[np.uint8]
+    minhash: NDArray[np.uint8]
+    keys: Numbers
+
+    def take(self, chosen: NDArray[np.bool_] | Numbers) -> "_Hits":
+        """Some of them."""
+        return _Hits(self.tails[chosen], self.simhash[chosen], self.minhash[chosen], self.keys[chosen])
+
+
+_Shared = dict[tuple[bytes, tuple[int, ...]], _Hits]
+"""What lane 0 found by fingerprint and rows. Rows are told apart by identity: they outlive the call."""
+
+_NOTHING: Final = _Hits(
+    np.zeros((0, TAIL_WORDS), np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.intp)
+)
+_NO_ROWS: Final[Mapping[KeyedCode, Row]] = MappingProxyType({})
+
+
+def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
+    """The keys to read for a record: its own, and with a radius the neighbours of its blocks."""
+    if not record.keys or settings.radius == 0:
+        return list(record.keys)
+    code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
+    neighbours = settings.plan.probe_keys(code[np.newaxis], settings.radius).tobytes()
+    width = settings.plan.key_bytes
+    of_blocks = [neighbours[start : start + width] for start in range(0, len(neighbours), width)]
+    return of_blocks + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
+
+
+def places_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[KeyedCode]:
+    """Where to look for postings with the record's own code that rows which were cut may have hidden.
+
+    A verbatim copy stands under all keys of the record, with its codes. So one row of a lane that was read whole shows
+    it, and where all were cut, one place is enough. Lane 1 is asked where there is one and the sketch decides: in a
+    crowd it is what tells a copy from the others.
+    """
+    lanes = {lane_of(key) for key in record.keys}
+    lane = LANE_MINHASH if settings.verify and LANE_MINHASH in lanes else LANE_SIMHASH
+    keys = [key for key in record.keys if lane_of(key) == lane]
+    return [KeyedCode(keys[0], code_of(record, lane))] if keys and all(rows[key].truncated for key in keys) else []
+
+
+def find_candidates(
+    probes: Sequence[Probe],
+    rows: Mapping[bytes, Row],
+    settings: JudgeSettings,
+    sought: Mapping[KeyedCode, Row] = _NO_ROWS,
+) -> list[Candidates]:
+    """Pick for each probe what is near by code and within the window, from the rows read under its keys.
+
+    ``sought`` are the rows of ``places_to_seek``, as far as they were read.
+    """
+    # Articles of a crowd have one code and the same rows: what lane 0 finds is worked out once for all of them.
+    shared: _Shared = {}
+    return [_find(probe, rows, settings, sought, shared) for probe in probes]
+
+
+def _find(
+    probe: Probe, rows: Mapping[bytes, Row], settings: JudgeSettings, sought: Mapping[KeyedCode, Row], shared: _Shared
+) -> Candidates:
+    record = probe.record
+    truncated = any(rows[key].truncated for key in probe.keys)
+    places = places_to_seek(record, rows, settings) if truncated else []
+    packed: dict[int, list[bytes]] = {LANE_SIMHASH: [], LANE_MINHASH: []}
+    for key in probe.keys:
+        packed[lane_of(key)].append(rows[key].packed)
+    for place in places:
+        if place in sought:
+            packed[lane_of(place.key)].append(sought[place].packed)
+    own = np.frombuffer(record.reference, ">u8").astype(np.uint64)
+    by_blocks = _near(record, own, packed[LANE_SIMHASH], settings, shared)
+    by_bands = _near_by_bands(record, own, packed[LANE_MINHASH])
+    hits = _worth_reading(record, own, _together(by_blocks, by_bands), settings.window_ms)
+    count = len(hits.tails)
+    if not count:
+        return Candidates((), 0, truncated)
+    best = _best(own, hits, _limit(record, own, hits, settings, truncated=truncated), settings)
+    suspects = int(np.count_nonzero(hits.simhash > settings.max_distance))
+    return Candidates(_references(hits.tails[best]), count, truncated or len(best) < count, suspects)
+
+
+def _near(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> _Hits:
+    """What lane 0 finds in these rows."""
+    key = (record.fingerprint, tuple(map(id, rows)))
+    if key in shared:
+        return _others(shared[key], own)
+    packed = b"".join(rows)
+    if not packed:
+        return _NOTHING
+    tails, distances = layout_of(record).near(packed, record.fingerprint, settings.suspect_distance_max)
+    hits = _Hits(tails, distances, np.full(len(tails), _NOT_FOUND, np.uint8), np.ones(len(tails), np.intp))
+    if len(tails) < _SHARED_MIN:
+        return _distinct(_others(hits, own))
+    shared[key] = hits = _distinct(hits)
+    return _others(hits, own)
+
+
+def _near_by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> _Hits:
+    """What lane 1 finds in these rows."""
+    packed = b"".join(rows)
+    if not packed:
+        return _NOTHING
+    tails, distances = layout_of(record).near(packed, code_of(record, LANE_MINHASH), ONE_BITS_DISTANCE_MAX)
+    hits = _Hits(tails, np.full(len(tails), _NOT_FOUND, np.uint8), distances, np.ones(len(tails), np.intp))
+    return _distinct(_others(hits, own))
+
+
+def _others(hits: _Hits, own: Words) -> _Hits:
+    """Those of other ids: an article always finds itself, and perhaps other versions of its own."""
+    is_own = _alike(hits.tails, own, _OWNER)
+    return hits.take(~is_own) if is_own.any() else hits
+
+
+def _together(by_blocks: _Hits, by_bands: _Hits) -> _Hits:
+    if not len(by_bands.tails):
+        return by_blocks
+    if not len(by_blocks.tails):
+        return by_bands
+    return _distinct(
+        _Hits(
+            np.concatenate((by_blocks.tails, by_bands.tails)),
+            np.concatenate((by_blocks.simhash, by_bands.simhash)),
+            np.concatenate((by_blocks.minhash, by_bands.minhash)),
+            np.concatenate((by_blocks.keys, by_bands.keys)),
+        )
+    )
+
+
+def _distinct(hits: _Hits) -> _Hits:
+    """Each version once, at its nearest in each lane: a near pair shares several keys, and stands under each."""
+    if len(hits.tails) <= 1:
+        return hits
+    # Both words are of digests. Where two versions have one mark all the same, all their words are compared.
+    marks = hits.tails[:, 0] * _ODD ^ hits.tails[:, 2]
+    order = np.argsort(marks)
+    marks, tails = marks[order], hits.tails[order]
+    repeats = marks[1:] == marks[:-1]
+    if (repeats & ~_alike(tails[1:], tails[:-1].T, _REFERENCE)).any():
+        order = np.lexsort(hits.tails[:, _ARRIVAL[::-1]].T)
+        order = order[np.lexsort(hits.tails[order][:, _REFERENCE].T)]
+        tails = hits.tails[order]
+        repeats = _alike(tails[1:], tails[:-1].T, _REFERENCE)
+    starts = np.concatenate(([0], (~repeats).nonzero()[0] + 1))
+    if len(starts) == len(tails):
+        return hits
+    return _Hits(
+        tails[starts],
+        np.minimum.reduceat(hits.simhash[order], starts),
+        np.minimum.reduceat(hits.minhash[order], starts),
+        np.add.reduceat(hits.keys[order], starts),
+    )
+
+
+def _alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
+    """Which of these have the given words (one each, or one for each tail) in these columns."""
+    alike: NDArray[np.bool_] = tails[:, columns[0]] == words[columns[0]]
+    for column in columns[1:]:
+        alike &= tails[:, column] == words[column]
+    return alike
+
+
+def _worth_reading(record: Record, own: Words, hits: _Hits, window_ms: int) -> _Hits:
+    """Those within the window that may be in force when the article came, or came later themselves."""
+    if not len(hits.tails):
+        return hits
+    first, last = max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
+    times = hits.tails[:, _TIME]
+    in_window = (times >= np.uint64(first)) & (times <= np.uint64(last))
+    if not in_window.all():
+        hits = hits.take(in_window)
+    replaced = _replaced(record, own, hits.tails)
+    return hits.take(~replaced) if replaced.any() else hits
+
+
+def _replaced(record: Record, own: Words, tails: Words) -> NDArray[np.bool_]:
+    """Of an id's versions that came before, only the last can still be in force: the others need no reading."""
+    replaced = np.zeros(len(tails), np.bool_)
+    owners = np.sort(tails[:, 0])
+    if not (owners[1:] == owners[:-1]).any():
+        return replaced
+    before = _came_before(tails, (record.time_ms, record.sequence, *own.tolist())).nonzero()[0]
+    order = before[np.lexsort(tails[before][:, (3, 2, _SEQUENCE, _TIME, 1, 0)].T)]
+    followed = _alike(tails[order[1:]], tails[order[:-1]].T, _OWNER)
+    replaced[order[:-1][followed]] = True
+    return replaced
+
+
+def _came_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
+    """Which of these arrivals are earlier than that one; compared as ``Arrival`` compares."""
+    before = np.zeros(len(tails), np.bool_)
+    tied = np.ones(len(tails), np.bool_)
+    for column, value in zip(_ARRIVAL, arrival, strict=True):
+        words = tails[:, column]
+        before |= tied & (words < np.uint64(value))
+        tied &= words == np.uint64(value)
+    return before
+
+
+def _limit(record: Record, own: Words, hits: _Hits, settings: JudgeSettings, *, truncated: bool) -> int:
+    """How many are read: all that are promised, and of a crowd, whose articles' verdicts say so, fewer."""
+    count = len(hits.tails)
+    if count <= settings.verifications_max and not truncated:
+        return count
+    if not settings.verify or not any(lane_of(key) == LANE_MINHASH for key in record.keys):
+        return min(count, settings.verifications_max)
+    supported = int(np.count_nonzero((hits.minhash != _NOT_FOUND) | _alike(hits.tails, own, _DIGEST)))
+    return min(count, supported + CROWDED_VERIFICATIONS_MAX, settings.verifications_max)
+
+
+def _best(own: Words, hits: _Hits, count: int, settings: JudgeSettings) -> Numbers:
+    """Where the versions to be read are, best first.
+
+    With verification the sketch decides, and lane 1 estimates what it will say; without, the fingerprint does. The
+    same title and text come before all others: by the digest in their reference. Of versions that rank alike, the
+    earliest comes first: in a flood that is the original.
+    """
+    lanes = (hits.minhash, hits.simhash) if settings.verify else (hits.simhash, hits.minhash)
+    rank = (~_alike(hits.tails, own, _DIGEST)).astype(np.uint64)
+    for byte in (*lanes, _NOT_FOUND - np.minimum(hits.keys, _NOT_FOUND)):
+        rank = rank << np.uint64(8) | byte.astype(np.uint64)
+    return _first(count, [rank, hits.tails[:, _TIME], hits.tails[:, _SEQUENCE]], hits.tails[:, _REFERENCE])
+
+
+def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
+    """The places of the lowest ``count``, in order: by the first key, then by the others, then by reference."""
+    sure: list[Numbers] = []
+    tied = np.arange(len(references))
+    left = count
+    for key in keys:
+        if len(tied) <= left:
+            break
+        # What is below the threshold is chosen whatever follows; the next key decides among those that are at it.
+        values = key[tied]
+        threshold = np.partition(values, left - 1)[left - 1]
+        sure.append(tied[values < threshold])
+        left -= len(sure[-1])
+        tied = tied[values == threshold]
+    chosen = np.concatenate([*sure, tied])
+    columns = [*references[chosen].T[::-1], *(key[chosen] for key in reversed(keys))]
+    return chosen[np.lexsort(columns)][:count]
+
+
+def _references(tails: Words) -> tuple[bytes, ...]:
+    packed = tails[:, _REFERENCE].astype(">u8").tobytes()
+    return tuple(_cut(packed, REFERENCE_BYTES))
+
+
+def _cut(packed: bytes, width: int) -> Iterator[bytes]:
+    return (packed[start : start + width] for start in range(0, len(packed), width))

@@ -1,0 +1,84 @@
+"""From an article and its fingerprint to the record that is stored and judged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from consumer.fingerprint import BlockPlan, Fingerprints, TextKind, normalise
+from consumer.judge import events
+from consumer.model.article import Article
+from storage.records import Record, Tombstone, Version, reference_of
+
+_ONE_BITS_BYTES = 8
+
+
+class Came(NamedTuple):
+    """When and where an article came: record time in milliseconds, and its sequence in the feed.
+
+    ``stamped_ms`` is the time that its message claims, where that is another one.
+    """
+
+    time_ms: int
+    sequence: int
+    stamped_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionBuilder:
+    """Builds versions by one scheme and plan; ``lane1`` says whether they get band keys."""
+
+    scheme: str
+    plan: BlockPlan
+    lane1: bool
+
+    def versions(self, articles: Sequence[Article], came: Sequence[Came], fingerprints: Fingerprints) -> list[Version]:
+        """One version for each article; the fingerprints are of their bodies, in the same order."""
+        block_keys = self.plan.keys(fingerprints.codes)
+        band_keys = self.plan.band_keys(fingerprints.bands)
+        # Cut from the bytes of the array: a single number of it would be in the byte order of the machine.
+        codes = fingerprints.codes.astype(">u8").tobytes()
+        one_bits = fingerprints.one_bits.astype(">u8").tobytes()
+        code_bytes = self.plan.code_bytes
+        versions = []
+        for index, (article, at) in enumerate(zip(articles, came, strict=True)):
+            kind = TextKind(int(fingerprints.kinds[index]))
+            keys = [] if kind is TextKind.EMPTY else [key.tobytes() for key in block_keys[index]]
+            if kind is TextKind.LONG and self.lane1:
+                keys += [key.tobytes() for key in band_keys[index]]
+            text_digest = fingerprints.text_digests[index].tobytes()
+            record = Record(
+                reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + text_digest),
+                id=article.id,
+                time_ms=at.time_ms,
+                sequence=at.sequence,
+                scheme=self.scheme,
+                kind=int(kind),
+                fingerprint=codes[code_bytes * index : code_bytes * (index + 1)],
+                one_bits=one_bits[_ONE_BITS_BYTES * index : _ONE_BITS_BYTES * (index + 1)],
+                keys=tuple(keys),
+                sketch=fingerprints.sketches[index].tobytes(),
+                text_digest=text_digest,
+                keywords=fingerprints.keywords[index],
+                source=article.source,
+                title=article.title,
+                url=article.url,
+                lang=article.lang,
+                published_at=article.published_at,
+                facts=fingerprints.facts[index] if fingerprints.facts else b"",
+                stamped_ms=at.stamped_ms,
+            )
+            versions.append(Version(record, article.body))
+        return versions
+
+
+def tombstone(article_id: str, came: Came, place: bytes, decided_ms: int) -> Tombstone:
+    """The tombstone for a retraction; ``place`` says where in which feed it stood, so that a replay is known again."""
+    return Tombstone(
+        reference=reference_of(article_id, b"retraction\0" + place),
+        id=article_id,
+        time_ms=came.time_ms,
+        sequence=came.sequence,
+        event=events.retracted_event(
+            article_id, time_ms=came.time_ms, decided_ms=decided_ms, stamped_ms=came.stamped_ms
+        ),
+    )

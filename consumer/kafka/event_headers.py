@@ -1,0 +1,98 @@
+"""The headers of verdict events on a topic: what a reader can go by without decoding the value.
+
+The trace headers are those of W3C Trace Context and W3C Baggage. The CloudEvents attributes are those of CloudEvents
+1.0 in binary mode, as its Kafka protocol binding (section 3.2) writes them: an attribute is a header with ``ce_``
+before its name, and ``content-type`` says what the value is.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from consumer.model.ports import Answer
+from consumer.model.record import Message
+from consumer.model.verdict import Verdict
+
+Headers = list[tuple[str, bytes | None]]
+
+SCHEMA: Final = "dupwatch-schema"
+SCHEME: Final = "dupwatch-scheme"
+OUTCOME: Final = "dupwatch-outcome"
+ORIGIN_TOPIC: Final = "dupwatch-origin-topic"
+ORIGIN_PARTITION: Final = "dupwatch-origin-partition"
+ORIGIN_OFFSET: Final = "dupwatch-origin-offset"
+CUT_OF_BYTES: Final = "dupwatch-cut-of-bytes"
+TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
+
+_EVENT_TYPE: Final = "io.dupwatch.verdict."
+_EVENT_ID_BYTES: Final = 16
+# What a CloudEvents String may not have (section 3.1 of its core specification).
+_NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def event_headers(answer: Answer) -> Headers:
+    """What the event is, where its record stood, and the trace that the record belongs to.
+
+    A retraction has no scheme, and what came from a file has no origin and no trace.
+    """
+    verdict, message = answer.verdict, answer.record.message
+    headers = [_text(SCHEMA, verdict.schema)]
+    if verdict.scheme is not None:
+        headers.append(_text(SCHEME, verdict.scheme))
+    headers.append(_text(OUTCOME, verdict.outcome))
+    return headers if message is None else headers + origin_headers(message) + trace_headers(message.headers)
+
+
+def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
+    """The same, with the attributes of a CloudEvent before them; ``source`` is a URI reference that names this feed."""
+
+    def dress(answer: Answer) -> Headers:
+        return cloud_event_attributes(answer.verdict, source) + event_headers(answer)
+
+    return dress
+
+
+def origin_headers(message: Message) -> Headers:
+    """Where a record stood: topic, partition and offset, as text."""
+    return [
+        _text(ORIGIN_TOPIC, message.topic),
+        _text(ORIGIN_PARTITION, str(message.partition)),
+        _text(ORIGIN_OFFSET, str(message.offset)),
+    ]
+
+
+def trace_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
+    """The headers by which a trace goes on, in their order and untouched; a name that comes twice stays twice."""
+    return [header for header in headers if header[0] in TRACE]
+
+
+def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
+    """The attributes of a verdict as a CloudEvent.
+
+    The subject is the article's id. It is left out where the id has characters that an attribute may not have.
+    """
+    attributes = [
+        _text("ce_specversion", "1.0"),
+        _text("ce_id", event_id(verdict)),
+        _text("ce_source", source),
+        _text("ce_type", _EVENT_TYPE + verdict.outcome),
+        _text("ce_time", verdict.decided_at),
+        _text("content-type", "application/json"),
+    ]
+    if verdict.id and not _NO_STRING.search(verdict.id):
+        attributes.insert(-1, _text("ce_subject", verdict.id))
+    return attributes
+
+
+def event_id(verdict: Verdict) -> str:
+    """What makes one event of however many deliveries: the same for a replay, another for another verdict.
+
+    A retraction has no version, so its arrival stands for it; the outcome tells a release from the flag it undoes.
+    """
+    named = (verdict.outcome, verdict.version or verdict.arrived_at, verdict.id)
+    return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
+
+
+def _text(name: str, value: str) -> tuple[str, bytes | None]:
+    return name, value.encode()

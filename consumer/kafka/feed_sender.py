@@ -1,0 +1,104 @@
+"""Records of a feed, sent to a topic at a steady rate: what a producer of articles does, for demos and trials."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from consumer.kafka.client_log import client_log
+from consumer.model.article import Article
+from consumer.model.errors import BadRecord, ConfigError, SinkError
+from consumer.model.record import RawBatch, RawRecord
+
+BY_KEY: Final = -1
+"""The partition that the key decides on."""
+_ROOM_S: Final = 0.1
+_SLICE_S: Final = 0.25
+
+
+class FeedSender:
+    """Sends records to a topic, each under the id of its article; without a key where it is none.
+
+    Such a record becomes a dead letter, as it would from anybody. ``settings`` are of ``producer_settings``.
+    With ``partition`` all go to that one, so that they are judged in the order of the feed whatever the rate.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topic: str,
+        decode: Callable[[RawRecord], Article],
+        partition: int = BY_KEY,
+    ) -> None:
+        self.sent = 0
+        self._topic = topic
+        self._brokers = settings["bootstrap.servers"]
+        self._decode = decode
+        self._partition = partition
+        self._refused = 0
+        self._error: KafkaError | None = None
+        # The partitions that clients in Java choose: those of one id have to be the same whoever sends it.
+        chosen = {"partitioner": "murmur2_random", **settings}
+        try:
+            self._producer = Producer({**chosen, "on_delivery": self._delivered, "logger": client_log})
+        except (KafkaException, ValueError, TypeError) as error:
+            raise ConfigError(f"kafka: the producer cannot be made: {error}") from error
+
+    def send(self, batches: Iterable[RawBatch], rate: float, wait: Callable[[float], bool]) -> bool:
+        """Send ``rate`` records a second; whether all were handed over.
+
+        ``wait`` waits so many seconds, which may be none, and says whether to stop. Raises ``SinkError`` where the
+        client refuses a record.
+        """
+        began_s = time.monotonic()
+        for batch in batches:
+            for record in batch.records:
+                due_s = began_s + self.sent / rate - time.monotonic()
+                if wait(max(due_s, 0.0)):
+                    return False
+                self._hand_over(record)
+                self.sent += 1
+        return True
+
+    def finish(self, wait: Callable[[float], bool] = lambda _: False) -> None:
+        """Return when the brokers have what was sent, or ``wait`` says to stop.
+
+        Raises ``SinkError`` where they did not take all of it in time.
+        """
+        while self._producer.flush(_SLICE_S):
+            if wait(0.0):
+                break
+        if self._error is not None:
+            raise SinkError(
+                f"{self._refused:,} of {self.sent:,} records did not come into the topic {self._topic} at "
+                f"{self._brokers}: {self._error.str()}. Check the address and that the brokers run, or raise --wait."
+            )
+
+    def drop(self) -> None:
+        """Forget what was handed over and not sent."""
+        self._producer.purge()
+
+    def _hand_over(self, record: RawRecord) -> None:
+        key = self._key(record)
+        while True:
+            try:
+                self._producer.produce(self._topic, record.data, key, self._partition)
+                break
+            except BufferError:
+                self._producer.poll(_ROOM_S)
+            except KafkaException as error:
+                raise SinkError(f"line {record.line} cannot be sent: {error.args[0].str()}") from error
+        self._producer.poll(0)
+
+    def _key(self, record: RawRecord) -> str | None:
+        try:
+            return self._decode(record).id
+        except BadRecord:
+            return None
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is not None:
+            self._refused += 1
+            self._error = self._error or error

@@ -1,0 +1,208 @@
+"""Consumer groups as somebody outside of them sees them: how far they have come, and whether anybody is in them.
+
+Offsets are asked for and set by a consumer of the group's name that never joins it, not by an admin client: that one
+dies of a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from consumer.kafka.client_log import client_log
+from consumer.kafka.errors import describe, no_answer
+from consumer.kafka.offset_metadata import NOTHING, Note, encode_note, note_of
+from consumer.kafka.offset_range import Bound, offsets_at
+from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.record import Partition
+
+FILLING: Final = Note(migrate="filling")
+"""What stands beside the offsets of a group whose store is being filled; its consumers do not start."""
+SWITCHED: Final = Note(migrate="switched")
+"""What stands there after the switch, with what the old group had there, until its consumers commit."""
+STOP_THEM: Final = (
+    "stop them all, and give the command again. One that was killed, or has a kafka.instance_id, is in the group until"
+    " its session has run out (session.timeout.ms)"
+)
+ASK_S: Final = 30.0
+SETTLED_S: Final = 120.0
+"""Longer than a transaction may be open that nobody ends."""
+_TRY_S: Final = 5.0
+_QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
+"""What goes wrong is raised; each attempt to connect would be a line."""
+_PAUSE_S: Final = 0.2
+_PASSING: Final = frozenset(
+    {
+        # The first who asks for a coordinator has its topic made, which takes a moment.
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError._WAIT_COORD,  # noqa: SLF001  # librdkafka's own codes are named so
+        KafkaError._TIMED_OUT,  # noqa: SLF001  # as above
+        KafkaError._TRANSPORT,  # noqa: SLF001  # as above
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # as above
+        # A transaction has offsets that may still count or not.
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+
+
+class Committed(NamedTuple):
+    """How far a group is in a partition, and the note that stands beside it."""
+
+    offset: int
+    note: Note = NOTHING
+
+
+class Group:
+    """One group, seen from outside. ``settings`` are of ``admin_settings``.
+
+    Calls raise ``SourceError`` where no answer comes in time.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], name: str) -> None:
+        self.name = name
+        self._settings = settings
+        self._brokers = str(settings["bootstrap.servers"])
+        self._consumer = _client(settings, name, "read_uncommitted")
+        self._waiting: Consumer | None = None
+
+    def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
+        """The partitions of these topics."""
+        with asking(self._brokers):
+            return _partitions(self._consumer, topics, self._settings, patience_s)
+
+    def committed(
+        self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
+    ) -> dict[Partition, Committed]:
+        """What the group has committed, partitions of which it has nothing left out.
+
+        Where it is to be ``settled``, open transactions that have offsets are waited for: one that was cut off may be
+        committed yet. While consumers are at work there is nearly always one open.
+        """
+        asked = [TopicPartition(*one) for one in partitions]
+        if settled and self._waiting is None:
+            self._waiting = _client(self._settings, self.name, "read_committed")
+        consumer = self._waiting if settled and self._waiting is not None else self._consumer
+        patience_s = SETTLED_S if settled else patience_s
+        # A transaction that is waited for is no silence of the brokers.
+        with nullcontext() if settled else waiting_for_brokers(self._brokers):
+            found = _answered(lambda: consumer.committed(asked, timeout=_TRY_S), self.name, patience_s)
+        return {
+            (one.topic, one.partition): Committed(one.offset, note_of(one.metadata)) for one in found if one.offset >= 0
+        }
+
+    def commit(self, places: Mapping[Partition, Committed]) -> None:
+        """Set all these offsets and notes, in one request; ``ConfigError`` where somebody is in the group."""
+        wanted = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
+
+        def commit() -> list[TopicPartition]:
+            return self._consumer.commit(offsets=wanted, asynchronous=False) or []
+
+        try:
+            with waiting_for_brokers(self._brokers):
+                _answered(commit, self.name, ASK_S)
+        except _RefusedError as refused:
+            if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
+                raise ConfigError(f"there are consumers in the group {self.name}: {STOP_THEM}") from refused
+            raise
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        self._consumer.close()
+        if self._waiting is not None:
+            self._waiting.close()
+
+
+class Topics:
+    """The partitions of some topics, and whether a group that reads them has members. As ``Group``."""
+
+    def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
+        quiet: dict[str, Any] = {**_QUIET, **settings, "logger": client_log}
+        self._admin = AdminClient(quiet)
+        self._settings = settings
+        self._brokers = str(settings["bootstrap.servers"])
+        self._consumer = _client(settings, "none", "read_committed")
+        self._names = names
+
+    def marks(self) -> dict[Partition, tuple[int, int]]:
+        """What each partition has: its first offset, and the one behind its last message."""
+        with asking(self._brokers):
+            keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
+            return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
+
+    def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
+        """The first offset of each partition whose message came at this time or later."""
+        with asking(self._brokers):
+            return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
+
+    def empty(self, group: str) -> bool:
+        """Whether nobody is in a group. Of groups of either protocol; a group that nobody knows is empty."""
+        with asking(self._brokers):
+            listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
+        if listed.errors:
+            # The broker that has this group may be the one that does not answer.
+            raise SourceError(
+                f"the groups cannot be listed: {describe(listed.errors[0])}. "
+                f"Check that every broker of {self._brokers} runs; dupwatch doctor says more."
+            )
+        states = [one.state for one in listed.valid if one.group_id == group]
+        return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        self._consumer.close()
+
+
+class _RefusedError(SourceError):
+    """The brokers will not, however often they are asked."""
+
+    def __init__(self, group: str, error: KafkaError) -> None:
+        super().__init__(f"the offsets of the group {group} cannot be looked at or set: {describe(error)}")
+        self.error = error
+
+
+def _client(settings: Mapping[str, Any], group: str, isolation: str) -> Consumer:
+    own = {"group.id": group, "enable.auto.commit": False, "isolation.level": isolation}
+    try:
+        return Consumer({**_QUIET, **settings, **own, "logger": client_log})
+    except KafkaException as error:
+        raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
+
+
+def _partitions(
+    consumer: Consumer, topics: Sequence[str], settings: Mapping[str, Any], patience_s: float
+) -> list[Partition]:
+    brokers = str(settings["bootstrap.servers"])
+    return [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, patience_s)]
+
+
+def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: float) -> list[TopicPartition]:
+    """Ask until there is an answer for every partition."""
+    until_s = time.monotonic() + patience_s
+    while True:
+        try:
+            found = ask()
+            error = next((one.error for one in found if one.error is not None), None)
+        except KafkaException as raised:
+            found, error = [], raised.args[0]
+        if error is None:
+            return found
+        if error.code() not in _PASSING or time.monotonic() > until_s:
+            raise _RefusedError(group, error)
+        time.sleep(_PAUSE_S)
+
+
+@contextmanager
+def asking(brokers: str) -> Iterator[None]:
+    """The brokers are asked inside: what the client raises becomes ``SourceError``."""
+    try:
+        with waiting_for_brokers(brokers):
+            yield
+    except KafkaException as error:
+        raise SourceError(no_answer(brokers, error.args[0], f"the request was refused by {brokers}")) from error

@@ -1,0 +1,317 @@
+"""The topics of a sink: their names, how they are to be set, and what of that differs on the brokers.
+
+What a topic should be like (``planned``) and what is wrong with one that is there (``differences``) are pure; ``init``
+asks the brokers, and makes what is missing. A topic that is there is never touched.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs leave out what its module names
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from consumer.kafka.client_log import client_log
+from consumer.kafka.errors import no_answer
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError, SinkError
+
+PARTITIONS: Final = 6
+REPLICATION_MAX: Final = 3
+"""As many copies as there are brokers, up to this, where nobody says how many."""
+ASK_S: Final = 30.0
+KEEP_FLOOR_MS: Final = 86_400_000
+"""A reader that was away for a day shall still find everything."""
+_DAY_MS: Final = 86_400_000
+SOURCE_KEEP_MS: Final = 8 * _DAY_MS
+"""Window and slack where neither is configured otherwise."""
+TIME_OF: Final = "message.timestamp.type"
+BY_BROKER: Final = "LogAppendTime"
+BY_PRODUCER: Final = "CreateTime"
+_GIB: Final = 1 << 30
+_RECORD_BYTES: Final = 10 << 20
+"""A record may have 8 MiB, and has headers."""
+_REPLICAS_SAFE: Final = 2
+_MS_PER_H: Final = 3_600_000
+
+
+class SinkTopics(NamedTuple):
+    """The topics of one prefix; ``unique`` and ``verdicts`` say whether those two are written."""
+
+    prefix: str
+    unique: bool = False
+    verdicts: bool = False
+
+    @property
+    def duplicates_topic(self) -> str:
+        """The flags."""
+        return f"{self.prefix}.duplicates"
+
+    @property
+    def unique_topic(self) -> str:
+        """The clean feed."""
+        return f"{self.prefix}.unique"
+
+    @property
+    def verdicts_topic(self) -> str:
+        """All verdicts."""
+        return f"{self.prefix}.verdicts"
+
+    @property
+    def dead_letters_topic(self) -> str:
+        """What could not be judged."""
+        return f"{self.prefix}.dead-letters"
+
+    @property
+    def written(self) -> list[str]:
+        """Those that are written to."""
+        names = [self.duplicates_topic, self.dead_letters_topic]
+        names += [self.unique_topic] if self.unique else []
+        return names + ([self.verdicts_topic] if self.verdicts else [])
+
+
+class PlannedTopic(NamedTuple):
+    """How a topic is made; ``compaction`` says whether it may be compacted, and why or why not."""
+
+    name: str
+    settings: Mapping[str, str]
+    may_compact: bool
+    compaction: str
+
+
+class Shape(NamedTuple):
+    """How many partitions a topic is to have, and how many copies of each; None where nobody said."""
+
+    partitions: int | None
+    replication: int | None
+
+
+class FoundTopic(NamedTuple):
+    """A topic as the brokers have it."""
+
+    partitions: int
+    replication: int
+    settings: Mapping[str, str]
+
+
+class Misfit(NamedTuple):
+    """What is wrong with a topic that is there, and what to do about it."""
+
+    found: str
+    remedy: str
+
+
+class Report(NamedTuple):
+    """What became of one topic: it was made, or it was there and differs in these ways."""
+
+    topic: PlannedTopic
+    made: bool
+    differences: Sequence[str]
+
+
+def planned(
+    topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
+) -> list[PlannedTopic]:
+    """Every topic of the prefix, and these topics of articles, which a lost store could be filled from again."""
+    return [
+        PlannedTopic(
+            topics.duplicates_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: a flag of an article's earlier version would go when a later version is flagged",
+        ),
+        PlannedTopic(
+            topics.verdicts_topic,
+            _deleted(30),
+            may_compact=False,
+            compaction="no: keys are ids, so of all verdicts of an article only the last would stay",
+        ),
+        PlannedTopic(
+            topics.unique_topic,
+            # Articles keep their own times: by those, older ones would be deleted on arrival.
+            _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
+            may_compact=True,
+            compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
+            'not where the records\' keys are not their ids (id_from = "value")',
+        ),
+        PlannedTopic(
+            topics.dead_letters_topic,
+            # They keep their records' own times, so a time limit would take an old record's letter away at once.
+            _deleted(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(_RECORD_BYTES)},
+            may_compact=False,
+            compaction="no: one record may fail twice, and compaction refuses records that have no key",
+        ),
+        *(
+            PlannedTopic(
+                name,
+                # By their producers' times articles could be backdated, and pass for the originals of what they copy.
+                _kept(source_keep_ms) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
+                may_compact=False,
+                compaction="no: a version that is replaced before it was judged would never be",
+            )
+            for name in sources
+        ),
+    ]
+
+
+def _deleted(days: int | None) -> dict[str, str]:
+    return _kept(-1 if days is None else days * _DAY_MS)
+
+
+def _kept(keep_ms: int) -> dict[str, str]:
+    # What the producer has compressed is not compressed anew by the broker.
+    return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}
+
+
+def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
+    """What is wrong with a topic that is there, a sentence each."""
+    if shape.partitions is not None and found.partitions != shape.partitions:
+        yield f"has {found.partitions} partitions, not {shape.partitions}"
+    if shape.replication is not None and found.replication < shape.replication:
+        yield f"has {found.replication} copies, not {shape.replication}"
+    yield from (f"{one.found}; {one.remedy}" for one in misfits(topic, found))
+
+
+def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+    """What is wrong with a topic that is there, whatever its shape was meant to be."""
+    if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
+        yield Misfit(
+            "min.insync.replicas is 1: what only one broker has is acknowledged, and lost with it", "set it to 2"
+        )
+    policies = set(found.settings.get("cleanup.policy", "delete").split(","))
+    if "compact" in policies and not topic.may_compact:
+        yield Misfit(f"is compacted, which it must not be ({topic.compaction})", "set cleanup.policy=delete")
+    if "delete" in policies:
+        yield from _kept_too_short(topic, found)
+    largest = int(found.settings.get("max.message.bytes", _RECORD_BYTES))
+    needed = int(topic.settings.get("max.message.bytes", "0"))
+    if largest < needed:
+        yield Misfit(f"max.message.bytes is {largest}: larger records would stop the run", f"set it to {needed}")
+
+
+def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
+    keep_ms = int(found.settings.get("retention.ms", "-1"))
+    if keep_ms < 0:
+        return
+    if topic.settings["retention.ms"] == "-1":
+        yield Misfit(
+            f"retention.ms is {keep_ms}: letters keep their records' times, and those of older records would be "
+            "deleted at once",
+            "set it to -1 and bound the topic with retention.bytes",
+        )
+    elif keep_ms < KEEP_FLOOR_MS:
+        yield Misfit(
+            f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): what is not read within that is lost",
+            f"keep a day at least, {KEEP_FLOOR_MS}",
+        )
+    elif topic.may_compact and dated_by_producers(found):
+        # The one topic that may be compacted is the one that passes articles on with their own times.
+        yield Misfit(
+            f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, and older ones "
+            "would be deleted on arrival",
+            f"set {TIME_OF}={BY_BROKER}",
+        )
+
+
+def dated_by_producers(found: FoundTopic) -> bool:
+    """Whether whoever sends a message says when that was."""
+    return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
+
+
+def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
+    """A topic as it is made on so many brokers."""
+    copies = shape.replication or min(REPLICATION_MAX, brokers)
+    safe = {"min.insync.replicas": str(_REPLICAS_SAFE)} if copies > _REPLICAS_SAFE else {}
+    return NewTopic(
+        topic.name,
+        num_partitions=shape.partitions or PARTITIONS,
+        replication_factor=copies,
+        config={**topic.settings, **safe},
+    )
+
+
+def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[Report]:
+    """Make those topics that are missing, and look at the others; ``settings`` are of ``admin_settings``.
+
+    Raises ``SinkError`` where the brokers do not answer, or refuse to make a topic.
+    """
+    admin = _admin(settings)
+    try:
+        with waiting_for_brokers(str(settings["bootstrap.servers"])):
+            metadata = admin.list_topics(timeout=ASK_S)
+            found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
+    except KafkaException as error:
+        raise _unanswered(settings, error) from error
+    missing = [topic for topic in topics if topic.name not in found]
+    _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
+    return [
+        Report(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
+        if topic.name in found
+        else Report(topic, made=True, differences=[])
+        for topic in topics
+    ]
+
+
+def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Those of these topics that the brokers do not have. Raises ``SinkError`` where they do not answer."""
+    try:
+        with waiting_for_brokers(str(settings["bootstrap.servers"])):
+            there = _admin(settings).list_topics(timeout=ASK_S).topics
+    except KafkaException as error:
+        raise _unanswered(settings, error) from error
+    return [name for name in names if name not in there]
+
+
+def _unanswered(settings: Mapping[str, Any], error: KafkaException) -> SinkError:
+    brokers = str(settings["bootstrap.servers"])
+    return SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed"))
+
+
+def _admin(settings: Mapping[str, Any]) -> AdminClient:
+    try:
+        return AdminClient(dict(settings), logger=client_log)
+    except KafkaException as error:
+        raise ConfigError(f"kafka: the client cannot be made: {error.args[0].str()}") from error
+
+
+def found_topics(
+    admin: AdminClient,
+    metadata: Any,  # noqa: ANN401  # the client has no public type for it
+    names: Sequence[str],
+    ask_s: float = ASK_S,
+) -> dict[str, FoundTopic]:
+    """These topics as the brokers have them, by name; ``metadata`` names them all. Raises ``KafkaException``.
+
+    One that was just deleted may still be named there, and is left out.
+    """
+    found: dict[str, FoundTopic] = {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    asked = admin.describe_configs(resources, request_timeout=ask_s) if resources else {}
+    for resource, answer in asked.items():
+        try:
+            entries = answer.result()
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            raise
+        partitions = metadata.topics[resource.name].partitions
+        found[resource.name] = FoundTopic(
+            partitions=len(partitions),
+            replication=min((len(one.replicas) for one in partitions.values()), default=0),
+            settings={name: entry.value for name, entry in entries.items() if entry.value is not None},
+        )
+    return found
+
+
+def _create(admin: AdminClient, topics: Sequence[NewTopic]) -> None:
+    if not topics:
+        return
+    for name, answer in admin.create_topics(list(topics), request_timeout=ASK_S).items():
+        try:
+            answer.result()
+        except KafkaException as error:
+            raise SinkError(f"the topic {name} cannot be made: {error.args[0].str()}") from error

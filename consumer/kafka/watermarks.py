@@ -1,0 +1,47 @@
+"""The partitions of a topic, and where each begins and ends, asked until somebody answers."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from consumer.kafka.errors import UNKNOWN_TOPICS, describe, no_topic
+from consumer.model.errors import SourceError
+
+Answer = TypeVar("Answer")
+
+_MOVING: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
+"""A partition whose leader is being chosen, as those of a new topic are, has one a moment later."""
+_AGAIN_S: Final = 0.1
+
+
+def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -> list[int]:
+    """The numbers of a topic's partitions. Raises ``SourceError`` where there is none, KafkaException after ``wait_s``.
+
+    ``brokers`` is the address that is named where the topic is missing.
+    """
+    found = consumer.list_topics(topic, timeout=wait_s).topics[topic]
+    if found.error is not None and found.error.code() not in UNKNOWN_TOPICS:
+        raise SourceError(f"the topic {topic} cannot be read: {describe(found.error)}")
+    if not found.partitions:
+        raise no_topic(topic, brokers)
+    return sorted(found.partitions)
+
+
+def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) -> tuple[int, int]:
+    """The first offset that is there, and the one behind the last. Raises KafkaException after ``wait_s``."""
+    place = TopicPartition(topic, partition)
+    return once_led(lambda left_s: consumer.get_watermark_offsets(place, timeout=left_s, cached=False), wait_s)
+
+
+def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
+    """Ask again while leaders are being chosen; ``ask`` is told how many seconds are left. Raises as ``watermarks``."""
+    until_s = time.monotonic() + wait_s
+    while True:
+        try:
+            return ask(max(until_s - time.monotonic(), _AGAIN_S))
+        except KafkaException as error:
+            if error.args[0].code() not in _MOVING or time.monotonic() >= until_s:
+                raise
+        time.sleep(_AGAIN_S)

@@ -1,0 +1,1 @@
+"""Starting, waiting, retrying and stopping: what any long run of a process needs. Nothing about articles."""

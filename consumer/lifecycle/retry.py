@@ -1,0 +1,107 @@
+"""Waiting for what is out of reach, a store most often, for as long as it takes."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import Abandoned
+from storage.errors import StoreUnavailable
+
+log = logging.getLogger("dupwatch")
+
+Result = TypeVar("Result")
+
+_FIRST_S: Final = 0.1
+_LONGEST_S: Final = 5.0
+_SLICE_S: Final = 0.1
+
+
+class Patience(Protocol):
+    """What a run does when its store is out of reach."""
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Make a call of the store, which may be made again. Raises its error, or ``Abandoned``, when done waiting."""
+        ...
+
+
+class NoPatience:
+    """For a run that somebody watches: the store has tried for as long as it was told to, and the run ends."""
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Once."""
+        return work()
+
+
+class StoreWatcher(Protocol):
+    """Is told how the store is."""
+
+    def store_trouble(self, why: str | None) -> None:
+        """It is out of reach, or within reach again (None)."""
+        ...
+
+
+class Waiting:
+    """Makes a call again and again, with pauses that grow up to 5 seconds and differ by chance.
+
+    What is waited for is called ``what`` in the log, is out of reach where a call raises ``away``, and ``tell`` is told
+    why, each time, and None when it is back. ``check`` is asked ten times a second, and raises ``Abandoned`` where
+    waiting has no more sense.
+    """
+
+    def __init__(
+        self, check: Callable[[], None], tell: Callable[[str | None], None], away: type[Exception], what: str
+    ) -> None:
+        self._check = check
+        self._tell = tell
+        self._away = away
+        self._what = what
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """As the port says."""
+        pause_s = _FIRST_S
+        waited = False
+        while True:
+            try:
+                result = work()
+            except self._away as error:
+                if not waited:
+                    log.warning("%s is out of reach, waiting for it: %s", self._what, error)
+                waited = True
+                self._tell(str(error))
+                self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers, guards nothing
+                pause_s = min(2 * pause_s, _LONGEST_S)
+                continue
+            if waited:
+                log.warning("%s is within reach again.", self._what)
+            self._tell(None)
+            return result
+
+    def _sleep(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0:
+            self._check()
+            time.sleep(min(left_s, _SLICE_S))
+
+
+class Backoff(Waiting):
+    """Waits for a store."""
+
+    def __init__(self, check: Callable[[], None], watcher: StoreWatcher) -> None:
+        super().__init__(check, watcher.store_trouble, StoreUnavailable, "The store")
+
+
+class Drain:
+    """Time to finish once a run was asked to stop."""
+
+    def __init__(self, stopping: Stopping, drain_s: float) -> None:
+        self._stopping = stopping
+        self._drain_s = drain_s
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` when the time is up."""
+        asked_s = self._stopping.asked_at_s
+        if asked_s is not None and time.monotonic() - asked_s > self._drain_s:
+            raise Abandoned(f"the batch could not be finished within {self._drain_s:g} s of being asked to stop")

@@ -1,0 +1,88 @@
+"""Articles, and the reasons why a record is not one."""
+
+from enum import StrEnum, unique
+from typing import Literal
+
+import msgspec
+
+from consumer.model.errors import BadRecord
+
+BodyFormat = Literal["text", "html"]
+
+
+@unique
+class Reason(StrEnum):
+    """Why a record became a dead letter. A fixed list: a new one is a new version of the dead letter's schema."""
+
+    RECORD_TOO_LONG = "record_too_long"
+    TRUNCATED_INPUT = "truncated_input"
+    TRAILING_GARBAGE = "trailing_garbage"
+    INVALID_UTF8 = "invalid_utf8"
+    INVALID_JSON = "invalid_json"
+    LONE_SURROGATE = "lone_surrogate"
+    NUMBER_OUT_OF_RANGE = "number_out_of_range"
+    NESTED_TOO_DEEP = "nested_too_deep"
+    TOO_MANY_VALUES = "too_many_values"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_ID = "missing_id"
+    ID_WRONG_TYPE = "id_wrong_type"
+    EMPTY_ID = "empty_id"
+    ID_TOO_LONG = "id_too_long"
+    MISSING_BODY = "missing_body"
+    BODY_WRONG_TYPE = "body_wrong_type"
+    BODY_TOO_LONG = "body_too_long"
+    FOLDED_TOO_LONG = "folded_too_long"
+    MARKUP_TOO_COMPLEX = "markup_too_complex"
+    FIELD_WRONG_TYPE = "field_wrong_type"
+    FIELD_TOO_LONG = "field_too_long"
+    NUL_CHARACTER = "nul_character"
+    MISSING_KEY = "missing_key"
+    INVALID_KEY = "invalid_key"
+    KEY_CONTRADICTS_ID = "key_contradicts_id"
+    NULL_VALUE = "null_value"
+    NO_SCHEMA_ID = "no_schema_id"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    UNUSABLE_SCHEMA = "unusable_schema"
+    SCHEMA_MISMATCH = "schema_mismatch"
+    UNREADABLE_MESSAGE = "unreadable_message"
+
+
+@unique
+class TimeFault(StrEnum):
+    """Why ``published_at`` was not read; the label of a metric."""
+
+    EMPTY = "empty"
+    NO_ZONE = "no_zone"
+    NO_UNIT = "no_unit"
+    NOT_A_TIME = "not_a_time"
+    OUT_OF_RANGE = "out_of_range"
+    WRONG_TYPE = "wrong_type"
+
+
+class Article(msgspec.Struct, frozen=True):
+    """An article as the rest of the program sees it.
+
+    A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970. What
+    a record does not say is "" or None. ``time_fault`` says why a ``published_at`` that was there could not be read.
+    """
+
+    id: str
+    body: str | None
+    title: str = ""
+    source: str = ""
+    url: str = ""
+    lang: str = ""
+    published_at: float | None = None
+    time_fault: TimeFault | None = None
+
+
+def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
+    """What a record over the limit is rejected with, by whoever sees it first."""
+    return BadRecord(
+        Reason.RECORD_TOO_LONG, f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}"
+    )
+
+
+def too_many_values(values_max: int) -> BadRecord:
+    """The fault of a record that would become more values than the limit, in whatever format it is written."""
+    return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}")

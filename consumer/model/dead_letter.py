@@ -1,0 +1,79 @@
+"""Dead letters: records that could not be judged, each with the reason and enough of the input to find and mend it."""
+
+import base64
+import codecs
+import hashlib
+from typing import Final, Literal
+
+import msgspec
+
+from consumer.model.errors import BadRecord
+
+DEAD_LETTER_RAW_BYTES_MAX = 64 * 1024
+SCHEMA: Final = "dupwatch.dead-letter/1"
+
+
+class LetterPosition(msgspec.Struct, frozen=True):
+    """Where the record stood: a line and its first byte in a file, a partition's offset in a topic (``line`` 0)."""
+
+    source: str
+    line: int
+    offset: int
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that was answered with a refusal.
+
+    ``raw`` is the input as text, ``raw_base64`` stands instead of it where the input is not UTF-8. ``size_bytes`` and
+    ``sha256`` are of the whole input, also where ``cut`` says that only its first bytes are here.
+    """
+
+    schema: Literal["dupwatch.dead-letter/1"] = SCHEMA
+    reason: str
+    detail: str
+    position: LetterPosition
+    raw: str | None
+    raw_base64: str | None
+    size_bytes: int
+    sha256: str
+    cut: bool
+
+
+def dead_letter(
+    fault: BadRecord,
+    position: LetterPosition,
+    data: bytes,
+    *,
+    size_bytes: int | None = None,
+    sha256: bytes | None = None,
+    raw_bytes_max: int = DEAD_LETTER_RAW_BYTES_MAX,
+) -> DeadLetter:
+    """Make a dead letter of a record's bytes.
+
+    Where ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) tell of the whole.
+    At most ``raw_bytes_max`` bytes of it are kept, fewer by up to three where the limit would cut a character in two.
+    """
+    head = data[:raw_bytes_max]
+    size = len(data) if size_bytes is None else size_bytes
+    cut = len(head) < size
+    raw: str | None = None
+    raw_base64: str | None = None
+    try:
+        raw = codecs.getincrementaldecoder("utf-8")().decode(head, final=not cut)
+    except UnicodeDecodeError:
+        raw_base64 = base64.b64encode(head).decode("ascii")
+    return DeadLetter(
+        reason=fault.reason,
+        detail=fault.detail,
+        position=position,
+        raw=raw,
+        raw_base64=raw_base64,
+        size_bytes=size,
+        sha256=(hashlib.sha256(data).digest() if sha256 is None else sha256).hex(),
+        cut=cut,
+    )
+
+
+def encode(letter: DeadLetter) -> bytes:
+    """The letter as one line of JSON, without the line end."""
+    return msgspec.json.encode(letter)

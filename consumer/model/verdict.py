@@ -1,0 +1,109 @@
+"""The verdict event: what is said about one version of an article, as it is stored and as it is sent."""
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from consumer.model.errors import StoreMismatch
+
+SCHEMA: Final = "dupwatch.verdict/1"
+MATCHES_MAX = 5
+SHARED_KEYWORDS_MAX = 10
+RELEASED_BY_CHARS_MAX = 200
+REASON_CHARS_MAX = 2_000
+
+Outcome = Literal["unique", "duplicate", "retracted"]
+Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Distance = Annotated[int, msgspec.Meta(ge=0)]
+Version = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
+Fingerprint = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
+Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An earlier version that is near: ``distance`` in bits, ``similarity`` from 0 to 1."""
+
+    id: str
+    version: Version
+    distance: Distance
+    similarity: Similarity | None
+
+
+class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a release undid: the version it had been flagged against and when, who undid it, and why."""
+
+    duplicate_of: str
+    duplicate_of_version: Version
+    flagged_at: Timestamp
+    by: Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole event but for the transport's fields. The fields are described in ``docs/formats.md``.
+
+    A retraction has only its ``id`` and the two times; what else it could say is null or empty, as the defaults are.
+    ``released`` is left out where nothing was: the events of judges are the same bytes as before there were releases.
+    So is ``stamped_at``, the time that the message claims, where the version arrived at that time.
+    """
+
+    schema: Literal["dupwatch.verdict/1"] = SCHEMA
+    id: str
+    version: Version | None = None
+    outcome: Outcome
+    duplicate_of: str | None = None
+    duplicate_of_version: Version | None = None
+    distance: Distance | None = None
+    similarity: Similarity | None = None
+    cluster: str | None = None
+    matches: Annotated[tuple[Match, ...], msgspec.Meta(max_length=MATCHES_MAX)] = ()
+    shared_keywords: Annotated[tuple[str, ...], msgspec.Meta(max_length=SHARED_KEYWORDS_MAX)] = ()
+    fingerprint: Fingerprint | None = None
+    scheme: str | None = None
+    truncated: bool = False
+    arrived_at: Timestamp
+    decided_at: Timestamp
+    stamped_at: Timestamp | msgspec.UnsetType = msgspec.UNSET
+    released: Released | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """As much of an event as it takes to say which kind it is."""
+
+    outcome: Outcome
+
+
+_DECODER = msgspec.json.Decoder(Verdict)
+_OUTCOME_DECODER = msgspec.json.Decoder(_Outcome)
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def encode(verdict: Verdict) -> bytes:
+    """The event as JSON without a line end; equal verdicts give equal bytes."""
+    return msgspec.json.encode(verdict)
+
+
+class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the event, as its siblings are
+    """What a store holds as a verdict event is none."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"the store is damaged: these bytes are no verdict event: {error}. Restore it from a copy, or name another "
+            "store."
+        )
+
+
+def decode_verdict(data: bytes) -> Verdict:
+    """Read an event that ``encode`` wrote. Raises ``UnreadableEvent`` for anything else."""
+    try:
+        return _DECODER.decode(data)
+    except _MALFORMED as error:
+        raise UnreadableEvent(error) from error
+
+
+def outcome_of(event: bytes) -> Outcome:
+    """What an event that ``encode`` wrote says, without decoding the rest: a judge asks this of every candidate."""
+    try:
+        return _OUTCOME_DECODER.decode(event).outcome
+    except _MALFORMED as error:
+        raise UnreadableEvent(error) from error

@@ -1,0 +1,169 @@
+"""When and where the records of a feed came.
+
+A file is read again after a crash, and must give every record the arrival it had: its records all came when the run
+began, in the order of the lines; those of an archive when they were published. A stream is read once, and its records
+come when they are read. Messages of a topic carry the time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from consumer.judge.versions import Came
+from consumer.model.article import Article
+from consumer.model.record import Message, RawRecord
+from consumer.pipeline.partition_notes import Ledger
+from storage.clock import MS_PER_S, Clock
+
+_SAYABLE_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999: times after it cannot be written in an event."""
+
+
+class Feed(Protocol):
+    """The arrivals of one source."""
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """When a record came, and its sequence."""
+        ...
+
+    def place(self, record: RawRecord) -> bytes:
+        """What names a record of this feed and no other, the same in every run that reads it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileFeed:
+    """``began_ms`` is when the run began, as its checkpoint has it; ``identity`` tells this file from another."""
+
+    began_ms: int
+    identity: bytes
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """When the run began, and the line."""
+        del article
+        return Came(self.began_ms, record.line)
+
+    def place(self, record: RawRecord) -> bytes:
+        """The file and the line."""
+        return b"%s:%d" % (self.identity, record.line)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFeed:
+    """A file of articles from before, which came when they were published.
+
+    One that does not say when, or that says a time after the run began, came when the run began, and ``replaced`` is
+    told.
+    """
+
+    began_ms: int
+    identity: bytes
+    replaced: Callable[[], None]
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """When the article was published, and the line."""
+        if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
+            return Came(time_ms, record.line)
+        self.replaced()
+        return Came(self.began_ms, record.line)
+
+    def place(self, record: RawRecord) -> bytes:
+        """The file and the line."""
+        return b"%s:%d" % (self.identity, record.line)
+
+
+@dataclass(slots=True)
+class StreamFeed:
+    """A feed that cannot be read again: lines are new in every run."""
+
+    clock: Clock
+    _began_ms: int = field(init=False)
+    _latest_ms: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when the run began."""
+        self._began_ms = self._latest_ms = self.clock()
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """The time of day, or the latest one where the clock was set back, and the line."""
+        del article
+        self._latest_ms = max(self._latest_ms, self.clock())
+        return Came(self._latest_ms, record.line)
+
+    def place(self, record: RawRecord) -> bytes:
+        """The run and the line."""
+        return b"stream:%d:%d" % (self._began_ms, record.line)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFeed:
+    """The messages of topics, which came when their timestamps say.
+
+    A message without a timestamp, or with one that is more than ``ahead_ms_max`` ahead, came when it was read, and
+    ``replaced`` is told. Whoever reads it again gives it another time, but the first that was stored stands.
+    """
+
+    clock: Clock
+    ahead_ms_max: int
+    replaced: Callable[[], None]
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """The timestamp, and the offset in its partition."""
+        del article
+        message = _message(record)
+        now_ms = self.clock()
+        if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
+            return Came(message.timestamp_ms, message.offset)
+        self.replaced()
+        return Came(now_ms, message.offset, stamped_ms=_sayable(message.timestamp_ms))
+
+    def place(self, record: RawRecord) -> bytes:
+        """Topic, partition and offset."""
+        message = _message(record)
+        return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFeed:
+    """The messages of topics as they come: none arrives far behind those of its partition that came before it.
+
+    One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
+    ``behind`` is told. Else whoever sends a copy could have it arrive before its original. The highest arrival is in
+    the partition's note. It never is ahead of the clock: a message that is would make its successors late.
+    """
+
+    topics: TopicFeed
+    ledger: Ledger
+    behind_ms_max: int
+    behind: Callable[[], None]
+
+    def came(self, record: RawRecord, article: Article) -> Came:
+        """The timestamp or what stands for it, and the offset in its partition."""
+        message = _message(record)
+        partition = message.topic, message.partition
+        note = self.ledger.note(partition)
+        came = self.topics.came(record, article)
+        highest_ms = note.highest_ms
+        if highest_ms is not None and came.time_ms < highest_ms - self.behind_ms_max:
+            self.behind()
+            return Came(highest_ms, came.sequence, stamped_ms=_sayable(message.timestamp_ms))
+        reached_ms = min(came.time_ms, self.topics.clock())
+        if highest_ms is None or reached_ms > highest_ms:
+            self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
+        return came
+
+    def place(self, record: RawRecord) -> bytes:
+        """Topic, partition and offset."""
+        return self.topics.place(record)
+
+
+def _sayable(time_ms: int) -> int | None:
+    return time_ms if 0 <= time_ms <= _SAYABLE_MS_MAX else None
+
+
+def _message(record: RawRecord) -> Message:
+    if record.message is None:
+        raise TypeError("this record came from no topic")
+    return record.message

@@ -1,0 +1,96 @@
+"""Undoing a flag: a person says that a version is no duplicate, and it counts as kept from then on.
+
+The version's postings come back before anybody can read that it is kept, so whoever comes later is flagged against it.
+A crash in between leaves postings of a duplicate, which nobody matches. They are written once more afterwards: a judge
+that answered the flag a moment ago may have removed them meanwhile.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from consumer.judge import events
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, decode_verdict
+from consumer.store_tools.inspection import latest, reference_in
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Release, Stored, id_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Who undoes a flag, and why; both may be left out. ConfigError where they are too long, or no text."""
+
+    by: str | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no event can carry."""
+        limits = (("name", self.by, RELEASED_BY_CHARS_MAX), ("reason", self.reason, REASON_CHARS_MAX))
+        for what, text, chars_max in limits:
+            if text is None:
+                continue
+            if len(text) > chars_max:
+                raise ConfigError(
+                    f"the {what} of a release has at most {chars_max} characters, and this one {len(text)}"
+                )
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise ConfigError(f"the {what} of the release is not UTF-8") from error
+
+
+def releasable(store: Store, article_id: str, version: str | None = None) -> Stored:
+    """The version of an article that is to be released: the one named in hex, or the last that came.
+
+    Raises ``ConfigError`` where there is none such, or nothing about it that can be undone.
+    """
+    if version is None:
+        found = latest(store.history(id_hash(article_id)))
+    else:
+        try:
+            found = store.read([reference_in(article_id, version)])[0]
+        except ValueError as error:
+            raise ConfigError(f"{version!r} is no version: events name one by 32 hexadecimal digits") from error
+    if found is None:
+        which = "" if version is None else f"the version {version} of "
+        raise ConfigError(f"{which}{article_id!r} is not there: it never came, or its window is over")
+    _check(found)
+    return found
+
+
+def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release | None:
+    """What ``release`` would write now; None where a release stands already. Raises ``ConfigError`` as it does."""
+    _check(stored)
+    if stored.verdict is None or stored.released_from is not None:
+        return None
+    flag = decode_verdict(stored.verdict)
+    event = events.released_event(flag, by=words.by, reason=words.reason, decided_ms=clock())
+    return Release(stored.record.reference, event, reference_in(flag.duplicate_of or "", flag.duplicate_of_version))
+
+
+def release(store: Store, reference: bytes, words: Words, clock: Callable[[], int]) -> bytes:
+    """Undo the flag of a version; the event that is its verdict from now on.
+
+    A version that was released before is answered with the event that stands, and gets its postings once more: so this
+    may be called again after any error. ``clock`` gives the time of the release in milliseconds. Raises ``ConfigError``
+    where the version is not there or was not flagged, and the store's errors.
+    """
+    stored = store.read([reference])[0]
+    if stored is None:
+        raise ConfigError(f"there is no version {events.version_name(reference)} of that article: its window is over")
+    plan = planned(stored, words, clock)
+    store.add([stored.record])
+    event = stored.verdict if plan is None else store.release([plan])[0]
+    if event is None:
+        raise StoreError(f"{stored.record.id!r} was swept away while it was released")
+    store.add([stored.record])
+    return event
+
+
+def _check(stored: Stored) -> None:
+    name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
+    if stored.verdict is None:
+        raise ConfigError(f"{name} is pending: there is no verdict yet that could be undone")
+    if stored.released_from is None and decode_verdict(stored.verdict).outcome != "duplicate":
+        raise ConfigError(f"{name} is unique: only a flag can be undone")

@@ -1,0 +1,73 @@
+"""Settings that a user names beside a store that was made with its own.
+
+A store is bound to the settings that it was made with, and commands that look into it judge by those. A setting counts
+as named where the configuration file, the environment or an option has it.
+"""
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from consumer.config.config import Config
+from consumer.fingerprint import BlockPlan
+from consumer.judge.settings import JudgeSettings, SourceRule, differences
+from consumer.model.errors import ConfigError, StoreMismatch
+from storage.clock import MS_PER_S
+
+_SAME_NAMES: Final = (
+    "max_distance", "reach", "verify", "similarity_min", "facts_shared_min", "lane1", "verifications_max",
+)  # fmt: skip
+_SCHEME_NAMES: Final = {"scheme": "name", "keywords_max": "keywords_max", "short_keywords_max": "short_keywords_max"}
+_LAYOUT_NAMES: Final = ("bands", "band_minima")
+
+
+def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
+    """The settings of a store with those in place that the user has named; ConfigError where they cannot hold."""
+    judge, named = config.judge, config.judge.model_fields_set
+    changed: dict[str, Any] = {name: getattr(judge, name) for name in _SAME_NAMES if name in named}
+    if "window_s" in named:
+        changed["window_ms"] = judge.window_s * MS_PER_S
+    if "rules" in config.model_fields_set:
+        changed["sources"] = MappingProxyType(
+            {name: SourceRule(**rule.model_dump()) for name, rule in config.rules.items()}
+        )
+    section = config.fingerprint
+    made = {ours: getattr(section, name) for name, ours in _SCHEME_NAMES.items() if name in section.model_fields_set}
+    layout = {name: getattr(section, name) for name in _LAYOUT_NAMES if name in section.model_fields_set}
+    try:
+        scheme = replace(
+            stored.scheme,
+            sketch=replace(stored.scheme.sketch, **layout),
+            facts=stored.scheme.facts or config.guards_facts,
+            **made,
+        )
+        if "plan" in named:
+            changed["plan"] = BlockPlan.named(judge.plan, scheme.bits)
+        return replace(stored, scheme=scheme, **changed)
+    except ValueError as error:
+        raise ConfigError(f"judge: {error}") from error
+
+
+def check_unchanged(config: Config, stored: JudgeSettings) -> None:
+    """Refuse settings that are not the store's, for commands that ask what was found by them."""
+    differing = differences(stored.encode(), asked_settings(config, stored))
+    if differing:
+        raise StoreMismatch(
+            f"{'; '.join(differing)}. What a store holds was found by its own settings. Leave these out; to try "
+            "them, use dupwatch explain on one pair or dupwatch replay on a feed."
+        )
+
+
+def settings_to_compare(config: Config, stored: JudgeSettings) -> JudgeSettings:
+    """The settings that a pair of a store is compared by: the store's, and those that the user has named.
+
+    ``StoreMismatch`` where one of these would have made other records than the store has.
+    """
+    asked = asked_settings(config, stored)
+    kept = (asked.scheme, asked.plan, asked.lane1, asked.sketched)
+    if kept != (stored.scheme, stored.plan, stored.lane1, stored.sketched):
+        raise StoreMismatch(
+            f"{'; '.join(differences(stored.encode(), asked))}. What the store has of an article was made with these "
+            "settings. Leave them out, or compare two files without a store."
+        )
+    return asked

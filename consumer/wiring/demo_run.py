@@ -1,0 +1,118 @@
+"""The feed of ``dupwatch demo``: records of a file, sent to a topic at a steady rate by a thread of its own."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from consumer.kafka.feed_sender import FeedSender
+from consumer.model.article import Article
+from consumer.model.errors import ConfigError
+from consumer.model.ports import Source
+from consumer.model.record import RawRecord
+
+_JOIN_S: Final = 15.0
+_READY_S: Final = 0.02
+_PARTITION: Final = 0
+
+
+def sample_feed() -> Path:
+    """The sample feed: installed in this package, or in the folder ``sample`` of a checkout. ``ConfigError``."""
+    here = Path(__file__).parents[1]
+    for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
+        if path.is_file():
+            return path
+    raise ConfigError("the sample feed is not installed here; name a file of articles: --feed articles.jsonl")
+
+
+class Sending:
+    """Sends what ``source`` has to a topic, ``rate`` records a second, and says when all of it was judged.
+
+    All go to one partition, so that they are judged in the order of the feed. ``through`` is called, from whichever
+    thread finds that, when the feed was sent to its end and each record was answered.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        decode: Callable[[RawRecord], Article],
+        place: tuple[str, str],
+        rate: float,
+        through: Callable[[], None],
+    ) -> None:
+        self._source = source
+        self._decode = decode
+        self._address, self._topic = place
+        self._rate = rate
+        self._through = through
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._began_s = time.monotonic()
+        self._sent = 0
+        self._answered = 0
+        self._all_sent = False
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, ready: Callable[[], bool]) -> None:
+        """Begin to send as soon as the consumer is ``ready``: a feed that had piled up would not come at its rate."""
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="demo-feed", daemon=True)
+        self._thread.start()
+
+    def seconds(self) -> float:
+        """How long ago the first record was due."""
+        return time.monotonic() - self._began_s
+
+    def answered(self, records: int) -> None:
+        """So many more records of the topic have their verdict or dead letter."""
+        with self._lock:
+            self._answered += records
+        self._look()
+
+    def close(self) -> None:
+        """Send no more, and end the thread. Raises what ended it before its time."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_S)
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, ready: Callable[[], bool]) -> None:
+        while not ready():
+            if self._stop.wait(_READY_S):
+                return
+        try:
+            self._send()
+        except Exception as error:  # noqa: BLE001  # it is raised again where the demo ends
+            self._error = error
+        if self._error is not None:
+            self._through()
+            return
+        with self._lock:
+            self._all_sent = True
+        self._look()
+
+    def _send(self) -> None:
+        sender = FeedSender(
+            {"bootstrap.servers": self._address, "enable.idempotence": True, "linger.ms": 2},
+            self._topic,
+            self._decode,
+            _PARTITION,
+        )
+        self._began_s = time.monotonic()
+        if sender.send(self._source.batches(), self._rate, self._waited):
+            sender.finish(self._waited)
+        else:
+            sender.drop()
+        self._sent = sender.sent
+
+    def _waited(self, seconds: float) -> bool:
+        # A wait of no time at all would hand the processor over for each record.
+        return self._stop.wait(seconds) if seconds > 0 else self._stop.is_set()
+
+    def _look(self) -> None:
+        with self._lock:
+            done = self._all_sent and self._answered >= self._sent
+        if done:
+            self._through()

@@ -1,0 +1,70 @@
+"""The HTTP pages of a consumer: health, metrics and the latest flags."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from importlib import metadata
+from ssl import SSLContext
+from typing import NamedTuple
+
+from consumer.config.config import Config
+from consumer.judge.settings import JudgeSettings
+from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
+from consumer.pages.flags import FlagPages
+from consumer.pages.latest_flags import LatestFlags
+from consumer.pages.server import HealthServer, Page, tls_context
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.wiring import parts
+
+
+def consumer_metrics(config: Config, settings: JudgeSettings) -> Metrics:
+    """The metrics of this consumer."""
+    build = Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name, settings.digest())
+    sources = tuple(config.rules)
+    return Metrics(build, bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
+
+
+def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
+    """The pages of the latest flags, none where they are switched off."""
+    return FlagPages(latest).pages() if config.http.flags else {}
+
+
+class Front(NamedTuple):
+    """Where pages are served, to whom, and with what HTTPS is, if it is."""
+
+    address: Address
+    access: Access
+    tls: SSLContext | None
+
+
+def front_of(config: Config) -> Front | None:
+    """How pages are served; None where there are none.
+
+    Raises ConfigError where others could read along, and where a file that is named cannot be used.
+    """
+    section = config.http
+    if not section.listen:
+        return None
+    address, access = parse_address(section.listen), Access(_account(config), section.names)
+    check_exposure(address, access, is_open=section.open)
+    tls = None if section.tls_certificate is None else tls_context(section.tls_certificate, section.tls_key)
+    return Front(address, access, tls)
+
+
+def served(config: Config, held: ExitStack, pages: Mapping[str, Page], metrics: Metrics) -> str | None:
+    """Serve the pages until ``held`` is left; returns their URL, None where there are none."""
+    front = front_of(config)
+    if front is None:
+        return None
+    server = HealthServer(front.address, pages, partial(metrics.error, "request"), front.access, front.tls)
+    held.callback(server.close)
+    return server.url
+
+
+def _account(config: Config) -> Account | None:
+    section = config.http
+    if section.user is None:
+        return None
+    if section.password_file is not None:
+        return Account(section.user, read_password(section.password_file))
+    return Account(section.user, section.password or "")

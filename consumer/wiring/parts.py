@@ -1,0 +1,214 @@
+"""The one place where things are built and wired together."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple
+
+from consumer.config.config import Config
+from consumer.decode.article import FieldMap, Parse, decode, parse_json
+from consumer.decode.message import DecodeValue
+from consumer.decode.published_at import TimeForm
+from consumer.decode.registry import RegistryOptions
+from consumer.decode.schema_value import schema_parser
+from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
+from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.judge.versions import VersionBuilder
+from consumer.kafka.client_settings import KafkaOptions
+from consumer.lifecycle.retry import Patience
+from consumer.model.article import Article
+from consumer.model.errors import ConfigError
+from consumer.model.limits import DecodeLimits, ReadLimits
+from consumer.model.record import RawRecord
+from consumer.text.timestamps import parse_zone
+from consumer.wiring.registry_outages import Briefly
+from consumer.workers.pool import Fingerprinting, InProcess, OnWorkers
+from consumer.workers.word_files import WordFiles, load_lexicon
+from storage.clock import MS_PER_S
+from storage.files import FileWriting
+
+STREAM = "-"
+
+
+class Streams(NamedTuple):
+    """Where ``-`` goes: verdicts to ``out``, dead letters to ``err``."""
+
+    out: BinaryIO
+    err: BinaryIO
+
+
+def scheme_of(config: Config) -> Scheme:
+    """The scheme that is configured; ConfigError where there is none such."""
+    section = config.fingerprint
+    try:
+        layout = SketchLayout(bands=section.bands, band_minima=section.band_minima)
+        return Scheme(
+            name=section.scheme,
+            keywords_max=section.keywords_max,
+            short_keywords_max=section.short_keywords_max,
+            sketch=layout,
+            facts=config.guards_facts,
+        )
+    except ValueError as error:
+        raise ConfigError(f"fingerprint: {error}") from error
+
+
+def word_files(config: Config) -> WordFiles:
+    """The user's own word files, as configured."""
+    section = config.fingerprint
+    named = (section.dictionary, section.stop_words, section.idf)
+    return WordFiles(*(None if name is None else Path(name) for name in named))
+
+
+def lexicon_of(config: Config) -> Lexicon:
+    """The words as configured; ConfigError where a file of the user's is not as it has to be."""
+    try:
+        return load_lexicon(*word_files(config))
+    except ValueError as error:
+        raise ConfigError(f"fingerprint: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"fingerprint: {error.filename} cannot be read: {error.strerror}") from error
+
+
+def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
+    """What decides verdicts, as configured; ConfigError where it cannot hold."""
+    scheme = scheme_of(config)
+    judge = config.judge
+    rules = {name: SourceRule(**rule.model_dump()) for name, rule in config.rules.items()}
+    try:
+        settings = JudgeSettings(
+            plan=BlockPlan.named(judge.plan, scheme.bits),
+            scheme_digest=scheme.digest(lexicon),
+            scheme=scheme,
+            max_distance=judge.max_distance,
+            reach=judge.reach,
+            verify=judge.verify,
+            similarity_min=judge.similarity_min,
+            lane1=judge.lane1,
+            window_ms=judge.window_s * MS_PER_S,
+            verifications_max=judge.verifications_max,
+            sources=MappingProxyType(rules),
+            facts_shared_min=judge.facts_shared_min,
+        )
+    except ValueError as error:
+        raise ConfigError(f"judge: {error}") from error
+    return settings
+
+
+def fingerprinter(settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinter:
+    """Makes fingerprints as these settings judge them."""
+    return Fingerprinter(settings.scheme, lexicon, sketched=settings.sketched)
+
+
+def version_builder(settings: JudgeSettings) -> VersionBuilder:
+    """Builds versions as these settings judge them."""
+    return VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
+
+
+def file_writing(config: Config) -> FileWriting:
+    """How files are written, as configured."""
+    return FileWriting(durable=config.store.durability == "power", mode=config.files.bits)
+
+
+def read_limits(config: Config) -> ReadLimits:
+    """How much is read at once, as configured."""
+    section = config.source
+    return ReadLimits(
+        record_bytes_max=section.record_bytes_max,
+        batch_records_max=section.batch_records_max,
+        batch_bytes_max=section.batch_bytes_max,
+    )
+
+
+def fingerprinting(
+    config: Config,
+    settings: JudgeSettings,
+    lexicon: Lexicon,
+    turn: Callable[[], None] = lambda: None,
+    helped: Callable[[], None] = lambda: None,
+) -> Fingerprinting:
+    """Where fingerprints are made, as configured; ``turn`` and ``helped`` are as there."""
+    if config.workers:
+        scheme, words = settings.scheme, word_files(config)
+        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, helped=helped)
+    return InProcess(fingerprinter(settings, lexicon), turn)
+
+
+def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
+    """What decodes records as they were read; it raises BadRecord, also what was found wrong while reading."""
+    decode_bytes = decoder(config)
+    return lambda record: decode_bytes(record.whole())
+
+
+def kafka_options(config: Config) -> KafkaOptions:
+    """What the Kafka clients are told, as configured."""
+    section = config.kafka
+    return KafkaOptions(
+        group=section.group,
+        instance_id=section.instance_id,
+        group_protocol=section.group_protocol,
+        client=section.client,
+        consumer=section.consumer,
+        producer=section.producer,
+        secret_files=section.secret_files,
+    )
+
+
+def decoder(config: Config) -> Callable[[bytes], Article]:
+    """What decodes records as configured; it raises BadRecord."""
+    decode_value = _json_decoder(config)
+    return lambda data: decode_value(data, None)
+
+
+def value_decoder(config: Config, patience: Patience | None = None) -> DecodeValue:
+    """What decodes values of messages, which may be written by a schema; it raises BadRecord.
+
+    ``patience`` is what is done while the schema registry is out of reach; by default it is asked again for some
+    seconds, and then ``RegistryUnavailable`` ends the run. ConfigError where the registry's client cannot be made.
+    """
+    if config.kafka.value_format == "json":
+        return _json_decoder(config)
+    options = registry_options(config)
+    parse = schema_parser(config.kafka.value_format, options, patience or Briefly(), decode_limits(config))
+    return _decoder(config, parse)
+
+
+def registry_options(config: Config) -> RegistryOptions:
+    """Where schemas are, as configured."""
+    section = config.registry
+    return RegistryOptions(
+        section.url, section.request_s, section.client, section.secret_files, section.schema_bytes_max
+    )
+
+
+def decode_limits(config: Config) -> DecodeLimits:
+    """How much a record may have, and become, as configured."""
+    section = config.source
+    return DecodeLimits(
+        record_bytes_max=section.record_bytes_max,
+        body_chars_max=section.body_chars_max,
+        folded_chars_max=section.folded_chars_max,
+        fold_growth_max=section.fold_growth_max,
+        values_max=section.values_max,
+        attributes_max=section.attributes_max,
+        depth_max=section.depth_max,
+    )
+
+
+def field_map(config: Config) -> FieldMap:
+    """Where the fields of an article stand, and what its times mean, as configured."""
+    section = config.source
+    zone = section.published_at_zone
+    times = TimeForm(section.published_at_unit, None if zone is None else parse_zone(zone))
+    return FieldMap(**section.fields.model_dump(), times=times)
+
+
+def _json_decoder(config: Config) -> DecodeValue:
+    return _decoder(config, partial(parse_json, values_max=config.source.values_max))
+
+
+def _decoder(config: Config, parse: Parse) -> DecodeValue:
+    section, limits = config.source, decode_limits(config)
+    fields = field_map(config)
+    return lambda data, key: decode(data, fields, limits, section.body_format, key, parse)

@@ -1,0 +1,46 @@
+"""A schema registry that is out of reach: who waits for it, for how long, and who is told."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from consumer.decode.registry import RegistryUnavailable
+from consumer.lifecycle.retry import Waiting
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.errors import Abandoned
+from consumer.telemetry.monitoring import Monitoring
+
+BRIEFLY_S: Final = 15.0
+_PAUSE_S: Final = 1.0
+
+Result = TypeVar("Result")
+
+
+class Briefly:
+    """For a command that somebody watches: the registry is asked again for a while, and then the command ends."""
+
+    def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
+        self._seconds = seconds
+        self._pause_s = pause_s
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """As the port says; RegistryUnavailable when the time is up."""
+        until_s = time.monotonic() + self._seconds
+        while True:
+            try:
+                return work()
+            except RegistryUnavailable:
+                if time.monotonic() > until_s:
+                    raise
+            time.sleep(self._pause_s)
+
+
+def waiting_for_registry(monitoring: Monitoring, stopping: Stopping) -> Waiting:
+    """What waits for as long as the registry is away, or until the run is to stop: the batch was not begun."""
+
+    def check() -> None:
+        monitoring.working()
+        if stopping.asked():
+            raise Abandoned("the schema registry is out of reach, and the run is to stop")
+
+    return Waiting(check, monitoring.registry_trouble, RegistryUnavailable, "The schema registry")

@@ -1,0 +1,173 @@
+"""A release over topics, built and wired: readers of the flags hear of it, and the article goes back to the clean feed.
+
+A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, of which the store has no copy.
+The flag's event in ``PREFIX.duplicates`` says in its headers where the record stands; what stands there now has to be
+the version that is released, or nothing is sent.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+
+from consumer.config.config import Config
+from consumer.judge.events import version_name
+from consumer.judge.versions import Came
+from consumer.kafka.client_settings import KafkaPlace, consumer_settings, is_kafka, parse_kafka, producer_settings
+from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
+from consumer.kafka.letter_headers import letter_headers
+from consumer.kafka.offset_range import Bound, Ranges, Stretch
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import BadRecord, SinkError, SourceError
+from consumer.model.ports import Answer
+from consumer.model.record import Message, Position, RawRecord
+from consumer.model.verdict import Released, Verdict, decode_verdict
+from consumer.sinks.kafka import KafkaSink
+from consumer.sinks.kafka_messages import Messages
+from consumer.sources.stretch import StretchSource
+from consumer.wiring import parts
+from consumer.wiring.kafka_parts import Unwatched, check_topics, dress_of, record_decoder, record_times, sink_topics
+from storage.clock import MS_PER_S
+from storage.records import Stored
+
+_RELEASE_S: Final = 30.0
+_EARLIER_MS: Final = 600_000
+"""A flag is sent after it was decided, and the clock of whoever dates the topic may be behind by this much."""
+_NOTHING: Final = RawRecord(0, 0, b"", 0, None, None, Position())
+
+
+class NoWayBack(NamedTuple):
+    """Why an article cannot go back to the clean feed, in a clause."""
+
+    why: str
+
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
+    """The record to be put back into the clean feed when this version is released; None where there is no such feed."""
+    if not is_kafka(config.sink.url) or not config.kafka.unique:
+        return None
+    if stored.ends_at is not None:
+        return NoWayBack("a later version or a retraction of it has come since, and the topic has what came last")
+    found: RawRecord | NoWayBack | None = None
+    try:
+        for place in _origins(config, stored):
+            if isinstance(found := _record(config, place, stored), RawRecord):
+                return found
+    except SourceError as error:
+        return NoWayBack(str(error))
+    return found or NoWayBack(f"no flag of it in {sink_topics(config).duplicates_topic} says where its record stands")
+
+
+def send_release(config: Config, event: bytes, record: RawRecord | None) -> None:
+    """Send the event of a release to the configured sink, and the record to the clean feed where there is one.
+
+    Raises ``SinkError`` where no broker takes it in time.
+    """
+    place, topics = parse_kafka(config.sink.url), sink_topics(config)
+    check_topics(config, place.brokers, topics)
+    settings = producer_settings(place.brokers, parts.kafka_options(config), transactional=False)
+    until_s = time.monotonic() + _RELEASE_S
+
+    def give_up() -> None:
+        if time.monotonic() > until_s:
+            raise SinkError(
+                f"{config.sink.url} did not take the event within {_RELEASE_S:g} s. The article is released all the "
+                "same; give the command again to send the event"
+            )
+
+    watcher = Unwatched()
+    messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
+    sink = KafkaSink(settings, messages, record_times(config, watcher), watcher, give_up)
+    try:
+        with waiting_for_brokers(place.brokers):
+            sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))
+            sink.flush()
+    finally:
+        sink.close()
+
+
+def _origins(config: Config, stored: Stored) -> Iterator[Place]:
+    """Where the flags of this version say that its record stands. Raises ``SourceError``."""
+    if stored.verdict is None:
+        return
+    topics, place = sink_topics(config), parse_kafka(config.sink.url)
+    article_id, version = stored.record.id, version_name(stored.record.reference)
+    since = Bound(time_ms=_flagged_ms(decode_verdict(stored.verdict)) - _EARLIER_MS)
+    asked: set[Place] = set()
+    for record in _read(config, KafkaPlace(place.brokers, (topics.duplicates_topic,)), Stretch(since)):
+        message = record.message
+        if message is None or message.key != article_id.encode() or not _is_flag(record.data, version):
+            continue
+        origin = _origin(message)
+        if origin is not None and origin not in asked:
+            asked.add(origin)
+            yield origin
+
+
+def _record(config: Config, place: Place, stored: Stored) -> RawRecord | NoWayBack:
+    """The record at a place, if it is still there and is this version."""
+    topic, partition, offset = place
+    where = f"{topic} [{partition}] offset {offset}"
+    # Where the configuration names no topics to read, they are on the brokers of the sink.
+    url = config.source.url if is_kafka(config.source.url) else config.sink.url
+    source = KafkaPlace(parse_kafka(url).brokers, (topic,))
+    try:
+        record = next(_read(config, source, {(topic, partition): (offset, offset + 1)}), None)
+    except SourceError as error:
+        return NoWayBack(f"its record at {where} cannot be read: {error}")
+    if record is None:
+        return NoWayBack(f"its record at {where} is not there any more")
+    if not _is_version(config, record, stored):
+        return NoWayBack(f"the record at {where} is not this version, as these settings read it")
+    return record
+
+
+def _read(config: Config, place: KafkaPlace, stretch: Stretch | Ranges) -> Iterator[RawRecord]:
+    settings = consumer_settings(place.brokers, parts.kafka_options(config))
+    with closing(StretchSource(settings, place.names, parts.read_limits(config), stretch)) as source:
+        for batch in source.batches():
+            yield from batch.records
+
+
+def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
+    """Whether a record is this version: the same id, title and text."""
+    try:
+        article = record_decoder(config)(record)
+    except BadRecord:
+        return False
+    if article.id != stored.record.id or article.body is None:
+        return False
+    lexicon = parts.lexicon_of(config)
+    settings = parts.judge_settings(config, lexicon)
+    made = parts.fingerprinter(settings, lexicon).fingerprint([article.body], [article.lang])
+    (version,) = parts.version_builder(settings).versions([article], [Came(0, 0)], made)
+    return version.record.reference == stored.record.reference
+
+
+def _is_flag(data: bytes, version: str) -> bool:
+    try:
+        verdict = decode_verdict(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Anybody may write to a topic.
+        return False
+    return verdict.outcome == "duplicate" and verdict.version == version
+
+
+def _origin(message: Message) -> Place | None:
+    headers: Mapping[str, bytes | None] = dict(message.headers)
+    topic, partition, offset = (headers.get(name) or b"" for name in (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET))
+    if not topic or not partition.isdigit() or not offset.isdigit():
+        return None
+    return topic.decode(errors="replace"), int(partition), int(offset)
+
+
+def _flagged_ms(verdict: Verdict) -> int:
+    flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
+    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S)

@@ -1,0 +1,160 @@
+"""The configuration: layers in rising order, and everything that is wrong is said by name."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumer.config.config import Config
+from consumer.config.loading import load_config
+from consumer.config.printing import flatten
+from consumer.model.errors import ConfigError
+from consumer.wiring.parts import scheme_of
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the person who runs the tests has configured does not count."""
+    for name in [name for name in os.environ if name.upper().startswith("DUPWATCH_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    """Where a test writes its file."""
+    return tmp_path / "dupwatch.toml"
+
+
+def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File over default, environment over file, command line over environment; each setting by itself."""
+    toml.write_text("workers = 1\n[judge]\nreach = 7\nsimilarity_min = 0.8\nwindow_s = 60\n")
+    monkeypatch.setenv("DUPWATCH_JUDGE__SIMILARITY_MIN", "0.85")
+    monkeypatch.setenv("DUPWATCH_JUDGE__WINDOW_S", "61")
+    judge = load_config(toml, {"judge": {"window_s": 62}}).judge
+    assert (judge.reach, judge.similarity_min, judge.window_s, judge.max_distance) == (7, 0.85, 62, 3)
+    assert load_config(toml, {}).workers == 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"judge": {"mood": 1}}, "there is no setting judge.mood"),
+        ({"mood": 1}, "there is no setting mood"),
+        ({"judge": {"reach": 129}}, "judge.reach"),
+        ({"judge": {"similarity_min": 1.1}}, "judge.similarity_min"),
+        ({"judge": {"max_distance": 5, "reach": 4}}, "reach 4 is less than max_distance 5"),
+        ({"judge": {"verify": False}}, "set lane1 = false"),
+        ({"store": {"url": "redis:here"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
+        ({"store": {"url": "hbase://gateway:9090"}}, "store.url: write it as memory:, lmdb:PATH or hbase://HOST:PORT"),
+        ({"store": {"hbase": {"connections_max": 0}}}, "store.hbase.connections_max"),
+        ({"store": {"hbase": {"tls_ca": "ca.pem"}}}, "have no effect without tls = true"),
+        ({"store": {"hbase": {"tls": True, "tls_key": "a.key"}}}, "tls_key has no effect without tls_certificate"),
+        ({"source": {"batch_records_max": 0}}, "source.batch_records_max"),
+        ({"sink": {"emit": "some"}}, "sink.emit"),
+        ({"workers": -1}, "workers"),
+        ({"rules": {"wire": {"max_distance": 2}}}, "rules.wire.max_distance has no effect"),
+        ({"rules": {"wire": {"similarity_min": 0.5}}}, "rules.wire.similarity_min can only be stricter"),
+        ({"rules": {"wire": {"flag": "perhaps"}}}, "rules.wire.flag"),
+        ({"judge": {"facts_shared_min": 1.1}}, "judge.facts_shared_min"),
+        ({"judge": {"verify": False, "lane1": False, "facts_shared_min": 0.8}}, "facts_shared_min has no effect"),
+        (
+            {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"facts_shared_min": 0.8}}},
+            "rules.wire.facts_shared_min has no effect",
+        ),
+        (
+            {"judge": {"facts_shared_min": 0.8}, "rules": {"wire": {"facts_shared_min": 0.7}}},
+            "rules.wire.facts_shared_min can only be stricter than 0.8",
+        ),
+        (
+            {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"similarity_min": 0.9}}},
+            "rules.wire.similarity_min has no effect",
+        ),
+        (
+            {"judge": {"verify": False, "lane1": False}, "rules": {"wire": {"max_distance": 4}}},
+            "rules.wire.max_distance can only be stricter",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_by_name(overrides: Mapping[str, Any], said: str) -> None:
+    """A sentence that names the setting, for a person."""
+    with pytest.raises(ConfigError) as told:
+        load_config(None, overrides)
+    assert said in str(told.value)
+
+
+@pytest.mark.parametrize("url", ["memory:", "lmdb:a place\nof two lines", "hbase://a:9090,b.example:9091/feed"])
+def test_a_store_is_named_by_its_kind_and_place(url: str) -> None:
+    """There are three kinds."""
+    assert load_config(None, {"store": {"url": url}}).store.url == url
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    """Nobody mends one thing to be told of the next."""
+    with pytest.raises(ConfigError, match=r"judge\.reach.*; .*workers") as told:
+        load_config(None, {"judge": {"reach": "far"}, "workers": -1})
+    assert str(told.value).count(";") == 1
+
+
+@pytest.mark.parametrize("name", ["DUPWATCH_JUGDE__REACH", "DUPWATCH_REACH", "dupwatch_jugde__reach"])
+def test_a_variable_that_names_nothing_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt one would otherwise be passed over in silence."""
+    monkeypatch.setenv(name, "3")
+    with pytest.raises(ConfigError, match=name):
+        load_config(None, {})
+
+
+def test_a_variable_that_names_no_setting_of_its_section_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a section too."""
+    monkeypatch.setenv("DUPWATCH_JUDGE__REACHH", "3")
+    with pytest.raises(ConfigError, match=r"judge\.reachh"):
+        load_config(None, {})
+
+
+@pytest.mark.parametrize("content", [b"[judge\n", b"\xff\xfe", b"judge = 1\njudge = 2\n"])
+def test_a_file_that_is_not_toml_is_said_to_be_none(toml: Path, content: bytes) -> None:
+    """With its name."""
+    toml.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"dupwatch\.toml is not TOML"):
+        load_config(toml, {})
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """A misspelt name must not mean the defaults."""
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "missing.toml", {})
+
+
+def test_the_configuration_is_shown_as_toml_that_gives_it_back(toml: Path) -> None:
+    """Every setting by its dotted name, odd names of sources quoted."""
+    rules = {"新华 网": {"flag": "never"}, "plain": {"similarity_min": 0.9}}
+    config = load_config(None, {"rules": rules, "judge": {"reach": 9}})
+    shown = dict(flatten(config))
+    assert shown["judge.reach"] == "9"
+    toml.write_text("".join(f"{name} = {value}\n" for name, value in shown.items() if value), encoding="utf-8")
+    assert load_config(toml, {}).model_dump() == config.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "facts"),
+    [
+        ({}, False),
+        ({"rules": {"wire": {"flag": "never", "facts_shared_min": 0}}}, False),
+        ({"judge": {"facts_shared_min": 0.8}}, True),
+        ({"rules": {"wire": {"facts_shared_min": 0.8}, "blog": {}}}, True),
+    ],
+)
+def test_facts_are_made_where_a_guard_asks_for_them(overrides: Mapping[str, Any], *, facts: bool) -> None:
+    """One source that asks is enough, as the articles of all others are compared with its own; none asks by default."""
+    config = load_config(None, overrides)
+    assert scheme_of(config).facts is facts
+    assert dict(flatten(config))["judge.facts_shared_min"] == str(config.judge.facts_shared_min)
+
+
+def test_the_defaults_are_valid_and_frozen() -> None:
+    """They are what a run without any configuration judges by."""
+    config = load_config(None, {})
+    assert dict(flatten(config)) == dict(flatten(Config()))
+    with pytest.raises(ValueError, match="frozen"):
+        config.workers = 3

@@ -1,0 +1,29 @@
+"""Values counted into classes."""
+
+from bisect import bisect_right
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from consumer.judge.histogram import COUNTS, SHARES, Distribution
+
+
+@given(values=some.lists(some.integers(0, 20_000)))
+def test_each_bound_has_what_is_at_most_as_large(values: list[int]) -> None:
+    """Added one by one or at once; the last number is of all, larger than any bound or not."""
+    at_once, one_by_one = Distribution(COUNTS), Distribution(COUNTS)
+    at_once.add(values)
+    for value in values:
+        one_by_one.add((value,))
+    ordered = sorted(values)
+    expected = [bisect_right(ordered, bound) for bound in COUNTS]
+    assert at_once.cumulative() == one_by_one.cumulative() == [*expected, len(values)]
+    assert at_once.count == len(values)
+    assert at_once.total == one_by_one.total == sum(values)
+
+
+@pytest.mark.parametrize("bounds", [COUNTS, SHARES])
+def test_bounds_rise(bounds: tuple[float, ...]) -> None:
+    """Each is larger than the one before."""
+    assert list(bounds) == sorted(set(bounds))

@@ -1,0 +1,143 @@
+"""Groups seen from outside: which answers are waited for, and which are final."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
+
+from consumer.kafka import groups
+from consumer.kafka.groups import FILLING, Committed, Group, Topics
+from consumer.model.errors import ConfigError, SourceError
+
+KEY = ("articles", 0)
+PASSING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNSTABLE_OFFSET_COMMIT)
+
+
+class Client:
+    """A client that answers in turn: errors are raised, offsets are given with a note."""
+
+    def __init__(self, *answers: int | tuple[int, str | None]) -> None:
+        self.answers = [*answers]
+        self.commits: list[TopicPartition] = []
+
+    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        """As the client."""
+        answer = self._answer()
+        offset, note = answer
+        return [
+            TopicPartition(one.topic, one.partition, offset)
+            if note is None
+            else TopicPartition(one.topic, one.partition, offset, note)
+            for one in asked
+        ]
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        """As the client."""
+        self._answer()
+        self.commits += offsets
+        return offsets
+
+    def _answer(self) -> tuple[int, str | None]:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, int):
+            raise KafkaException(KafkaError(answer))
+        return answer
+
+
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> Group:
+    """A group whose clients are the test's to give."""
+    monkeypatch.setattr(groups, "_PAUSE_S", 0.0)
+    made: Any = object.__new__(Group)
+    made.name, made._brokers = "new", "127.0.0.1:9"
+    return made  # type: ignore[no-any-return]
+
+
+def given(group: Group, *answers: int | tuple[int, str | None]) -> Client:
+    """Have the group's clients answer so."""
+    client: Any = Client(*answers)
+    group._consumer = group._waiting = client
+    made: Client = client
+    return made
+
+
+def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: Group) -> None:
+    """The first who asks has the topic of offsets made; offsets of an open transaction are to be settled."""
+    given(group, *PASSING, (7, "dupwatch migrate: filling"))
+    assert group.committed([KEY]) == {KEY: Committed(7, FILLING)}
+    client = given(group, *PASSING, (0, None))
+    group.commit({KEY: Committed(7, FILLING)})
+    assert [(one.offset, one.metadata) for one in client.commits] == [(7, "dupwatch migrate: filling")]
+
+
+def test_nothing_committed_is_left_out(group: Group) -> None:
+    """A negative offset is none, and no note is an empty one."""
+    given(group, (-1001, None))
+    assert group.committed([KEY]) == {}
+    given(group, (0, None))
+    assert group.committed([KEY]) == {KEY: Committed(0)}
+
+
+def test_waiting_has_an_end(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no coordinator comes, and where the brokers will not, that is said."""
+    given(group, KafkaError.NOT_COORDINATOR)
+    with pytest.raises(SourceError, match="new cannot be looked at"):
+        group.committed([KEY], patience_s=0.01)
+    monkeypatch.setattr(groups, "SETTLED_S", 0.01)
+    given(group, KafkaError.UNSTABLE_OFFSET_COMMIT)
+    with pytest.raises(SourceError, match="new cannot be looked at"):
+        group.committed([KEY], settled=True)
+    client = given(group, KafkaError.GROUP_AUTHORIZATION_FAILED, (7, None))
+    with pytest.raises(SourceError, match="GROUP_AUTHORIZATION_FAILED"):
+        group.committed([KEY])
+    assert client.answers == [(7, None)]
+
+
+def test_who_is_in_a_group_keeps_others_from_setting_its_offsets(group: Group) -> None:
+    """Consumers that were started before the switch are told of in words."""
+    given(group, KafkaError.UNKNOWN_MEMBER_ID)
+    with pytest.raises(ConfigError, match="there are consumers in the group new"):
+        group.commit({KEY: Committed(7, FILLING)})
+
+
+class Listed:
+    """What an admin client lists; it is its own future, groups and group."""
+
+    def __init__(self, state: ConsumerGroupState | None, *errors: KafkaError) -> None:
+        self.errors = errors
+        self.group_id = "old"
+        self.state = state
+        self.valid = [] if state is None else [self]
+
+    def list_consumer_groups(self, request_timeout: float) -> "Listed":
+        """As the client."""
+        return self
+
+    def result(self) -> "Listed":
+        """As a future."""
+        return self
+
+
+@pytest.mark.parametrize(
+    ("state", "empty"),
+    [
+        (None, True),
+        (ConsumerGroupState.EMPTY, True),
+        (ConsumerGroupState.STABLE, False),
+        (ConsumerGroupState.PREPARING_REBALANCING, False),
+        (ConsumerGroupState.UNKNOWN, False),
+    ],
+)
+def test_empty_is_what_is_known_to_be(state: ConsumerGroupState | None, *, empty: bool) -> None:
+    """Nobody knows the group, or says that nobody is in it; any other state is of a group with members."""
+    topics: Any = object.__new__(Topics)
+    topics._admin, topics._brokers = Listed(state), "127.0.0.1:9"
+    assert topics.empty("old") is empty
+
+
+def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
+    """A list that is not whole says nothing of who is not in it."""
+    topics: Any = object.__new__(Topics)
+    topics._admin, topics._brokers = Listed(None, KafkaError(KafkaError._TIMED_OUT, "broker 2 is down")), "here:9"
+    with pytest.raises(SourceError, match=r"broker 2 is down .* every broker of here:9 runs"):
+        topics.empty("old")

@@ -1,0 +1,43 @@
+"""Memory that nobody uses any more is the system's again. glibc alone can be told to."""
+
+import ctypes
+import threading
+import time
+
+import pytest
+
+from consumer.lifecycle.heap_trim import trimming
+from consumer.telemetry.own_memory import own_memory_bytes
+
+WAIT_S = 10.0
+BLOCK = 64 << 10
+BLOCKS = 1024
+_C = ctypes.CDLL(None)
+_C.malloc.restype, _C.malloc.argtypes, _C.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+
+
+def own_mb() -> float:
+    """What this process has for itself."""
+    return own_memory_bytes() / (1 << 20)
+
+
+@pytest.mark.skipif(not hasattr(_C, "malloc_trim"), reason="the C library is not glibc")
+def test_what_was_freed_below_something_in_use_is_given_back() -> None:
+    """64 MB below a block that is kept stay with the process until the heap is trimmed, and go then."""
+    blocks = [_C.malloc(BLOCK) for _ in range(BLOCKS)]
+    for block in blocks:
+        ctypes.memset(block, 1, BLOCK)
+    full = own_mb()
+    for block in blocks[:-1]:
+        _C.free(block)
+    kept = own_mb()
+    try:
+        assert kept > full - 16
+        with trimming(0.05):
+            end_s = time.monotonic() + WAIT_S
+            while own_mb() >= full - 48:
+                assert time.monotonic() < end_s
+                time.sleep(0.01)
+        assert not [one for one in threading.enumerate() if one.name == "heap-trim"]
+    finally:
+        _C.free(blocks[-1])

@@ -1,0 +1,214 @@
+"""What a fill takes over from the store in force, and what becomes of what comes later."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from consumer.fingerprint import BlockPlan
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.migration.adopting import AdoptingDetector
+from consumer.model.verdict import Released, decode_verdict
+from consumer.store_tools import releases
+from consumer.store_tools.inspection import verify
+from consumer.store_tools.releases import Words
+from storage.errors import StoreUnavailable
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.records import Stored, Tombstone, Version, id_hash, reference_of
+from tests.builders import TIME_MS, make_tombstone
+from tests.chaos.near_articles import near_group, new_text, version_of
+
+LAX = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="made")
+STRICT = replace(LAX, similarity_min=0.99)
+GROUP = near_group(random.Random("adopting"), "article", 4, 0)
+FIRST, SECOND, THIRD, FOURTH = GROUP
+ALONE = version_of("alone", new_text(random.Random("alone")), 9)
+RELEASED_MS = TIME_MS + 10
+
+
+def judged(
+    settings: JudgeSettings, *batch: Version | Tombstone, store: Store | None = None
+) -> tuple[Store, list[bytes]]:
+    """A store, and the events that a consumer with these settings has sent."""
+    made = MemoryStore() if store is None else store
+    return made, Detector(made, settings, lambda: TIME_MS).judge(batch)
+
+
+def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingDetector:
+    """A fill that begins now; its clock shows another time, so that its own words can be told."""
+    return AdoptingDetector(store, settings, lambda: TIME_MS + 1_000, before=before)
+
+
+def outcomes(events: Sequence[bytes]) -> list[str]:
+    """What events say."""
+    return [decode_verdict(event).outcome for event in events]
+
+
+def state(store: Store) -> dict[bytes, tuple[object, ...]]:
+    """What a store holds of each version: the record, the verdict, and its postings that are there."""
+    found: dict[bytes, tuple[object, ...]] = {}
+    for one in store.scan():
+        if isinstance(one, Stored):
+            reference = one.record.reference
+            rows = store.look_up(one.record.keys)
+            found[reference] = (one, [reference in row.postings["reference"].tolist() for row in rows])
+    return found
+
+
+def test_verdicts_are_taken_over_word_for_word() -> None:
+    """What was sent as unique is kept, what was flagged is not, whatever the new settings would say."""
+    before, sent = judged(STRICT, FIRST, SECOND)
+    flags_before, flags = judged(LAX, FIRST, SECOND)
+    now = filling(MemoryStore(), LAX, before)
+    assert now.judge([FIRST, SECOND]) == sent
+    assert outcomes(sent) == ["unique", "unique"]
+    then = filling(MemoryStore(), STRICT, flags_before)
+    assert then.judge([FIRST, SECOND]) == flags
+    assert outcomes(flags) == ["unique", "duplicate"]
+
+
+def test_later_ones_repeat_what_readers_know() -> None:
+    """A copy is flagged against one that was sent as unique, and not against one that was sent as a duplicate."""
+    before, _ = judged(STRICT, FIRST, SECOND)
+    store = MemoryStore()
+    filling(store, LAX, before).judge([FIRST, SECOND])
+    _, (event,) = judged(LAX, THIRD, store=store)
+    assert decode_verdict(event).duplicate_of in {FIRST.record.id, SECOND.record.id}
+    before, _ = judged(LAX, FIRST, SECOND)
+    store = MemoryStore()
+    filling(store, STRICT, before).judge([FIRST, SECOND])
+    copy = Version(
+        msgspec.structs.replace(SECOND.record, reference=reference_of("copy", b"copy"), id="copy", sequence=9), None
+    )
+    _, (event,) = judged(STRICT, copy, store=store)
+    assert decode_verdict(event).outcome == "unique"
+
+
+def test_what_nobody_judged_is_judged() -> None:
+    """What the store in force does not know, or has no verdict of, is decided by the new settings."""
+    before, _ = judged(LAX, FIRST)
+    before.create([SECOND])
+    now = filling(MemoryStore(), LAX, before)
+    assert outcomes(now.judge([FIRST, SECOND, THIRD, ALONE])) == ["unique", "duplicate", "duplicate", "unique"]
+    assert (now.adopted.kept, now.tally.versions, now.tally.kept, now.tally.duplicates) == (1, 4, 2, 2)
+    anew = filling(MemoryStore(), LAX, None)
+    assert outcomes(anew.judge([FIRST, SECOND, ALONE])) == ["unique", "duplicate", "unique"]
+    assert anew.adopted.kept == 0
+
+
+def test_arrivals_are_those_in_force() -> None:
+    """An article that came when it was read first came then, though it is read again later."""
+    before, _ = judged(LAX, FIRST)
+    late = Version(msgspec.structs.replace(FIRST.record, time_ms=TIME_MS + 5_000, sequence=77), None)
+    store = MemoryStore()
+    filling(store, LAX, before).judge([late])
+    (stored,) = store.read([FIRST.record.reference])
+    assert stored is not None
+    assert stored.record.arrival == FIRST.record.arrival
+
+
+def test_only_kept_ones_can_be_found() -> None:
+    """A duplicate that was taken over has no postings, as if it had been judged."""
+    before, _ = judged(LAX, *GROUP)
+    store = MemoryStore()
+    filling(store, LAX, before).judge(GROUP)
+    assert store.stats().postings == before.stats().postings > 0
+
+
+def test_it_counts_what_would_be_otherwise() -> None:
+    """Kept ones that the new settings would flag, and flagged ones that they would keep where the original is there."""
+    before, _ = judged(STRICT, *GROUP, ALONE)
+    more = filling(MemoryStore(), LAX, before)
+    more.judge([*GROUP, ALONE])
+    assert (more.adopted.kept, more.adopted.flagged_now, more.adopted.kept_now) == (5, 3, 0)
+    before, _ = judged(LAX, *GROUP)
+    fewer = filling(MemoryStore(), STRICT, before)
+    fewer.judge(GROUP)
+    assert (fewer.adopted.duplicates, fewer.adopted.flagged_now, fewer.adopted.kept_now) == (3, 0, 3)
+    without = filling(MemoryStore(), STRICT, before)
+    without.judge(GROUP[1:])
+    assert (without.adopted.duplicates, without.adopted.kept_now) == (3, 0)
+
+
+def test_a_release_stays() -> None:
+    """A flag that a person has undone does not come back, and copies of the article are flagged."""
+    before, _ = judged(LAX, FIRST, SECOND)
+    event = releases.release(before, SECOND.record.reference, Words("Kim", "another ferry"), lambda: RELEASED_MS)
+    store = MemoryStore()
+    assert filling(store, LAX, before).judge([FIRST, SECOND])[1] == event
+    assert isinstance(decode_verdict(event).released, Released)
+    assert judged(LAX, SECOND, store=store)[1] == [event]
+    assert list(verify(store, LAX))[-1].wrong == []
+
+
+def test_retractions_are_taken_over() -> None:
+    """The event of a retraction is the one that was sent; one that nobody knows of is new."""
+    sent = make_tombstone("a", event=b'{"outcome":"retracted","sent":1}')
+    anew = make_tombstone("a", event=b'{"outcome":"retracted","sent":2}')
+    other = make_tombstone("b", event=b'{"outcome":"retracted","sent":3}')
+    before, _ = judged(LAX, sent)
+    store = MemoryStore()
+    assert filling(store, LAX, before).judge([anew, other]) == [sent.event, other.event]
+    assert store.history(id_hash("a")) == [sent]
+
+
+class Cut:
+    """A store that ends after so many calls."""
+
+    def __init__(self, store: Store, calls: int) -> None:
+        self._store = store
+        self._left = calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A call, or the end."""
+        call: Callable[..., Any] = getattr(self._store, name)
+
+        def counted(*args: object) -> object:
+            if self._left == 0:
+                raise StoreUnavailable("cut")
+            self._left -= 1
+            return call(*args)
+
+        return counted
+
+
+@pytest.mark.parametrize("calls", range(14))
+def test_cut_off_anywhere_it_comes_to_the_same(calls: int) -> None:
+    """After a crash between any two calls of the store, the same batch leaves what it would have left at once."""
+    before, _ = judged(LAX, *GROUP[:3])
+    batch = [*GROUP, ALONE]
+    whole, cut = MemoryStore(), MemoryStore()
+    events = filling(whole, LAX, before).judge(batch)
+    first: Any = Cut(cut, calls)
+    try:
+        filling(first, LAX, before).judge(batch)
+    except StoreUnavailable:
+        assert calls < 13
+    assert filling(cut, LAX, before).judge(batch) == events
+    assert state(cut) == state(whole)
+
+
+def test_filled_again_nothing_changes() -> None:
+    """A batch that was filled is filled again with the same words, and counts as filled before."""
+    before, sent = judged(LAX, *GROUP)
+    store = MemoryStore()
+    filling(store, LAX, before).judge(GROUP)
+    once = state(store)
+    again = filling(store, LAX, before)
+    assert again.judge(GROUP) == sent
+    assert state(store) == once
+    assert (again.tally.replays, again.adopted.kept, again.adopted.duplicates) == (4, 0, 0)
+
+
+def test_only_what_was_settled_is_adopted() -> None:
+    """Taking over alone leaves what has no verdict in force untouched."""
+    before, sent = judged(LAX, FIRST)
+    before.create([SECOND])
+    store = MemoryStore()
+    assert filling(store, LAX, before).adopt([FIRST, SECOND, ALONE]) == {FIRST.record.reference: sent[0]}
+    assert store.read([SECOND.record.reference, ALONE.record.reference]) == [None, None]

@@ -1,0 +1,190 @@
+"""When things came, and where a batch is cut because an id comes again."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from consumer.judge.versions import Came
+from consumer.kafka.offset_metadata import Note
+from consumer.model.article import Article
+from consumer.pipeline.arrivals import ArchiveFeed, FileFeed, LiveFeed, StreamFeed, TopicFeed
+from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.partition_notes import Ledger
+from storage.records import Tombstone, Version
+from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
+
+ARTICLE = Article("a", "text")
+
+arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max_size=2)) | some.builds(
+    make_tombstone, some.sampled_from("abcdef")
+)
+
+
+def owner(one: Version | Tombstone) -> bytes:
+    """Whose it is."""
+    return one.id_hash if isinstance(one, Tombstone) else one.record.id_hash
+
+
+@given(batch=some.lists(arrived, max_size=20))
+def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombstone]) -> None:
+    """The parts make up the batch, ids differ within each, and each next part begins with an id of the one before."""
+    parts = list(distinct_ids(batch))
+    assert [one for part in parts for one in part] == batch
+    for part in parts:
+        assert len({owner(one) for one in part}) == len(part) > 0
+    for before, after in pairwise(parts):
+        assert owner(after[0]) in {owner(one) for one in before}
+
+
+def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
+    """So that a run that goes on gives each record the arrival it had."""
+    feed = FileFeed(TIME_MS, b"identity")
+    assert [feed.came(raw_line(number), ARTICLE) for number in (1, 2)] == [Came(TIME_MS, 1), Came(TIME_MS, 2)]
+    assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
+    assert (
+        len({feed.place(raw_line(3)), feed.place(raw_line(4)), FileFeed(TIME_MS, b"another").place(raw_line(3))}) == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("clock", "expected"),
+    [([5, 6, 7, 8], [6, 7, 8]), ([5, 9, 3, 4, 10], [9, 9, 9, 10]), ([5, 1], [5])],
+)
+def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int]) -> None:
+    """A clock that is set back does not bring later records before earlier ones."""
+    ticks = iter(clock)
+    feed = StreamFeed(lambda: next(ticks))
+    assert [feed.came(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
+
+
+def test_a_line_of_another_stream_is_another_place() -> None:
+    """A stream cannot be read again, so its third line is new in every run."""
+    first, second = StreamFeed(lambda: TIME_MS), StreamFeed(lambda: TIME_MS + 1)
+    assert first.place(raw_line(3)) == first.place(raw_line(3)) != second.place(raw_line(3))
+    assert first.place(raw_line(3)) != first.place(raw_line(4))
+
+
+def test_a_message_came_when_its_timestamp_says() -> None:
+    """And its sequence is its offset."""
+    feed = TopicFeed(lambda: TIME_MS + 5, 1_000, lambda: None)
+    assert feed.came(raw_message(b"", offset=7), ARTICLE) == Came(TIME_MS, 7)
+    assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == Came(TIME_MS + 1_005, 0)
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
+def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -> None:
+    """By the time of reading: without one, or too far ahead."""
+    replaced: list[int] = []
+    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: replaced.append(1))
+    stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
+    assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == Came(TIME_MS, 7, stamped_ms)
+    assert replaced == [1]
+
+
+def test_a_message_is_named_by_topic_partition_and_offset() -> None:
+    """The same in every run, and like no other."""
+    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: None)
+    places = {
+        feed.place(raw_message(b"", offset=offset, topic=topic, partition=partition))
+        for offset in (1, 11)
+        for topic in ("a", "a:1")
+        for partition in (1, 11)
+    }
+    assert len(places) == 8
+    with pytest.raises(TypeError):
+        feed.place(raw_line(1))
+
+
+@pytest.mark.parametrize("published_at", [None, -1.0, TIME_MS / 1000 + 1])
+def test_an_article_of_an_archive_came_when_it_was_published(published_at: float | None) -> None:
+    """One that cannot say when came when the run began, and is counted."""
+    replaced: list[int] = []
+    feed = ArchiveFeed(TIME_MS, b"archive", lambda: replaced.append(1))
+    assert feed.came(raw_line(3), Article("a", "text", published_at=1.5)) == Came(1_500, 3)
+    assert feed.came(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == Came(TIME_MS, 3)
+    assert replaced == []
+    assert feed.came(raw_line(4), Article("a", "text", published_at=published_at)) == Came(TIME_MS, 4)
+    assert replaced == [1]
+    assert feed.place(raw_line(3)) == FileFeed(0, b"archive").place(raw_line(3))
+
+
+BEHIND_MS = 60_000
+P0, P1 = ("articles", 0), ("articles", 1)
+
+
+class Live:
+    """A feed over topics, its ledger, and how many records were behind."""
+
+    def __init__(self, **notes: Note) -> None:
+        self.ledger = Ledger()
+        self.ledger.begin({P0: notes["p0"]} if notes else {})
+        self.now_ms = TIME_MS
+        self.behind = 0
+        topics = TopicFeed(lambda: self.now_ms, 300_000, lambda: None)
+        self.feed = LiveFeed(topics, self.ledger, BEHIND_MS, self._count)
+
+    def _count(self) -> None:
+        self.behind += 1
+
+    def came(self, timestamp_ms: int, offset: int, partition: int = 0) -> Came:
+        """When a message of this timestamp arrives."""
+        return self.feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=offset, partition=partition), ARTICLE)
+
+    def highest_ms(self, partition: int = 0) -> int | None:
+        """The partition's highest arrival."""
+        return self.ledger.note(("articles", partition)).highest_ms
+
+
+def test_a_message_far_behind_its_partition_arrives_after_what_came_before_it() -> None:
+    """Also within a batch; the bound itself is allowed; and what it was stamped with is kept."""
+    live = Live()
+    assert live.came(TIME_MS - 10, 1) == Came(TIME_MS - 10, 1)
+    hour_ago = TIME_MS - 3_600_000
+    assert live.came(hour_ago, 2) == Came(TIME_MS - 10, 2, stamped_ms=hour_ago)
+    assert live.behind == 1
+    bound = TIME_MS - 10 - BEHIND_MS
+    assert live.came(bound, 3) == Came(bound, 3)
+    assert live.came(bound - 1, 4) == Came(TIME_MS - 10, 4, stamped_ms=bound - 1)
+    assert (live.behind, live.highest_ms()) == (2, TIME_MS - 10)
+
+
+def test_the_highest_arrival_is_what_the_note_says() -> None:
+    """Else the first message after a restart could be from any time; other partitions have their own."""
+    live = Live(p0=Note(highest_ms=TIME_MS - 5, window=((9, 1),)))
+    assert live.came(0, 1) == Came(TIME_MS - 5, 1, stamped_ms=0)
+    assert live.came(0, 1, partition=1) == Came(0, 1)
+    assert live.came(TIME_MS, 2) == Came(TIME_MS, 2)
+    assert live.ledger.note(P0) == Note(highest_ms=TIME_MS, window=((9, 1),))
+    assert live.highest_ms(1) == 0
+
+
+def test_a_message_that_is_ahead_makes_nobody_late() -> None:
+    """It arrives when it says; for those behind it only the clock's time counts."""
+    live = Live()
+    ahead = TIME_MS + 200_000
+    assert live.came(ahead, 1) == Came(ahead, 1)
+    assert live.highest_ms() == TIME_MS
+    assert live.came(TIME_MS - BEHIND_MS, 2) == Came(TIME_MS - BEHIND_MS, 2)
+    assert live.behind == 0
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "stamped_ms"), [(-1, None), (1 << 62, None), (TIME_MS + 300_001, TIME_MS + 300_001)]
+)
+def test_a_time_that_cannot_be_is_that_of_reading_and_raises_the_highest(
+    timestamp_ms: int, stamped_ms: int | None
+) -> None:
+    """What no event could say, of a year that has five digits, is left out."""
+    live = Live()
+    assert live.came(timestamp_ms, 1) == Came(TIME_MS, 1, stamped_ms)
+    assert live.highest_ms() == TIME_MS
+
+
+def test_only_messages_arrive_live() -> None:
+    """And they are named as by any feed of topics."""
+    live = Live()
+    assert live.feed.place(raw_message(b"", offset=7)) == live.feed.topics.place(raw_message(b"", offset=7))
+    with pytest.raises(TypeError):
+        live.feed.came(raw_line(1), ARTICLE)

@@ -1,0 +1,81 @@
+"""A transactional producer that never gets as far as a commit: what no broker does for as long as it has to last."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from consumer.model.errors import Abandoned, SinkError
+from consumer.sinks import transactions
+from consumer.sinks.transactions import RENEWALS_MAX, TransactionalSink
+
+
+class LostProducing:
+    """A producer whose transactions are lost as soon as they begin, but for those that are let through."""
+
+    made = 0
+    lets_through = False
+
+    def __init__(self, *_: object) -> None:
+        type(self).made += 1
+        self.client = self
+        self.ended = False
+        self.last_error = ""
+
+    def init_transactions(self) -> None:
+        """Nothing to settle."""
+
+    def begin_transaction(self) -> None:
+        """Lost, not fatal: the next producer may do better."""
+        if not self.lets_through:
+            raise KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE))
+
+    def flush(self) -> list[Any]:
+        """Nothing was sent."""
+        return []
+
+    def commit_transaction(self) -> None:
+        """Committed."""
+
+    def serve(self, _: float) -> None:
+        """Nothing to report."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def sink(monkeypatch: pytest.MonkeyPatch) -> TransactionalSink:
+    """A sink whose producers are lost."""
+    monkeypatch.setattr(LostProducing, "made", 0)
+    monkeypatch.setattr(LostProducing, "lets_through", False)
+    monkeypatch.setattr(transactions, "Producing", LostProducing)
+    watcher = SimpleNamespace(reconnected=lambda: None, moved=lambda: None, waits=lambda *_: None)
+    unused: Any = None
+    return TransactionalSink({}, unused, unused, watcher, lambda: None)
+
+
+def lose(sink: TransactionalSink, times: int) -> None:
+    """Batches that are abandoned one after the other."""
+    for _ in range(times):
+        with pytest.raises(Abandoned):
+            sink.commit({}, b"")
+        sink.abort()
+
+
+def test_producers_without_a_commit_are_a_defect_and_end_the_run(sink: TransactionalSink) -> None:
+    """An outage makes the first producer wait; many that get nothing done would go on for ever, in silence."""
+    lose(sink, 1 + RENEWALS_MAX)
+    with pytest.raises(SinkError, match=f"{RENEWALS_MAX} transactions in a row"):
+        sink.commit({}, b"")
+    assert LostProducing.made == 1 + RENEWALS_MAX
+
+
+def test_a_commit_ends_the_count(sink: TransactionalSink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses now and then are outages, however many they come to."""
+    for _ in range(2):
+        lose(sink, RENEWALS_MAX)
+        monkeypatch.setattr(LostProducing, "lets_through", True)
+        sink.commit({}, b"")
+        monkeypatch.setattr(LostProducing, "lets_through", False)

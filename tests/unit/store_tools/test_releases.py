@@ -1,0 +1,326 @@
+"""A flag that was undone: what the judge makes of it, whoever judges what at the moment."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pytest
+
+from consumer.judge.detector import Detector
+from consumer.judge.events import kept_event
+from consumer.model.errors import ConfigError
+from consumer.model.verdict import Released, Verdict, decode_verdict
+from consumer.store_tools import releases
+from consumer.store_tools.inspection import chain, dangling, verify
+from consumer.store_tools.releases import Words, releasable
+from storage.errors import StoreError, StoreUnavailable
+from storage.interface import Store
+from storage.memory import MemoryStore
+from storage.postings import Row
+from storage.records import Release, Stored, Version, reference_of
+from tests.builders import TIME_MS, make_tombstone
+from tests.chaos.near_articles import SETTINGS, near_chain, near_group, new_text, version_of
+
+GROUP = near_group(random.Random("releases"), "article", 4, 0)
+ORIGINAL, COPY, THIRD, FOURTH = GROUP
+WORDS = Words("Kim", "another ferry")
+LATER_MS = TIME_MS + 10
+
+
+def release(store: Store, version: Version, words: Words = WORDS) -> bytes:
+    """Release it, a little later than everything is judged."""
+    return releases.release(store, version.record.reference, words, lambda: LATER_MS)
+
+
+def judge(store: Store, *batch: Version, at_ms: int = TIME_MS) -> list[Verdict]:
+    """The verdicts of a process that knows nothing yet."""
+    return [decode_verdict(event) for event in Detector(store, SETTINGS, lambda: at_ms).judge(batch)]
+
+
+def released_store() -> MemoryStore:
+    """A store in which the copy was flagged against the original, and released."""
+    store = MemoryStore()
+    judge(store, ORIGINAL, COPY)
+    release(store, COPY)
+    return store
+
+
+def copy_of(version: Version, name: str) -> Version:
+    """Another article with the same text, which came later."""
+    reference = reference_of(name, b"copy")
+    return Version(msgspec.structs.replace(version.record, reference=reference, id=name, sequence=9), None)
+
+
+def wrong(store: Store) -> list[str]:
+    """What a check of the whole store finds wrong."""
+    return list(verify(store, SETTINGS))[-1].wrong
+
+
+def can_be_found(store: Store, version: Version) -> bool:
+    """Whether it has all its postings."""
+    reference = version.record.reference
+    return all(reference in _references(row) for row in store.look_up(version.record.keys))
+
+
+def _references(row: Row) -> list[bytes]:
+    return [posting["reference"].tobytes() for posting in row.postings]
+
+
+def test_a_released_version_is_unique_and_says_what_it_was() -> None:
+    """The event has whom it had been flagged against, who undid that and why; it is stored, and goes back to nobody."""
+    store = MemoryStore()
+    flag = judge(store, ORIGINAL, COPY)[1]
+    event = release(store, COPY)
+    verdict = decode_verdict(event)
+    assert (verdict.id, verdict.version, verdict.outcome, verdict.duplicate_of) == (
+        "article.1",
+        flag.version,
+        "unique",
+        None,
+    )
+    assert verdict.released == Released(
+        duplicate_of="article.0",
+        duplicate_of_version=ORIGINAL.record.reference[16:].hex(),
+        flagged_at=flag.decided_at,
+        by="Kim",
+        reason="another ferry",
+    )
+    assert verdict.decided_at > flag.decided_at
+    (stored,) = store.read([COPY.record.reference])
+    assert stored == Stored(COPY.record, event, None, ORIGINAL.record.reference)
+    assert stored is not None
+    assert len(chain(store, stored)) == 1
+    assert can_be_found(store, COPY)
+    assert (wrong(store), list(dangling(store, 1 << 60))) == ([], [])
+
+
+def test_a_replay_of_a_released_version_is_answered_with_the_release() -> None:
+    """Word for word, by a process that remembers the original as well as by a new one; it can be found all the same."""
+    store = MemoryStore()
+    knowing = Detector(store, SETTINGS, lambda: TIME_MS)
+    knowing.judge([ORIGINAL])
+    knowing.judge([COPY])
+    event = release(store, COPY)
+    for judging in (knowing, Detector(store, SETTINGS, lambda: LATER_MS + 9)):
+        assert judging.judge([COPY]) == [event]
+    assert can_be_found(store, COPY)
+
+
+def test_copies_of_a_released_version_are_flagged() -> None:
+    """Also one that is near nothing else: it can only be found by the postings that came back."""
+    chance = random.Random("copies")
+    store = MemoryStore()
+    first, middle, last = near_chain(chance, "link", 3, 0)
+    assert judge(store, first, middle)[1].duplicate_of == "link.0"
+    release(store, middle)
+    assert [one.duplicate_of for one in judge(store, last, at_ms=LATER_MS + 1)] == ["link.1"]
+    assert wrong(store) == []
+
+
+def test_a_process_that_remembers_the_original_flags_copies_of_both() -> None:
+    """The release takes nothing away from what the original is."""
+    store = MemoryStore()
+    knowing = Detector(store, SETTINGS, lambda: TIME_MS)
+    for version in (ORIGINAL, COPY, THIRD):
+        knowing.judge([version])
+    release(store, COPY)
+    assert decode_verdict(knowing.judge([FOURTH])[0]).outcome == "duplicate"
+    assert judge(store, FOURTH)[0].outcome == "duplicate"
+
+
+def pending_original(store: MemoryStore) -> None:
+    """Flag the copy against the original, which another process has stored and not judged yet."""
+    store.create([ORIGINAL])
+    store.add([ORIGINAL.record])
+    assert judge(store, COPY)[0].duplicate_of == "article.0"
+
+
+def test_an_original_that_is_judged_after_the_release_is_kept_beside_it() -> None:
+    """They are a pair no more; a third that is near both is flagged."""
+    store = MemoryStore()
+    pending_original(store)
+    release(store, COPY)
+    assert judge(store, ORIGINAL)[0].outcome == "unique"
+    assert judge(store, THIRD, at_ms=LATER_MS + 1)[0].outcome == "duplicate"
+    assert wrong(store) == []
+
+
+def test_an_original_is_kept_by_a_process_that_remembers_the_released_one() -> None:
+    """Copies of the released one made it a known original; its pair is no copy of it."""
+    store = MemoryStore()
+    pending_original(store)
+    release(store, COPY)
+    knowing = Detector(store, SETTINGS, lambda: LATER_MS + 1)
+    for name in ("twin", "triplet"):
+        knowing.judge([copy_of(COPY, name)])
+    assert COPY.record.reference in knowing.known.recall(ORIGINAL.record, 10)
+    assert decode_verdict(knowing.judge([ORIGINAL])[0]).outcome == "unique"
+
+
+class Interrupting(MemoryStore):
+    """Does something else right before one of its calls, once."""
+
+    def __init__(self, verb: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        super().__init__()
+        self.verb = verb
+        self.meanwhile = meanwhile
+
+    def __getattribute__(self, name: str) -> object:
+        if name == object.__getattribute__(self, "__dict__").get("verb"):
+            self.verb = ""
+            self.meanwhile()
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("verb", ["create", "add", "look_up", "read", "settle", "remove"])
+def test_a_release_at_any_moment_of_judging_the_original_keeps_both(verb: str) -> None:
+    """Whatever the judge had read by then."""
+    store = Interrupting("")
+    pending_original(store)
+    store.meanwhile = lambda: release(store, COPY)
+    store.verb = verb
+    assert judge(store, ORIGINAL)[0].outcome == "unique"
+    assert store.verb == ""
+    assert decode_verdict(release(store, COPY)).outcome == "unique"
+    assert can_be_found(store, COPY)
+    assert wrong(store) == []
+
+
+@pytest.mark.parametrize("verb", ["add", "release"])
+def test_the_original_judged_at_any_moment_of_a_release_is_kept(verb: str) -> None:
+    """Postings that are there before anybody says that the version is kept flag nobody."""
+    store = Interrupting("")
+    pending_original(store)
+    outcomes: list[str] = []
+    store.meanwhile = lambda: outcomes.append(judge(store, ORIGINAL)[0].outcome)
+    store.verb = verb
+    release(store, COPY)
+    assert outcomes == ["unique"]
+    assert wrong(store) == []
+
+
+class Breaking(MemoryStore):
+    """Fails at its first release, before or after it was written."""
+
+    def __init__(self, *, done: bool) -> None:
+        super().__init__()
+        self.done = done
+        self.is_broken = False
+
+    def release(self, some: Sequence[Release]) -> list[bytes | None]:
+        """Fail once."""
+        events = super().release(some) if self.is_broken or self.done else []
+        if not self.is_broken:
+            self.is_broken = True
+            raise StoreUnavailable("out of reach")
+        return events
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_postings_are_there_before_anybody_can_read_the_release(done: bool) -> None:  # noqa: FBT001
+    """After a crash at that moment a copy is flagged, and the release made again says what stands."""
+    store = Breaking(done=done)
+    judge(store, ORIGINAL, COPY)
+    with pytest.raises(StoreUnavailable):
+        release(store, COPY)
+    assert can_be_found(store, COPY)
+    assert judge(store, ORIGINAL, COPY)[1].outcome == ("unique" if done else "duplicate")
+    assert judge(store, THIRD)[0].outcome == "duplicate"
+    event = release(store, COPY)
+    assert decode_verdict(event).outcome == "unique"
+    assert (judge(store, COPY), can_be_found(store, COPY)) == ([decode_verdict(event)], True)
+
+
+def test_a_judge_that_removes_postings_meanwhile_does_not_hide_the_released_one() -> None:
+    """It flagged the version a moment ago, and takes its postings away after they came back."""
+    store = Interrupting("")
+    judge(store, ORIGINAL, COPY)
+    store.meanwhile = lambda: store.remove([COPY.record])
+    store.verb = "release"
+    release(store, COPY)
+    assert can_be_found(store, COPY)
+
+
+def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> None:
+    """It has settled, had no answer, and settles again: what it returns is what stands, and no posting is removed."""
+
+    class Late(MemoryStore):
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+            super().settle(verdicts)
+            if any(reference == COPY.record.reference for reference, _ in verdicts):
+                release(self, COPY)
+            return super().settle(verdicts)
+
+    store = Late()
+    assert [one.outcome for one in judge(store, ORIGINAL, COPY)] == ["unique", "unique"]
+    assert can_be_found(store, COPY)
+
+
+def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> None:
+    """Other words come too late; postings that were lost are mended by it."""
+    store = released_store()
+    (event,) = [one.verdict for one in store.scan() if isinstance(one, Stored) and one.released_from]
+    store.remove([COPY.record])
+    assert wrong(store) != []
+    assert release(store, COPY, Words("Lee")) == event
+    assert (can_be_found(store, COPY), wrong(store)) == (True, [])
+
+
+def test_what_was_not_flagged_is_not_released() -> None:
+    """Pending, unique, gone or never there: a sentence says which, and nothing is written."""
+    store = MemoryStore()
+    pending_original(store)
+    judge(store, version_of("alone", new_text(random.Random("alone")), 0))
+    before = list(store.scan()), store.stats()
+    refusals = {
+        ("article.0", None): "is pending",
+        ("alone", None): "is unique",
+        ("nobody", None): "'nobody' is not there",
+        ("article.1", "00" * 16): "the version 0{32} of 'article.1' is not there",
+        ("article.1", "zz"): "is no version",
+        ("article.1", "00"): "is no version",
+    }
+    for (name, version), sentence in refusals.items():
+        with pytest.raises(ConfigError, match=sentence):
+            releasable(store, name, version)
+    for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window is over")):
+        with pytest.raises(ConfigError, match=sentence):
+            releases.release(store, reference, WORDS, lambda: LATER_MS)
+    assert (list(store.scan()), store.stats()) == before
+
+
+def test_a_version_that_is_swept_while_it_is_released_is_an_error() -> None:
+    """Nobody is told that it is unique."""
+    store = Interrupting("")
+    judge(store, ORIGINAL, COPY)
+    store.meanwhile = lambda: store.sweep(1 << 60, 10)
+    store.verb = "release"
+    with pytest.raises(StoreError, match=r"'article\.1' was swept away while it was released"):
+        release(store, COPY)
+
+
+def test_a_version_of_a_retracted_id_can_be_released() -> None:
+    """The last version that came is meant, unless another is named."""
+    store = MemoryStore()
+    judge(store, ORIGINAL, COPY)
+    Detector(store, SETTINGS, lambda: TIME_MS).judge([make_tombstone("article.1", sequence=5)])
+    named = COPY.record.reference[16:].hex()
+    assert releasable(store, "article.1") == releasable(store, "article.1", named)
+    assert decode_verdict(release(store, COPY)).outcome == "unique"
+
+
+def test_verify_minds_what_is_kept_beside_a_released_one_only_if_it_came_later() -> None:
+    """What had been judged could not know of the release; what is judged after it has to be flagged."""
+    chance = random.Random("beside")
+    first, middle, last = near_chain(chance, "link", 3, 0)
+    store = MemoryStore()
+    assert [one.outcome for one in judge(store, first, last, middle)] == ["unique", "unique", "duplicate"]
+    release(store, middle)
+    assert wrong(store) == []
+    for name, judged_ms, is_wrong in (("before", LATER_MS - 1, False), ("after", LATER_MS + 1, True)):
+        beside = copy_of(middle, name)
+        event = kept_event(beside.record, truncated=False, decided_ms=judged_ms)
+        store.create([beside])
+        store.add([beside.record])
+        assert store.settle([(beside.record.reference, event)]) == [True]
+        assert (f"'link.1' and '{name}' are near each other and both kept" in wrong(store)) == is_wrong

@@ -1,0 +1,391 @@
+"""Whether a run is alive and ready, as it is told over HTTP."""
+
+import json
+import logging
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from email.message import Message
+from http import HTTPStatus
+
+import pytest
+
+from consumer.model.errors import ConfigError
+from consumer.pages import server as health_server
+from consumer.pages.access import HOST, Address, parse_address
+from consumer.pages.health_pages import health_pages
+from consumer.pages.server import HealthServer, Page, Request, Response
+from consumer.telemetry.health import Health
+from consumer.telemetry.metrics import Build, Metrics
+
+LOCAL = Address(HOST, 0)
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now_s
+
+
+class Failures:
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def __call__(self) -> None:
+        """One more."""
+        self.told += 1
+
+
+def get(server: HealthServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Message]:
+    """Ask for a page: status, text and headers."""
+    host, port = server.address
+    request = urllib.request.Request(f"http://{host}:{port}{path}", headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode(), answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(), error.headers
+
+
+def wait_for(failures: Failures, told: int) -> None:
+    """Return when so many were told; fail when it takes too long."""
+    until = time.monotonic() + 10
+    while failures.told < told:
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> Health:
+    """A run over a topic that has just begun."""
+    return Health(60, clock=clock)
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics of this run."""
+    return Metrics(Build("1", "scheme", "plan"))
+
+
+@pytest.fixture
+def server(health: Health, metrics: Metrics) -> Iterator[HealthServer]:
+    """Its pages."""
+    with HealthServer(LOCAL, health_pages(health, metrics), lambda: metrics.error("request")) as served:
+        yield served
+
+
+def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthServer:
+    """Serve one page at /."""
+    return HealthServer(LOCAL, {"/": Page(answer)}, failures)
+
+
+def test_a_run_is_alive_while_its_client_turns(server: HealthServer, health: Health, clock: Clock) -> None:
+    """The heartbeat of the client's thread may be as old as the limit; older, the run is not alive until it beats."""
+    health.resting()
+    health.beat()
+    clock.now_s += 60
+    assert get(server, "/healthz")[:2] == (200, "ok\n")
+    clock.now_s += 0.1
+    assert get(server, "/healthz")[0] == 503
+    health.beat()
+    assert get(server, "/healthz")[0] == 200
+
+
+def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health, clock: Clock) -> None:
+    """No client's thread is there yet; the main thread has to turn, from the beginning."""
+    for _ in range(3):
+        clock.now_s += 60
+        assert health.late() == []
+        health.working()
+    clock.now_s += 61
+    assert [(late.thread, "test_health" in late.stack) for late in health.late()] == [("main", True)]
+
+
+def stand_still_here(release: threading.Event) -> None:
+    """Wait, under a name that a stack shows."""
+    release.wait(10)
+
+
+def test_a_main_thread_that_hangs_is_shown(server: HealthServer, health: Health, clock: Clock) -> None:
+    """The answer has the stack of the thread that works and does not turn."""
+    release = threading.Event()
+
+    def work() -> None:
+        health.working()
+        stand_still_here(release)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        clock.now_s += 61
+        until = time.monotonic() + 10
+        while "stand_still_here" not in (shown := get(server, "/healthz"))[1]:
+            assert time.monotonic() < until, shown[1]
+            clock.now_s += 61
+    finally:
+        release.set()
+        thread.join()
+    assert shown[0] == 503
+    assert "The main thread has not turned for" in shown[1]
+    assert shown[2]["Content-Type"].startswith("text/plain")
+
+
+def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, health: Health, clock: Clock) -> None:
+    """The stack of the main thread is shown with that of a client thread that does not beat."""
+    health.resting()
+    health.beat()
+    clock.now_s += 61
+    status, text, _ = get(server, "/healthz")
+    assert status == 503
+    assert "The client thread has not turned for 61 s" in text
+    assert "test_where_the_main_thread_is_when_the_client_hangs" in text.partition("The main thread is here")[2]
+
+
+def test_a_main_thread_that_rests_need_not_turn(health: Health, clock: Clock) -> None:
+    """A topic may be quiet for hours: only work has to go on."""
+    health.working()
+    clock.now_s += 59
+    health.working()
+    health.beat()
+    clock.now_s += 59
+    assert health.late() == []
+    clock.now_s += 2
+    assert [late.thread for late in health.late()] == ["client", "main"]
+    health.beat()
+    health.resting()
+    assert health.late() == []
+    clock.now_s += 59
+    health.beat()
+    clock.now_s += 59
+    assert health.late() == []
+
+
+def test_a_file_has_no_group(clock: Clock) -> None:
+    """A run over a file is ready at once and needs no heartbeat but that of its work."""
+    health = Health(60, grouped=False, clock=clock)
+    clock.now_s += 1000
+    assert (health.late(), health.reasons()) == ([], [])
+    health.working()
+    clock.now_s += 61
+    assert [late.thread for late in health.late()] == ["main"]
+
+
+def test_ready_once_partitions_are_assigned(server: HealthServer, health: Health) -> None:
+    """An assignment of no partition is one too: the consumer is a member of its group."""
+    status, text, headers = get(server, "/readyz")
+    assert status == 503
+    assert headers["Content-Type"] == "application/json"
+    assert json.loads(text) == {
+        "ready": False,
+        "reasons": ["source: no assignment of partitions has come yet"],
+        "held": {},
+    }
+    health.assigned(0)
+    status, text, _ = get(server, "/readyz")
+    assert status == 200
+    assert json.loads(text) == {"ready": True, "reasons": [], "held": {}}
+
+
+def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, health: Health) -> None:
+    """Each part that is out of reach is a reason, until it is back; the run is alive all the time."""
+    health.assigned(4)
+    told = {"source": health.source_trouble, "sink": health.sink_trouble, "store": health.store_trouble}
+    for tell in told.values():
+        tell("nobody listens there")
+    status, text, _ = get(server, "/readyz")
+    assert status == 503
+    assert json.loads(text)["reasons"] == [f"{part}: nobody listens there" for part in ("sink", "source", "store")]
+    assert get(server, "/healthz")[0] == 200
+    for left, tell in zip(("sink", "store"), (told["source"], told["sink"]), strict=True):
+        tell(None)
+        assert f"{left}: nobody listens there" in json.loads(get(server, "/readyz")[1])["reasons"]
+    health.store_trouble(None)
+    assert get(server, "/readyz")[0] == 200
+
+
+def test_not_ready_when_it_ends(health: Health) -> None:
+    """A run that was asked to stop takes nothing new."""
+    health.assigned(1)
+    health.ending()
+    assert health.reasons() == ["run: it is coming to its end"]
+
+
+def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None:
+    """Prometheus text by default, OpenMetrics for who asks for it."""
+    metrics.reconnected()
+    status, text, headers = get(server, "/metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=")
+    assert "\ndupwatch_sink_reconnections_total 1.0\n" in text
+    assert "# EOF" not in text
+    _, text, headers = get(server, "/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert text.endswith("# EOF\n")
+
+
+def test_a_path_nobody_knows(server: HealthServer) -> None:
+    """It is not found, and the pages that are there are named; what stands behind a question mark is passed over."""
+    status, text, _ = get(server, "/articles")
+    assert status == 404
+    assert text.splitlines()[1:] == ["/healthz", "/metrics", "/readyz"]
+    assert get(server, "/healthz?verbose=1")[0] == 200
+
+
+def test_head_and_other_methods(server: HealthServer) -> None:
+    """HEAD is answered without a text, and nothing can be sent."""
+    status, text, headers = get(server, "/healthz", "HEAD")
+    assert (status, text, headers["Content-Length"]) == (200, "", "3")
+    with socket.create_connection(server.address, timeout=10) as client:
+        client.sendall(b"HEAD /healthz HTTP/1.0\r\n\r\n")
+        received = b"".join(iter(lambda: client.recv(1000), b""))
+    assert received.endswith(b"\r\n\r\n")
+    assert get(server, "/healthz", "POST")[0] == 501
+    assert "Python" not in headers["Server"]
+
+
+def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """Who asked is told that it failed and not why; the log says why, and it counts."""
+
+    def broken(request: Request) -> Response:
+        raise RuntimeError("the reason")
+
+    failures = Failures()
+    with serve(broken, failures) as server, caplog.at_level(logging.ERROR, "dupwatch"):
+        status, text, _ = get(server, "/")
+        assert (status, failures.told) == (500, 1)
+        assert "the reason" not in text
+        assert "the reason" in caplog.text
+
+
+def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that connects and does not ask is dropped after a while, which counts."""
+    monkeypatch.setattr(health_server, "REQUEST_S", 0.1)
+    failures = Failures()
+    with serve(lambda _: Response(HTTPStatus.OK, "text/plain", b""), failures) as server:
+        with socket.create_connection(server.address, timeout=10) as silent:
+            assert silent.recv(1) == b""
+        wait_for(failures, 1)
+
+
+def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit a request is refused at once, and counted; when the others are done there is room again."""
+    monkeypatch.setattr(health_server, "REQUESTS_MAX", {"page": 2})
+    release = threading.Event()
+    begun = threading.Semaphore(0)
+
+    def slow(request: Request) -> Response:
+        begun.release()
+        release.wait(10)
+        return Response(HTTPStatus.OK, "text/plain", b"done")
+
+    failures = Failures()
+    with serve(slow, failures) as server:
+        statuses: list[int] = []
+        asking = [threading.Thread(target=lambda: statuses.append(get(server, "/")[0])) for _ in range(2)]
+        for thread in asking:
+            thread.start()
+        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=10)
+        with socket.create_connection(server.address, timeout=10) as refused:
+            refused.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert refused.recv(100).startswith(b"HTTP/1.0 503 ")
+        assert failures.told == 1
+        release.set()
+        for thread in asking:
+            thread.join(10)
+        assert statuses == [200, 200]
+        assert get(server, "/")[0] == 200
+
+
+def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """A connection that breaks while it is answered is logged, and the server goes on."""
+    failures = Failures()
+    gone = threading.Event()
+
+    def late(request: Request) -> Response:
+        gone.wait(10)
+        return Response(HTTPStatus.OK, "text/plain", bytes(10_000_000))
+
+    with serve(late, failures) as server, caplog.at_level(logging.WARNING, "dupwatch"):
+        client = socket.create_connection(server.address, timeout=10)
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        # A close with this set is a reset.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        client.close()
+        gone.set()
+        wait_for(failures, 1)
+        assert "was not answered" in caplog.text
+        assert get(server, "/")[0] == 200
+
+
+def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics: Metrics) -> None:
+    """A port of this machine only, free again at once; closing again does nothing."""
+    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
+    address = server.address
+    assert address.host == "127.0.0.1"
+    with socket.create_connection(address, timeout=10) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        # The side that closes first, here the server's, keeps the address for a while.
+        while client.recv(1000):
+            pass
+    server.close()
+    server.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=10)
+    HealthServer(address, {}, lambda: None).close()
+
+
+def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
+    """A client that is connected and silent holds up no end of a run."""
+    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
+    with socket.create_connection(server.address, timeout=10):
+        while not len(server._server.hall):
+            time.sleep(0.01)
+        began_s = time.monotonic()
+        server.close()
+        assert time.monotonic() - began_s < 2
+
+
+def test_a_port_that_is_taken(server: HealthServer) -> None:
+    """It is said which address cannot be had, and what to do, as a second consumer of a machine meets it first."""
+    told = f"at 127.0.0.1:{server.address.port}: Address already in use; name another address in http.listen, or leave"
+    with pytest.raises(ConfigError, match=told):
+        HealthServer(server.address, {}, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("0.0.0.0:9464", ("0.0.0.0", 9464)),
+        ("[::1]:80", ("::1", 80)),
+        ("localhost:0", ("localhost", 0)),
+        ("9464", (HOST, 9464)),
+    ],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    """A host with its port, an IPv6 host in brackets, or a port of this machine only."""
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", ":80", "host:", "host:65536", "host:-1", "host:８０", "host"])
+def test_what_is_no_address(text: str) -> None:
+    """Everything else is refused with an example."""
+    with pytest.raises(ConfigError, match=r"for example 127\.0\.0\.1:9464"):
+        parse_address(text)

@@ -1,0 +1,236 @@
+"""Lines of the log: what they have, and that nothing that is logged can forge one."""
+
+import io
+import json
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from consumer.model.dead_letter import LetterPosition, dead_letter
+from consumer.model.errors import BadRecord
+from consumer.model.verdict import Verdict
+from consumer.telemetry import logs
+from consumer.telemetry.batch_log import EVERY_S, BatchLog
+
+log = logging.getLogger("dupwatch")
+EVIL = 'id"\n{"level":"critical","message":"forged"}\r\x1b[31m\u2028\u202e\x85\x00' + "x" * 100_000
+
+
+class Written:
+    """What was written to standard error, which is no terminal, since the last time that it was forgotten."""
+
+    def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
+        self._captured = captured
+        self._text = ""
+
+    def getvalue(self) -> str:
+        """All of it."""
+        self._text += self._captured.readouterr().err
+        return self._text
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.getvalue()
+        self._text = ""
+
+
+@pytest.fixture
+def written(capsys: pytest.CaptureFixture[str]) -> Iterator[Written]:
+    """What the log writes; how it was set up is put back afterwards."""
+    before, hook = list(logging.getLogger().handlers), threading.excepthook
+    levels = logging.getLogger().level, log.level
+    yield Written(capsys)
+    logging.getLogger().handlers[:] = before
+    logging.getLogger().setLevel(levels[0])
+    log.setLevel(levels[1])
+    threading.excepthook = hook
+
+
+def raised(error: Exception) -> None:
+    """Raise it."""
+    raise error
+
+
+def lines(stream: Written) -> list[dict[str, Any]]:
+    """What the lines say: each has to be JSON of its own."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_has_what_there_is_to_know(written: Written) -> None:
+    """Time, level, logger, thread, message, and the fields that were given."""
+    logs.set_up("json", "info")
+    log.info("Judged %d", 3, extra={"article_id": "文章", "distance": 2, "keywords": ["a", "b"], "similarity": None})
+    (line,) = lines(written)
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "level": "info", "logger": "dupwatch", "thread": "MainThread", "message": "Judged 3", "article_id": "文章",
+        "distance": 2, "keywords": ["a", "b"], "similarity": None,
+    }  # fmt: skip
+
+
+def test_nothing_logged_is_more_than_a_value(written: Written) -> None:
+    """A line is one line, short and without anything that steers a terminal, whatever an article calls itself."""
+    logs.set_up("json", "info")
+    try:
+        raised(ValueError(EVIL))
+    except ValueError:
+        log.exception("It fails for %s", EVIL, extra={"article_id": EVIL, "ids": [EVIL] * 1000, "time_": EVIL})
+    text = written.getvalue()
+    assert text.count("\n") == 1
+    assert len(text.splitlines()) == 1
+    assert len(text) < 80_000
+    assert all(char.isprintable() for char in text.rstrip("\n"))
+    (line,) = lines(written)
+    assert line["level"] == "error"
+    assert line["article_id"].startswith('id"\\n{"level":"critical"')
+    assert len(line["article_id"]) < 2 * logs.FIELD_CHARS_MAX
+    assert line["exception"]["type"] == "ValueError"
+    assert "test_nothing_logged_is_more" in line["exception"]["stack"]
+
+
+def test_no_field_takes_the_place_of_the_logs_own(written: Written) -> None:
+    """A field of a name that every line has is left out."""
+    logs.set_up("json", "info")
+    log.info("true", extra={"level": "forged", "time": "forged", "logger": "forged"})
+    (line,) = lines(written)
+    assert "forged" not in line.values()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(alphabet=st.characters(), max_size=40))
+def test_any_text_makes_one_line(written: Written, text: str) -> None:
+    """JSON is one line that can be encoded; text for people has a bar before each line that is not a record's first."""
+    for form in ("json", "text"):
+        written.forget()
+        logs.set_up(form, "info")
+        log.info("%s", text, extra={"article_id": text})
+        told = written.getvalue()
+        told.encode()
+        shown = told.splitlines()
+        if form == "json":
+            assert json.loads(told)["level"] == "info"
+            assert len(shown) == 1
+        else:
+            assert shown[0].startswith("INFO     ")
+            assert all(line.startswith("         | ") or not line.strip() for line in shown[1:])
+
+
+def test_text_for_people(written: Written) -> None:
+    """A level, the message and the fields; a stack is set in behind a bar."""
+    logs.set_up("text", "warning")
+    log.info("too low")
+    try:
+        raised(ValueError("why"))
+    except ValueError:
+        log.exception("It failed\nERROR    forged", extra={"article_id": "a"})
+    shown = written.getvalue().splitlines()
+    assert shown[0] == "ERROR    It failed"
+    assert shown[1] == "         | ERROR    forged  article_id=a"
+    assert shown[-1] == "         | ValueError: why"
+    assert "\x1b" not in written.getvalue()
+
+
+def test_auto_is_text_on_a_terminal_and_json_elsewhere(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that nobody watches says everything as JSON; who calls a command still gets its sentence."""
+    logs.set_up()
+    assert logs.tells_people()
+    logs.set_up(is_service=True)
+    assert not logs.tells_people()
+    log.info("for programs")
+    assert lines(written)[0]["message"] == "for programs"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    logs.set_up(is_service=True)
+    assert logs.tells_people()
+    log.warning("for people")
+    assert "WARNING \x1b[0m for people\n" in written.getvalue()
+    logs.set_up("json")
+    assert not logs.tells_people()
+
+
+def test_one_handler_however_often_it_is_set_up(written: Written) -> None:
+    """A configuration that is read later replaces what was there before."""
+    logs.set_up("text")
+    logs.set_up("json", "info")
+    log.info("once")
+    assert len(lines(written)) == 1
+
+
+def test_the_clients_lines_are_in_it(written: Written) -> None:
+    """Librdkafka's logger is below the program's own, and has its level."""
+    logs.set_up("json")
+    logging.getLogger("dupwatch.kafka").warning("FAIL [thrd:x]: broker\naway")
+    logging.getLogger("dupwatch.kafka").info("too low")
+    (line,) = lines(written)
+    assert (line["logger"], line["message"]) == ("dupwatch.kafka", "FAIL [thrd:x]: broker\naway")
+
+
+def test_a_thread_that_fails_is_a_line_too(written: Written) -> None:
+    """What a thread of a service raises and nobody catches does not stand among the lines as a traceback."""
+    logs.set_up("json", is_service=True)
+    thread = threading.Thread(target=raised, args=(IndexError("why"),), name="t1")
+    thread.start()
+    thread.join()
+    (line,) = lines(written)
+    assert line["message"] == "The thread t1 has failed"
+    assert line["exception"]["type"] == "IndexError"
+
+
+def test_a_standard_error_that_is_gone_ends_nothing(monkeypatch: pytest.MonkeyPatch, written: Written) -> None:
+    """The run goes on without a log."""
+    logs.set_up("json", "info")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    log.info("nobody hears")
+    assert written.getvalue() == ""
+
+
+def test_a_message_that_does_not_fit_its_arguments_is_told_as_it_is() -> None:
+    """A slip in a call of the log is no reason for a traceback among its lines."""
+    record = logging.LogRecord("dupwatch", logging.INFO, "", 0, "%d of them", ("no number",), None)
+    assert json.loads(logs.JsonLines().format(record))["message"] == "%d of them"
+
+
+def letter(reason: str, raw: bytes) -> Any:  # noqa: ANN401  # a dead letter
+    """One that has a text."""
+    return dead_letter(BadRecord(reason, "why"), LetterPosition(source="articles[0]", line=0, offset=7), raw)
+
+
+def test_dead_letters_are_told_now_and_then(written: Written) -> None:
+    """The first at once, then their sum every ten seconds, by reason and without what was in them."""
+    logs.set_up("json", "info")
+    now_s = [0.0]
+    batches = BatchLog(lambda: now_s[0])
+    batches.judged([], [])
+    batches.judged([], [letter("invalid_json", b"the text")])
+    for _ in range(9):
+        batches.judged([], [letter("empty_id", b"the text"), letter("missing_id", b"the text")])
+    now_s[0] = EVERY_S
+    batches.judged([], [letter("empty_id", b"the text")])
+    told = lines(written)
+    assert [line["dead_letters"] for line in told] == [1, 19]
+    assert told[1]["message"].endswith("10 empty_id, 9 missing_id")
+    assert told[0]["last_source"] == "articles[0]"
+    assert "the text" not in written.getvalue()
+
+
+def test_flags_are_told_where_asked_for(written: Written) -> None:
+    """At level debug each flag has a line with both ids; else none has."""
+    flag = Verdict(
+        id="b", outcome="duplicate", duplicate_of="a", distance=1, similarity=0.9,
+        arrived_at="2026-11-21T10:00:00.000Z", decided_at="2026-11-21T10:00:00.000Z",
+    )  # fmt: skip
+    logs.set_up("json", "info")
+    BatchLog().judged([flag], [])
+    assert lines(written) == []
+    logs.set_up("json", "debug")
+    BatchLog().judged([flag], [])
+    (line,) = lines(written)
+    assert (line["article_id"], line["duplicate_of"], line["distance"], line["similarity"]) == ("b", "a", 1, 0.9)

@@ -1,0 +1,129 @@
+"""The names of metrics: those that are written down are those that there are, and all keep to Prometheus' rules."""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from prometheus_client import Metric, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from consumer.judge.detector import Tally
+from consumer.telemetry.measures import BUILD, GROUPS, LAG, OWN_MEMORY, PARTITION_HELD, SOURCE_ARTICLES, Measure
+from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics_page import page
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
+MEASURES = [measure for group in GROUPS.values() for measure in group]
+OWN = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "seconds since 1970": "_timestamp_seconds"}
+ENDS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",), "info": ("",)}
+FOREIGN_UNIT = re.compile(
+    r"_([mun]?s|[mu]?sec|second|milliseconds|min|minutes?|h|hours?|d|days?|[kmgt]i?b|byte|b|bits?|pct|percents?)(?=_|$)"
+)
+"""What stands for a unit that is none of Prometheus' base units, as ``promtool check metrics`` has it."""
+
+
+@pytest.fixture(scope="module")
+def families() -> dict[str, Metric]:
+    """What is told before anything has happened, by name, as Prometheus reads it."""
+    metrics = Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16", "00ff"))
+    metrics.watch(Tally())
+    text = generate_latest(metrics.registry).decode()
+    return {one.name: one for one in text_string_to_metric_families(text) if not one.name.endswith("_created")}
+
+
+def family_of(measure: Measure, families: dict[str, Metric]) -> Metric:
+    """What is told of this."""
+    return families[measure.name.removesuffix("_total") if measure.kind == "counter" else measure.name]
+
+
+def series(measure: Measure) -> Iterator[dict[str, str]]:
+    """The labels of all that has to be there from the start."""
+    names = [label.name for label in measure.labels]
+    for values in product(*(label.values for label in measure.labels)):
+        yield dict(zip(names, values, strict=True))
+
+
+def test_the_page_is_true() -> None:
+    """``docs/metrics.md`` is what ``python -m consumer.telemetry.metrics_page`` makes today."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_what_is_written_down_is_told(families: dict[str, Metric]) -> None:
+    """And nothing else but what the client library tells of the process; no name is there twice."""
+    names = [measure.name for measure in MEASURES]
+    assert len(names) == len(set(names))
+    own = {name for name in families if not name.startswith("process_")}
+    assert own == {family_of(measure, families).name for measure in MEASURES}
+
+
+@OWN
+def test_a_metric_is_told_as_it_is_written_down(measure: Measure, families: dict[str, Metric]) -> None:
+    """Its type, its help, and its labels."""
+    family = family_of(measure, families)
+    assert family.type == {"info": "gauge"}.get(measure.kind, measure.kind)
+    assert family.documentation == measure.help
+    labels = {name for sample in family.samples for name in sample.labels} - {"le"}
+    if family.samples:
+        assert labels == {label.name for label in measure.labels}
+    bounds = {float(sample.labels["le"]) for sample in family.samples if "le" in sample.labels}
+    assert bounds == ({*measure.bounds, float("inf")} if measure.bounds else set())
+
+
+@OWN
+def test_every_series_that_is_known_begins_at_0(measure: Measure, families: dict[str, Metric]) -> None:
+    """A rate does not see the first count of a series that was not there before."""
+    if measure in {BUILD, OWN_MEMORY}:
+        # They say what is.
+        return
+    values: dict[tuple[str, tuple[tuple[str, str], ...]], set[float]] = {}
+    for sample in family_of(measure, families).samples:
+        labels = tuple(sorted((name, value) for name, value in sample.labels.items() if name != "le"))
+        values.setdefault((sample.name, labels), set()).add(sample.value)
+    expected = {
+        (measure.name + end.removeprefix("_total"), tuple(sorted(labels.items())))
+        for end in ENDS[measure.kind]
+        for labels in series(measure)
+    }
+    assert values.keys() == expected
+    assert all(found == {0} for found in values.values())
+
+
+@OWN
+def test_labels_are_bounded(measure: Measure) -> None:
+    """By a list, or by something that is said: partitions, one value a run, or so many sources."""
+    for label in measure.labels:
+        assert label.values or label.others
+        assert not label.others or measure in {LAG, PARTITION_HELD, BUILD, SOURCE_ARTICLES}
+        assert len(set(label.values)) == len(label.values)
+
+
+@OWN
+def test_a_name_keeps_to_the_rules(measure: Measure) -> None:
+    """Those of ``promtool check metrics``: base units at the end, ``_total`` for counters only, no type in a name."""
+    assert re.fullmatch(r"dupwatch_[a-z0-9]+(_[a-z0-9]+)*", measure.name)
+    assert measure.name.endswith("_total") == (measure.kind == "counter")
+    assert measure.name.endswith("_info") == (measure.kind == "info")
+    assert not measure.name.endswith(("_bucket", "_sum", "_count", "_created"))
+    assert not set(measure.name.split("_")) & {"counter", "gauge", "histogram", "summary", "metric"}
+    assert not FOREIGN_UNIT.search(measure.name)
+    assert not {label.name for label in measure.labels} & {"le", "quantile", "job", "instance"}
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", label.name) for label in measure.labels)
+
+
+@OWN
+def test_a_unit_stands_at_the_end_of_a_name(measure: Measure) -> None:
+    """And no other does."""
+    name = measure.name.removesuffix("_total")
+    if measure.unit in UNITS:
+        assert name.endswith(UNITS[measure.unit])
+    else:
+        assert not name.endswith(tuple(UNITS.values()))
+
+
+@OWN
+def test_help_is_a_sentence(measure: Measure) -> None:
+    """It begins with a capital letter or a figure, ends with a full stop, and fits into a table."""
+    assert re.fullmatch(r"[A-Z0-9][^|\n]*\.", measure.help)

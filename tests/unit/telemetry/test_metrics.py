@@ -1,0 +1,397 @@
+"""What a run measures."""
+
+from dataclasses import fields
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from consumer.judge.detector import Tally
+from consumer.judge.events import rfc3339
+from consumer.model.article import Reason, TimeFault
+from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
+from consumer.model.errors import BadRecord
+from consumer.model.limits import ReadLimits
+from consumer.model.ports import SinkWatcher, SourceWatcher
+from consumer.model.verdict import Outcome, Verdict
+from consumer.pipeline.observer import Measured, Observer
+from consumer.telemetry import measures
+from consumer.telemetry.health import Health
+from consumer.telemetry.measures import TALLIED, TOLD_OTHERWISE, Rebalance
+from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.monitoring import Monitoring
+from storage.watched import StoreWatcher
+
+NOW_S = 1_800_000_000.0
+
+
+class Clock:
+    """A time of day that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = NOW_S
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def metrics(clock: Clock) -> Metrics:
+    """Metrics of a run that began now."""
+    return Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16"), clock)
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    """One sample; None where there is none such."""
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def verdict(
+    outcome: Outcome = "unique",
+    *,
+    arrived_s: float = NOW_S,
+    decided_s: float = NOW_S,
+    distance: int | None = None,
+    similarity: float | None = None,
+) -> Verdict:
+    """A verdict that says no more than metrics ask."""
+    return Verdict(
+        id="a",
+        outcome=outcome,
+        distance=distance,
+        similarity=similarity,
+        arrived_at=rfc3339(int(arrived_s * 1000)),
+        decided_at=rfc3339(int(decided_s * 1000)),
+    )
+
+
+def batch(
+    said: list[tuple[str, Outcome]], records: int = 1, size_bytes: int = 1, keywords: tuple[int, ...] = ()
+) -> Measured:
+    """What was measured in a batch."""
+    return Measured(records, size_bytes, said, np.array(keywords, np.int64))
+
+
+def letter(reason: str) -> DeadLetter:
+    """A dead letter for this reason."""
+    return dead_letter(BadRecord(reason, "for a test"), LetterPosition("topic", 0, 1), b"{")
+
+
+def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metrics) -> None:
+    """All reasons are there from the start, at 0."""
+    unread = {TimeFault.NO_ZONE: 2, TimeFault.EMPTY: 1}
+    metrics.measured(batch([("", "unique")])._replace(time_faults=unread))
+    found = {fault: value(metrics, "dupwatch_published_at_unread_total", reason=fault) for fault in TimeFault}
+    assert found == dict.fromkeys(TimeFault, 0) | unread
+
+
+def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
+    """Articles count by outcome, duplicates by kind, dead letters by reason; a copy has distance 0 and similarity 1."""
+    clock.now_s += 1
+    verdicts = [
+        verdict(),
+        verdict("retracted"),
+        verdict("duplicate", distance=0, similarity=1.0),
+        verdict("duplicate", distance=0, similarity=0.99),
+        verdict("duplicate", distance=1, similarity=1.0),
+        verdict("duplicate", distance=0),
+    ]
+    metrics.judged(verdicts, [letter("missing_id"), letter("missing_id")])
+    assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
+    assert value(metrics, "dupwatch_articles_total", outcome="retracted") == 1
+    assert value(metrics, "dupwatch_articles_total", outcome="duplicate") == 4
+    assert value(metrics, "dupwatch_duplicates_total", kind="copy") == 1
+    assert value(metrics, "dupwatch_duplicates_total", kind="near") == 3
+    assert value(metrics, "dupwatch_dead_letters_total", reason="missing_id") == 2
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_sum") == pytest.approx(2.99)
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_bucket", le="0.99") == 1
+    assert value(metrics, "dupwatch_duplicate_similarity_ratio_bucket", le="+Inf") == 3
+    assert value(metrics, "dupwatch_duplicate_distance_bucket", le="0.0") == 3
+    assert value(metrics, "dupwatch_duplicate_distance_bucket", le="1.0") == 4
+    assert value(metrics, "dupwatch_last_processed_timestamp_seconds") == NOW_S + 1
+
+
+def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics) -> None:
+    """Series of dead letters are as many as reasons, and one for all others; each is there from the start."""
+    metrics.judged([], [letter("made up 1"), letter("made up 2")])
+    assert value(metrics, "dupwatch_dead_letters_total", reason="other") == 2
+    (family,) = [one for one in metrics.registry.collect() if one.name == "dupwatch_dead_letters"]
+    labels = {one.labels["reason"] for one in family.samples if one.name.endswith("_total")}
+    assert labels == set(Reason) | {"other"}
+
+
+def test_latency_is_from_the_record_time(metrics: Metrics, clock: Clock) -> None:
+    """The time from record to commit is measured; a producer whose clock is ahead counts as 0."""
+    clock.now_s = NOW_S + 0.25
+    ahead = verdict(arrived_s=NOW_S + 100, decided_s=NOW_S + 0.2)
+    metrics.judged([verdict(arrived_s=NOW_S + 0.1, decided_s=NOW_S + 0.2), ahead], [])
+    assert value(metrics, "dupwatch_end_to_end_seconds_count") == 2
+    assert value(metrics, "dupwatch_end_to_end_seconds_sum") == pytest.approx(0.15)
+    assert value(metrics, "dupwatch_end_to_end_seconds_bucket", le="0.1") == 1
+    assert value(metrics, "dupwatch_end_to_end_seconds_bucket", le="0.2") == 2
+
+
+def test_a_verdict_given_again_has_no_latency(metrics: Metrics, clock: Clock) -> None:
+    """What was decided before the batch began says nothing of how fast this run is."""
+    clock.now_s = NOW_S + 10
+    metrics.judged([verdict(arrived_s=NOW_S - 86_400, decided_s=NOW_S - 80_000)], [])
+    clock.now_s = NOW_S + 20
+    metrics.judged([verdict(decided_s=NOW_S + 9), verdict(decided_s=NOW_S + 10)], [])
+    assert value(metrics, "dupwatch_end_to_end_seconds_count") == 1
+    assert value(metrics, "dupwatch_articles_total", outcome="unique") == 3
+
+
+def test_latencies_are_told_apart_from_a_millisecond_to_a_minute() -> None:
+    """The bounds of the times rise from 1 ms to 60 s, each at most three times the one before."""
+    seconds = measures.SECONDS
+    assert (seconds[0], seconds[-1]) == (0.001, 60.0)
+    assert all(1 < after / before <= 3 for before, after in pairwise(seconds))
+
+
+def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
+    """The detector's counts show as they are at that moment."""
+    tally = Tally(lost_compare_and_sets=3)
+    metrics.watch(tally)
+    assert value(metrics, "dupwatch_lost_compare_and_sets_total") == 3
+    tally.lost_compare_and_sets = 5
+    assert value(metrics, "dupwatch_lost_compare_and_sets_total") == 5
+    tally.candidates.add([0, 3, 3, 20_000])
+    assert value(metrics, "dupwatch_article_candidates_sum") == 20_006
+    counts = {le: value(metrics, "dupwatch_article_candidates_bucket", le=le) for le in ("0.0", "2.0", "5.0", "+Inf")}
+    assert counts == {"0.0": 1, "2.0": 1, "5.0": 3, "+Inf": 4}
+    assert value(metrics, "dupwatch_article_candidates_count") == 4
+
+
+def test_every_count_of_the_tally_is_told() -> None:
+    """A count that is added to the tally is told too, or is known to be told otherwise."""
+    assert {one.name for one in fields(Tally)} == TALLIED.keys() | TOLD_OTHERWISE
+    assert not TALLIED.keys() & TOLD_OTHERWISE
+
+
+def test_a_batch_is_measured() -> None:
+    """Records, bytes and keywords; how full it was is told by whichever limit is nearer, and never more than full."""
+    read = ReadLimits(batch_records_max=100, batch_bytes_max=1_000)
+    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(read))
+    metrics.measured(batch([], records=20, size_bytes=100, keywords=(3, 70)))
+    metrics.measured(batch([], records=10, size_bytes=400))
+    metrics.measured(batch([], records=1, size_bytes=9_000))
+    assert value(metrics, "dupwatch_batch_records_sum") == 31
+    assert value(metrics, "dupwatch_batch_bytes_sum") == 9_500
+    assert value(metrics, "dupwatch_batch_fill_ratio_sum") == pytest.approx(0.2 + 0.4 + 1)
+    assert value(metrics, "dupwatch_article_keywords_bucket", le="5.0") == 1
+    assert value(metrics, "dupwatch_article_keywords_bucket", le="100.0") == 2
+
+
+def by_source(metrics: Metrics, source: str, outcome: Outcome) -> float | None:
+    """How many articles of this source were answered so."""
+    return value(metrics, "dupwatch_source_articles_total", source=source, outcome=outcome)
+
+
+def test_articles_count_by_source() -> None:
+    """The first sources by name, those after them together; each is there with all outcomes once it has come."""
+    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(sources_max=2, sources=("ours",)))
+    assert by_source(metrics, "ours", "duplicate") == 0
+    assert by_source(metrics, "wire", "unique") is None
+    metrics.measured(batch([("wire", "unique"), ("wire", "unique"), ("ours", "duplicate"), ("late", "unique")]))
+    metrics.measured(batch([("later", "unique"), ("", "retracted"), (" wi\u200bre", "unique")]))
+    assert [by_source(metrics, "wire", outcome) for outcome in ("unique", "duplicate")] == [3, 0]
+    assert by_source(metrics, "ours", "duplicate") == 1
+    assert by_source(metrics, "other", "unique") == 2
+    assert by_source(metrics, "none", "retracted") == 1
+    assert by_source(metrics, "late", "unique") is None
+
+
+def test_calls_and_connections_of_the_store_count(metrics: Metrics) -> None:
+    """By operation and how they ended; the time of a call that failed counts too, and what it repeated by itself."""
+    metrics.store_called("settle", "ok", 0.003)
+    metrics.store_called("settle", "unavailable", 60.0)
+    metrics.store_connected("opened")
+    metrics.store_repeated("settle")
+    metrics.store_repeated("settle")
+    assert value(metrics, "dupwatch_store_repeats_total", operation="settle") == 2
+    assert value(metrics, "dupwatch_store_repeats_total", operation="create") == 0
+    assert value(metrics, "dupwatch_store_operations_total", operation="settle", outcome="unavailable") == 1
+    assert value(metrics, "dupwatch_store_operation_seconds_count", operation="settle") == 2
+    assert value(metrics, "dupwatch_store_operation_seconds_bucket", operation="settle", le="0.005") == 1
+    assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
+    assert value(metrics, "dupwatch_store_connections_total", what="lost") == 0
+
+
+def test_an_outage_counts_once(metrics: Metrics) -> None:
+    """However often it is told that the store is out of reach: it counts again only after it was back."""
+    for why in ("refused", "refused", "timed out", None, None, "refused"):
+        metrics.store_trouble(why)
+    assert value(metrics, "dupwatch_outages_total", part="store") == 2
+    assert value(metrics, "dupwatch_recoveries_total", part="store") == 1
+    assert value(metrics, "dupwatch_errors_total", type="store") == 2
+    assert value(metrics, "dupwatch_unreachable", part="store") == 1
+    assert value(metrics, "dupwatch_unreachable", part="sink") == 0
+    metrics.store_trouble(None)
+    assert value(metrics, "dupwatch_unreachable", part="store") == 0
+    assert value(metrics, "dupwatch_recoveries_total", part="store") == 2
+    assert value(metrics, "dupwatch_recoveries_total", part="sink") == 0
+
+
+def test_a_source_is_watched(metrics: Metrics) -> None:
+    """What a source tells of its group, its lag and what it lost shows."""
+    metrics.beat()
+    metrics.assigned(3)
+    metrics.rebalanced("assigned")
+    metrics.lag("articles", 0, 12)
+    metrics.paused(paused=True)
+    metrics.held_back(0.25)
+    metrics.gap(7)
+    metrics.source_trouble("all brokers are down")
+    assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == NOW_S
+    assert value(metrics, "dupwatch_assigned_partitions") == 3
+    assert value(metrics, "dupwatch_rebalances_total", what="assigned") == 1
+    assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
+    assert value(metrics, "dupwatch_paused") == 1
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="back_pressure") == 0.25
+    assert value(metrics, "dupwatch_records_lost_to_retention_total") == 7
+    assert value(metrics, "dupwatch_unreachable", part="source") == 1
+    metrics.paused(paused=False)
+    assert value(metrics, "dupwatch_paused") == 0
+
+
+@pytest.mark.parametrize("what", ["revoked", "lost"])
+def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, what: Rebalance) -> None:
+    """Another consumer tells it now; told by two it would count twice. One that comes changes nothing."""
+    metrics.lag("articles", 0, 12)
+    metrics.rebalanced("assigned")
+    assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
+    metrics.rebalanced(what)
+    assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") is None
+
+
+def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics) -> None:
+    """A partition that waits for a person would hide behind alerts on lag; one that went is told no more."""
+    metrics.lag("articles", 0, 12)
+    metrics.lag("articles", 1, 12)
+    metrics.holding({("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"})
+    held = [value(metrics, "dupwatch_partition_held", topic="articles", partition=str(number)) for number in range(3)]
+    assert held == [1, 0, 1]
+    lags = [value(metrics, "dupwatch_lag_records", topic="articles", partition=str(number)) for number in range(2)]
+    assert lags == [None, 12]
+    metrics.holding({("articles", 1): None})
+    assert value(metrics, "dupwatch_partition_held", topic="articles", partition="0") is None
+    metrics.record_time_behind()
+    metrics.note_unreadable()
+    assert value(metrics, "dupwatch_record_times_behind_total") == 1
+    assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
+
+
+def test_a_sink_is_watched(metrics: Metrics) -> None:
+    """Its outages and new clients count."""
+    metrics.sink_trouble("timed out")
+    metrics.reconnected()
+    assert value(metrics, "dupwatch_errors_total", type="sink") == 1
+    assert value(metrics, "dupwatch_sink_reconnections_total") == 1
+
+
+def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
+    """How long a stage took counts also where it ended with an error, which passes."""
+    with pytest.raises(ZeroDivisionError), metrics.stage("emit"):
+        raise ZeroDivisionError
+    with metrics.stage("emit"):
+        pass
+    metrics.spent("look_up", 1.5)
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="emit") == 2
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="look_up") == 1.5
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="commit") == 0
+
+
+def test_records_without_a_time_are_counted(metrics: Metrics) -> None:
+    """So many at once as are told."""
+    metrics.record_times_replaced(2)
+    metrics.record_times_replaced(1)
+    assert value(metrics, "dupwatch_record_times_replaced_total") == 3
+
+
+def test_two_runs_share_nothing() -> None:
+    """Metrics stand in a registry of their own, so that a process may hold several."""
+    first, second = (Metrics(Build("1", "s", "p")) for _ in range(2))
+    first.reconnected()
+    assert value(second, "dupwatch_sink_reconnections_total") == 0
+
+
+def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
+    """One object takes what source, sink, pipeline and store tell, and metrics and health both know it."""
+    health = Health(60, clock=clock)
+    monitoring = Monitoring(metrics, health)
+    source: SourceWatcher = monitoring
+    sink: SinkWatcher = monitoring
+    observer: Observer = monitoring
+    source.beat()
+    source.assigned(2)
+    assert health.reasons() == []
+    source.source_trouble("a")
+    sink.sink_trouble("b")
+    monitoring.store_trouble("c")
+    assert health.reasons() == ["sink: b", "source: a", "store: c"]
+    assert [value(metrics, "dupwatch_unreachable", part=part) for part in ("source", "sink", "store")] == [1, 1, 1]
+    source.rebalanced("lost")
+    source.lag("t", 1, 4)
+    source.paused(paused=True)
+    source.gap(1)
+    source.holding({("t", 1): None, ("t", 2): "6 of the last 10"})
+    source.note_unreadable()
+    sink.reconnected()
+    assert value(metrics, "dupwatch_rebalances_total", what="lost") == 1
+    assert value(metrics, "dupwatch_lag_records", topic="t", partition="1") == 4
+    assert value(metrics, "dupwatch_paused") == 1
+    assert value(metrics, "dupwatch_records_lost_to_retention_total") == 1
+    assert value(metrics, "dupwatch_sink_reconnections_total") == 1
+    assert value(metrics, "dupwatch_partition_held", topic="t", partition="2") == 1
+    assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
+    assert monitoring.health.held() == {"t:2": "6 of the last 10"}
+    monitoring.working()
+    assert value(metrics, "dupwatch_busy") == 1
+    clock.now_s += 61
+    assert [late.thread for late in health.late()] == ["client", "main"]
+    source.beat()
+    observer.judged([verdict()], [])
+    monitoring.resting()
+    assert health.late() == []
+    assert value(metrics, "dupwatch_busy") == 0
+    assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
+    assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
+    assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
+    with monitoring.at_work():
+        assert value(metrics, "dupwatch_busy") == 1
+        monitoring.abandoned()
+    clock.now_s += 30
+    source.beat()
+    clock.now_s += 31
+    assert health.late() == []
+    assert value(metrics, "dupwatch_errors_total", type="batch_abandoned") == 1
+
+
+def test_what_only_metrics_care_for_goes_to_them(metrics: Metrics) -> None:
+    """Stages, sizes and calls of the store: health has nothing to say of them."""
+    monitoring = Monitoring(metrics, Health(60))
+    source: SourceWatcher = monitoring
+    store: StoreWatcher = monitoring
+    observer: Observer = monitoring
+    source.held_back(1)
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="back_pressure") == 1
+    store.store_called("read", "ok", 1)
+    assert value(metrics, "dupwatch_store_operations_total", operation="read", outcome="ok") == 1
+    store.store_repeated("read")
+    assert value(metrics, "dupwatch_store_repeats_total", operation="read") == 1
+    store.store_connected("opened")
+    assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
+    with observer.stage("decode"):
+        pass
+    assert value(metrics, "dupwatch_stage_seconds_count", stage="decode") == 1
+    observer.spent("settle", 2)
+    assert value(metrics, "dupwatch_stage_seconds_sum", stage="settle") == 2
+    observer.measured(batch([("wire", "unique")]))
+    assert by_source(metrics, "wire", "unique") == 1

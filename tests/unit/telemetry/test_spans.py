@@ -1,0 +1,338 @@
+"""The spans of a run: one for each batch, with what was done and decided, and links to its articles' traces."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from consumer.model.errors import SinkError
+from consumer.model.record import Message, Position, RawBatch, RawRecord
+from consumer.pipeline.observer import Observers, Stage
+from consumer.telemetry.spans import BatchSpans, Tracing, tracing_to
+from storage.memory import MemoryStore
+from tests.unit.pipeline.test_loop import Ends, line, pipeline
+from tests.unit.telemetry.collector import collecting
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+class Made:
+    """An observer, and the spans that it has made."""
+
+    def __init__(self, links_max: int = 256) -> None:
+        self.exporter = InMemorySpanExporter()
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.observer = BatchSpans(provider.get_tracer("test"), "group", links_max)
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        """All that have ended."""
+        return list(self.exporter.get_finished_spans())
+
+    @property
+    def batches(self) -> list[ReadableSpan]:
+        """Those of batches."""
+        return [span for span in self.spans if span.kind is SpanKind.CONSUMER]
+
+
+@pytest.fixture
+def made() -> Made:
+    """A fresh one."""
+    return Made()
+
+
+def batch(*places: tuple[str, int, int], parents: int = 0) -> RawBatch:
+    """Messages of these topics, partitions and offsets; the first ones with a trace each."""
+    records = []
+    for number, (topic, partition, offset) in enumerate(places):
+        parent = f"00-{TRACE}-{number + 1:016x}-01".encode()
+        headers = (("traceparent", parent), ("tracestate", b"vendor=x")) if number < parents else ()
+        message = Message(topic, partition, offset, b"secret-id", headers, 0)
+        records.append(RawRecord(0, offset, b"secret body", 11, None, None, Position(), message))
+    return RawBatch(tuple(records), Position())
+
+
+def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
+    """Its stages are its children, in their order and within its time; outcomes are attributes."""
+    ends = Ends([[line("a"), b"{", line("b")], [line("c", None)]])
+    running = pipeline(ends, MemoryStore())
+    running.observer = Observers([ends, made.observer])
+    running.run()
+    first, second = made.batches
+    assert first.attributes is not None
+    assert second.attributes is not None
+    said = {name: value for name, value in first.attributes.items() if name.startswith("dupwatch.")}
+    assert said.items() >= {
+        "dupwatch.articles.unique": 1,
+        "dupwatch.articles.duplicate": 1,
+        "dupwatch.articles.retracted": 0,
+        "dupwatch.dead_letters": 1,
+    }.items()  # fmt: skip
+    assert second.attributes["dupwatch.articles.retracted"] == 1
+    assert first.status.status_code is StatusCode.UNSET
+    for one in (first, second):
+        children = [span for span in made.spans if span.parent is not None and span.parent == one.context]
+        assert {"decode", "emit", "commit"} <= {span.name for span in children}
+        children.sort(key=lambda span: span.start_time or 0)
+        names = [span.name for span in children]
+        assert names[0] == "decode"
+        assert names[-2:] == ["emit", "commit"]
+        for child in children:
+            assert (one.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (one.end_time or 0)
+    # Every observer is told of every stage.
+    assert ends.stages.count("decode") == 2
+
+
+def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:
+    """Topic and partition where there is one; ranges of offsets in any case; and nothing of an article."""
+    made.observer.begun(batch(("articles", 0, 5), ("articles", 0, 9)))
+    made.observer.judged([], [])
+    made.observer.begun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1)))
+    made.observer.judged([], [])
+    one, several = made.batches
+    assert (one.name, several.name) == ("process articles", "process")
+    assert one.attributes is not None
+    assert several.attributes is not None
+    assert one.attributes["messaging.destination.name"] == "articles"
+    assert one.attributes["messaging.destination.partition.id"] == "0"
+    assert one.attributes["messaging.batch.message_count"] == 2
+    assert one.attributes["messaging.consumer.group.name"] == "group"
+    assert one.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 9",)
+    assert several.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 5", "articles[1]: 7 to 7", "more[0]: 1 to 1")
+    assert "messaging.destination.name" not in several.attributes
+    assert "secret" not in one.to_json() + several.to_json()
+
+
+def test_a_batch_links_to_the_traces_of_its_articles() -> None:
+    """So many at most; they are not its parents, since one batch has articles of many traces."""
+    made = Made(links_max=2)
+    made.observer.begun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3))
+    made.observer.judged([], [])
+    (span,) = made.batches
+    assert span.parent is None
+    assert [link.context.span_id for link in span.links] == [1, 2]
+    assert {link.context.trace_id for link in span.links} == {int(TRACE, 16)}
+    assert all(link.context.is_remote for link in span.links)
+    assert span.links[0].context.trace_state.get("vendor") == "x"
+    assert span.attributes is not None
+    assert span.attributes["dupwatch.links_dropped"] == 1
+
+
+def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
+    """Its seconds are told when the batch is done; outside of a batch they are nobody's."""
+    made.observer.spent("look_up", 1.0)
+    made.observer.begun(batch(("articles", 0, 1)))
+    made.observer.spent("look_up", 0.25)
+    made.observer.judged([], [])
+    (span,) = made.batches
+    assert span.attributes is not None
+    assert span.attributes["dupwatch.look_up.seconds"] == 0.25
+
+
+def test_a_batch_that_was_given_up_is_an_error(made: Made) -> None:
+    """So is one that the end of a run finds open."""
+    made.observer.begun(batch(("articles", 0, 1)))
+    made.observer.abandoned()
+    made.observer.begun(batch(("articles", 0, 1)))
+    made.observer.ended()
+    given_up, cut_short = made.batches
+    assert given_up.status.status_code is cut_short.status.status_code is StatusCode.ERROR
+    assert given_up.attributes is not None
+    assert given_up.attributes["error.type"] == "abandoned"
+    made.observer.ended()
+    assert len(made.batches) == 2
+
+
+def test_batches_that_are_decoded_ahead_keep_their_times(made: Made) -> None:
+    """Each span begins with the decoding of its own batch, also where one was given up before it was begun."""
+    with made.observer.stage("decode"):
+        pass
+    time.sleep(0.01)
+    with made.observer.stage("decode"):
+        pass
+    made.observer.begun(batch(("articles", 0, 1)))
+    time.sleep(0.01)
+    with made.observer.stage("decode"):
+        pass
+    made.observer.judged([], [])
+    made.observer.abandoned()
+    made.observer.begun(batch(("articles", 0, 3)))
+    made.observer.judged([], [])
+    decoded = [span.start_time for span in made.spans if span.name == "decode"]
+    first, third = made.batches
+    assert [first.start_time, third.start_time] == decoded
+    assert (third.start_time or 0) - (first.start_time or 0) > 15_000_000
+
+
+def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) -> None:
+    """The text of an error may have an article's words in it."""
+
+    def fail(stage: AbstractContextManager[None]) -> None:
+        with stage:
+            raise SinkError("secret body")
+
+    made.observer.begun(batch(("articles", 0, 1)))
+    with pytest.raises(SinkError):
+        fail(made.observer.stage("emit"))
+    made.observer.ended()
+    (emit,) = [span for span in made.spans if span.name == "emit"]
+    assert emit.status.status_code is StatusCode.ERROR
+    assert emit.attributes is not None
+    assert emit.attributes["error.type"] == "SinkError"
+    assert not [span for span in made.spans if "secret" in span.to_json()]
+
+
+@pytest.mark.parametrize("stage", ["poll", "fingerprint"])
+def test_what_belongs_to_no_batch_makes_no_span(made: Made, stage: Stage) -> None:
+    """Waiting, and what another thread does for a later batch."""
+    made.observer.begun(batch(("articles", 0, 1)))
+    with made.observer.stage(stage):
+        pass
+    made.observer.judged([], [])
+    assert [span.name for span in made.spans] == ["process articles"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Threads that were left behind end before another test is run."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith(("tracing-close", "OtelBatch")):
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """None of OpenTelemetry's own variables; what its loggers are told is undone."""
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_SDK_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+    logger = logging.getLogger("opentelemetry")
+    handlers, propagate = list(logger.handlers), logger.propagate
+    yield monkeypatch
+    logger.handlers, logger.propagate = handlers, propagate
+
+
+def judge_one(tracing: Tracing, parents: int = 0) -> None:
+    """Make the span of one batch."""
+    tracing.observer.begun(batch(("articles", 0, 1), ("articles", 0, 2), parents=parents))
+    tracing.observer.judged([], [])
+
+
+def test_a_collector_gets_the_spans(no_variables: pytest.MonkeyPatch) -> None:
+    """By OTLP over HTTP; what has not been sent by the end of the run is sent then."""
+    with collecting() as collector:
+        tracing = tracing_to(f"{collector.endpoint}/", "group", "1.2.3", 256)
+        judge_one(tracing, parents=2)
+        tracing.close(20)
+        assert [span.name for span in collector.spans] == ["process articles"]
+        assert len(collector.spans[0].links) == 2
+        assert collector.services == {"dupwatch"}
+        assert collector.paths == {"/v1/traces"}
+
+
+def test_opentelemetrys_own_variables_hold(no_variables: pytest.MonkeyPatch) -> None:
+    """Where to, as whom, with which headers, and which traces at all."""
+    with collecting() as collector:
+        no_variables.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
+        no_variables.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=feeds")
+        no_variables.setenv("OTEL_SERVICE_NAME", "feed-watch")
+        no_variables.setenv("OTEL_SPAN_LINK_COUNT_LIMIT", "1")
+        tracing = tracing_to(None, "group", "1.2.3", 256)
+        judge_one(tracing, parents=2)
+        tracing.close(20)
+        assert collector.services == {"feed-watch"}
+        assert collector.headers["x-tenant"] == "feeds"
+        assert len(collector.spans[0].links) == 1
+        for name, value in (("OTEL_TRACES_SAMPLER", "always_off"), ("OTEL_SDK_DISABLED", "true")):
+            with no_variables.context() as inner:
+                inner.setenv(name, value)
+                tracing = tracing_to(None, "group", "1.2.3", 256)
+                judge_one(tracing)
+                tracing.close(20)
+        assert len(collector.spans) == 1
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.MonkeyPatch, *, refuses: bool) -> None:
+    """Handing over costs the run no time, and its end waits no longer than it was told to."""
+    # What is left behind gives up soon.
+    no_variables.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    with collecting() as collector:
+        if refuses:
+            collector.status = 503
+        else:
+            collector.answering.clear()
+        tracing = tracing_to(collector.endpoint, "group", "1.2.3", 256)
+        began_s = time.monotonic()
+        for _ in range(3_000):
+            judge_one(tracing)
+        handed_over_s = time.monotonic() - began_s
+        tracing.close(0.2)
+        # Each of a hundred exports would have waited a second at least.
+        assert handed_over_s < 30
+        assert time.monotonic() - began_s < 45
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
+    """Nothing that OpenTelemetry leaves behind holds it up, also where a run ends without closing anything."""
+    work = (
+        "import sys; from consumer.telemetry.spans import tracing_to\n"
+        "from consumer.model.record import Position, RawBatch\n"
+        "tracing = tracing_to(sys.argv[1], 'group', '1', 1)\n"
+        "tracing.observer.begun(RawBatch((), Position())); tracing.observer.judged([], [])\n"
+        "sys.argv[2:] and tracing.close(0.2)"
+    )
+    with collecting() as collector:
+        collector.answering.clear()
+        began_s = time.monotonic()
+        ended = subprocess.run(
+            [sys.executable, "-c", work, collector.endpoint, *(["close"] if closes else [])],
+            capture_output=True, text=True, check=False, timeout=60,
+            env=os.environ | {"OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
+        )  # fmt: skip
+        assert time.monotonic() - began_s < 25
+        assert (ended.returncode, ended.stdout) == (0, "")
+        assert ("were not taken within 0.2 s" in ended.stderr) is closes
+
+
+class Failing(InMemorySpanExporter):
+    """Takes nothing while told so."""
+
+    failing = True
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Fail in the worst way, or take them."""
+        if self.failing:
+            raise OSError("no route")
+        return super().export(spans)
+
+
+def test_that_spans_are_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """And that they are taken again; an exporter that raises harms nobody."""
+    exporter = Failing()
+    with caplog.at_level(logging.WARNING, logger="dupwatch"):
+        tracing = Tracing(exporter, "group", "1.2.3", 256)
+        for _ in range(3):
+            judge_one(tracing)
+            tracing._provider.force_flush()
+        assert [record.message for record in caplog.records if "Spans are not sent" in record.message] == [
+            "Spans are not sent to the collector, and are lost until it is back: OSError('no route')"
+        ]
+        exporter.failing = False
+        judge_one(tracing)
+        tracing.close(20)
+    assert caplog.records[-1].message == "Spans are sent to the collector again"
+    assert len(exporter.get_finished_spans()) == 1

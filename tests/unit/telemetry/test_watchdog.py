@@ -1,0 +1,29 @@
+"""A run that hangs when it is asked to stop is ended, with the documented exit code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from consumer.telemetry.watchdog import EXIT_CODE
+
+HANGS = """
+import threading, time
+from consumer.telemetry.watchdog import enforce
+from consumer.lifecycle.stopping import Stopping
+stopping = Stopping()
+stopping.asked_at_s = time.monotonic()
+enforce(stopping, lambda: None, 0.0)
+threading.Event().wait()
+"""
+
+
+def test_what_hangs_is_ended_with_the_documented_code() -> None:
+    """docs/formats.md names the case in the row of its exit code, and the log says where it hung."""
+    ended = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == EXIT_CODE
+    assert "did not end within 0 s" in ended.stderr
+    assert "wait" in ended.stderr
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {EXIT_CODE} \| (a defect.*) \|$", page, re.MULTILINE)
+    assert "hung" in row

@@ -1,0 +1,35 @@
+"""What is left of a text that wants to steer whatever shows it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumer.text.visible import cut, escaped, one_line, paragraphs
+
+
+@given(st.text(alphabet=st.characters(), max_size=50))
+def test_one_line_is_one_line_of_what_is_seen(text: str) -> None:
+    """No character is left that moves, hides or ends anything, and none that is seen is changed."""
+    for shown in (one_line(text, 100), escaped(text, 100)):
+        assert len(shown.splitlines()) <= 1
+        assert all(char.isprintable() or char.isspace() for char in shown)
+    if text.isprintable():
+        assert one_line(text, 100) == escaped(text, 100) == text
+
+
+def test_a_text_keeps_what_its_script_needs() -> None:
+    """Lines, tabs and joiners stay; overrides of direction, escapes and blanks of no width do not."""
+    assert paragraphs("a\r\nb\rc\td", 99) == "a\nb\nc\td"
+    assert paragraphs("👩\u200d🌾 می\u200cخواهم", 99) == "👩\u200d🌾 می\u200cخواهم"
+    assert paragraphs("a\u202eb\x1b[31m\u200bc\u2028d\ue000", 99) == "a\ufffdb\ufffd[31m\ufffdc\ufffdd\ufffd"
+
+
+def test_what_is_not_shown_can_be_written() -> None:
+    """In a log it is told which character it was; what is spared stays."""
+    assert escaped("a\nb\x1b\u202e\U000e0041", 99) == "a\\nb\\x1b\\u202e\\U000e0041"
+    assert escaped("a\nb", 99, "\n") == "a\nb"
+
+
+def test_what_is_too_long_is_cut() -> None:
+    """With a sign that it goes on, and never longer than allowed."""
+    assert cut("abcde", 5) == "abcde"
+    assert cut("abcdef", 5) == one_line("abcdef", 5) == escaped("abcdef", 5) == paragraphs("abcdef", 5) == "abcd…"

@@ -1,0 +1,187 @@
+"""What a whole run over topics tells of itself, with worker processes, on the client library's mock cluster."""
+
+import io
+import json
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from consumer.config.config import Config
+from consumer.config.loading import load_config
+from consumer.kafka.mock_cluster import mock_cluster
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.verdict import Verdict
+from consumer.pipeline.observer import Onlooker
+from consumer.telemetry.measures import TIMED_STAGES
+from consumer.wiring import stores
+from consumer.wiring.parts import Streams, judge_settings, lexicon_of
+from consumer.wiring.topics_run import StreamRun, prepared_stream
+from storage.errors import StoreUnavailable
+from storage.interface import Store
+from tests.cli.command import text
+
+ARTICLES = 120
+BATCH_RECORDS = 4
+WAIT_S = 30
+TOPICS = ["articles", *(f"judged.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters"))]
+
+
+class Until(Onlooker):
+    """Asks the run to stop when so many records were answered."""
+
+    def __init__(self, wanted: int, stopping: Stopping) -> None:
+        self._left = wanted
+        self._stopping = stopping
+
+    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+        """Count."""
+        # Slower than the client reads, so that it has to wait.
+        time.sleep(0.01)
+        self._left -= len(verdicts) + len(letters)
+        if self._left <= 0:
+            self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
+
+
+def configured(address: str, folder: Path, workers: int) -> Config:
+    """A run over a topic of the cluster."""
+    overrides = {
+        "source": {"url": f"kafka://{address}/articles", "batch_records_max": BATCH_RECORDS},
+        "sink": {"url": f"kafka://{address}/judged", "emit": "all"},
+        "store": {"url": f"lmdb:{folder / 'store'}", "durability": "process"},
+        "http": {"listen": "127.0.0.1:0", "sources_max": 2},
+        "rules": {"pinned": {"flag": "never"}},
+        "workers": workers,
+    }
+    return load_config(None, overrides)
+
+
+def send(address: str) -> None:
+    """Articles of some sources, every fifth a copy of the one before, and a record that is none."""
+    producer = Producer({"bootstrap.servers": address})
+    for number in range(ARTICLES):
+        body = text(number - (number % 5 == 4))
+        value = json.dumps({"body": body, "source": f"source {number // 5 % 3}"})
+        producer.produce("articles", value, f"a{number}", partition=0)
+    producer.produce("articles", b"{", "bad", partition=0)
+    assert producer.flush(WAIT_S) == 0
+
+
+def asked(run: StreamRun) -> dict[str, Metric]:
+    """What the page of a run tells, by name."""
+    with urllib.request.urlopen(f"{run.address}/metrics", timeout=WAIT_S) as answer:
+        page = answer.read().decode()
+    return {one.name: one for one in text_string_to_metric_families(page)}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, Metric]]:
+    """The configuration of a run that has judged all, and what its page tells, by name."""
+    with mock_cluster(TOPICS) as address:
+        send(address)
+        config, stopping = configured(address, tmp_path_factory.mktemp("told"), 1), Stopping(interrupts=False)
+        streams = Streams(io.BytesIO(), io.BytesIO())
+        with prepared_stream(config, streams, stopping, lambda _: Until(ARTICLES + 1, stopping)) as run:
+            run.pipeline.run()
+            return config, asked(run)
+
+
+def value(families: dict[str, Metric], name: str, **labels: str) -> float:
+    """The sum of the samples of this name that have these labels."""
+    samples = [sample for family in families.values() for sample in family.samples if sample.name == name]
+    chosen = [sample.value for sample in samples if labels.items() <= sample.labels.items()]
+    assert chosen, f"there is no {name} with {labels}"
+    return sum(chosen)
+
+
+def test_every_stage_is_timed(told: tuple[Config, dict[str, Metric]]) -> None:
+    """Also the worker's, which is another process, and the client's waiting."""
+    _, families = told
+    batches = value(families, "dupwatch_batch_records_count")
+    assert batches >= (ARTICLES + 1) / BATCH_RECORDS
+    for stage in TIMED_STAGES:
+        assert value(families, "dupwatch_stage_seconds_sum", stage=stage) > 0
+    for stage in ("fingerprint", "look_up", "settle", "emit", "commit"):
+        assert value(families, "dupwatch_stage_seconds_count", stage=stage) == batches
+    assert value(families, "dupwatch_workers") == 1
+
+
+def test_articles_are_told_by_source_and_drift_by_distribution(told: tuple[Config, dict[str, Metric]]) -> None:
+    """One source has a rule and so a name, one the other name; keywords and similarities are those of the feed."""
+    _, families = told
+    name = "dupwatch_source_articles_total"
+    assert value(families, name) == value(families, "dupwatch_articles_total") == ARTICLES
+    sources = {sample.labels["source"] for sample in families["dupwatch_source_articles"].samples if sample.value}
+    assert sources >= {"source 0", "other"}
+    by_source = {source: value(families, name, source=source) for source in ("pinned", "source 0", "other", "none")}
+    assert by_source == {"pinned": 0, "source 0": 40, "other": 80, "none": 0}
+    assert value(families, "dupwatch_article_keywords_count") == ARTICLES
+    assert value(families, "dupwatch_article_keywords_sum") > 10 * ARTICLES
+    copies = value(families, "dupwatch_duplicates_total", kind="copy")
+    assert value(families, "dupwatch_duplicate_similarity_ratio_sum") == copies == ARTICLES / 5
+    assert value(families, "dupwatch_duplicate_distance_bucket", le="0.0") == copies
+    assert value(families, "dupwatch_batch_fill_ratio_bucket", le="+Inf") > 0
+
+
+def test_the_store_is_watched(told: tuple[Config, dict[str, Metric]]) -> None:
+    """Every call that a run makes has ended well; each is timed as often as it is counted."""
+    _, families = told
+    name = "dupwatch_store_operations_total"
+    for operation in ("agree", "create", "read", "add", "look_up", "remove", "settle", "sweep"):
+        calls = value(families, name, operation=operation, outcome="ok")
+        assert calls == value(families, "dupwatch_store_operation_seconds_count", operation=operation) > 0
+    assert value(families, name, operation="retract") == 0
+    assert value(families, name, outcome="unavailable") == 0
+
+
+def test_what_runs_is_told(told: tuple[Config, dict[str, Metric]]) -> None:
+    """The digest is that of the settings that a store is bound to."""
+    config, families = told
+    settings = judge_settings(config, lexicon_of(config))
+    (build,) = islice(families["dupwatch_build_info"].samples, 2)
+    assert build.labels["settings"] == settings.digest()
+    assert (build.labels["scheme"], build.labels["plan"]) == (settings.scheme.name, settings.plan.name)
+
+
+def test_a_run_that_has_judged_all_rests(told: tuple[Config, dict[str, Metric]]) -> None:
+    """Nothing is worked on; both threads have turned, and when is told."""
+    _, families = told
+    assert value(families, "dupwatch_busy") == 0
+    now_s = time.time()
+    for thread in ("client", "main"):
+        turned_s = value(families, "dupwatch_loop_heartbeat_timestamp_seconds", thread=thread)
+        assert now_s - 3_600 < turned_s <= now_s
+    assert now_s - 3_600 < value(families, "dupwatch_last_processed_timestamp_seconds") <= now_s
+
+
+def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From then on it waits for records, which may take any time, and must not look as if it hung."""
+    opened, refusals = stores.opened_store, [StoreUnavailable("no gateway answers")]
+
+    @contextmanager
+    def late(*given: Any, **named: Any) -> Iterator[Store]:  # noqa: ANN401  # as they are given
+        if refusals:
+            raise refusals.pop()
+        with opened(*given, **named) as store:
+            yield store
+
+    monkeypatch.setattr(stores, "opened_store", late)
+    stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
+    with mock_cluster(TOPICS) as address, prepared_stream(configured(address, tmp_path, 0), streams, stopping) as run:
+        families = asked(run)
+        stopping.asked_by = 15
+        run.pipeline.run()
+    assert value(families, "dupwatch_outages_total", part="store") == 1
+    assert value(families, "dupwatch_recoveries_total", part="store") == 1
+    assert value(families, "dupwatch_busy") == 0

@@ -1,0 +1,61 @@
+"""A batch is fingerprinted in pieces, and each piece is a turn of whoever waits for it."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
+from consumer.model.errors import Abandoned
+from consumer.workers import pool
+from consumer.workers.pool import PIECE_CHARS_MAX, InProcess, pieces
+from consumer.workers.word_files import load_lexicon
+
+TEXTS = ["一场大雨过后，河水上涨了。", "", "The ferry leaves at noon.", "渡船中午出发。", "short"]
+LANGUAGES = ["zh", "", "en", "", ""]
+
+
+@given(st.lists(st.integers(0, 2 * PIECE_CHARS_MAX // 3), max_size=8))
+def test_pieces_are_the_batch(lengths: Sequence[int]) -> None:
+    """In order, none twice; several texts of a piece are no more than the limit together, and no piece is needless."""
+    texts = ["x" * length for length in lengths]
+    found = pieces(texts)
+    assert [text for piece in found for text in texts[piece]] == texts
+    chars = [sum(map(len, texts[piece])) for piece in found]
+    for piece, count in zip(found, chars, strict=True):
+        assert count <= PIECE_CHARS_MAX or piece.stop - piece.start == 1
+    for at in range(len(found) - 1):
+        assert chars[at] + len(texts[found[at + 1].start]) > PIECE_CHARS_MAX
+
+
+def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made of a batch in five pieces is what is made of it at once, and each piece was a turn."""
+    turns: list[int] = []
+    made = InProcess(Fingerprinter(Scheme(), load_lexicon()), lambda: turns.append(1))
+    whole = made.submit(TEXTS, LANGUAGES).result().fingerprints
+    assert len(turns) == 1
+    monkeypatch.setattr(pool, "PIECE_CHARS_MAX", 1)
+    cut = made.submit(TEXTS, LANGUAGES).result().fingerprints
+    # The empty text goes with the first.
+    assert len(turns) == 1 + len(TEXTS)
+    assert isinstance(cut, Fingerprints)
+    for one in fields(Fingerprints):
+        ours, theirs = getattr(cut, one.name), getattr(whole, one.name)
+        if isinstance(theirs, np.ndarray):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+        else:
+            assert ours == theirs
+
+
+def test_a_batch_is_given_up_between_two_pieces() -> None:
+    """Where the run is to stop."""
+
+    def turn() -> None:
+        raise Abandoned("the time is up")
+
+    with pytest.raises(Abandoned):
+        InProcess(Fingerprinter(Scheme(), load_lexicon()), turn).submit(TEXTS, LANGUAGES)
