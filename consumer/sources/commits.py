@@ -12,7 +12,7 @@ from consumer.kafka.membership import member_of
 from consumer.kafka.offset_metadata import encode_note
 from consumer.model.record import Partition
 from consumer.sources.handover import Handover
-from consumer.sources.partitions import Place
+from consumer.sources.progress import Place
 
 log = logging.getLogger("dupwatch")
 

@@ -86,7 +86,7 @@ class Gaps:
         """The client says that it has ended this partition; nothing more is taken in before that is mended."""
         self._found.add(partition)
         with self._handover.changed:
-            self._handover.partitions.hold()
+            self._handover.partitions.suspend()
 
     def bridge(self, consumer: Consumer, serve: Callable[[], None], heed: Callable[[KafkaError], None]) -> None:
         """Go on behind what is missing, once all that was read before it is answered; fetching has to be paused.
@@ -95,7 +95,7 @@ class Gaps:
         not answer; then it is tried again. Raises ``SourceError`` where a gap is to end the run.
         """
         with self._handover.changed:
-            if not self._handover.partitions.held or self._handover.partitions.unanswered():
+            if not self._handover.partitions.suspended or self._handover.partitions.unanswered():
                 return
         if time.monotonic() < self._again_s:
             return
@@ -110,7 +110,7 @@ class Gaps:
         serve()
         if not self._found:
             with self._handover.changed:
-                self._handover.partitions.release()
+                self._handover.partitions.resume()
 
     def _bridge(self, consumer: Consumer, partition: Partition) -> None:
         with self._handover.changed:

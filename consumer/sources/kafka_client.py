@@ -39,8 +39,8 @@ from consumer.sources.gaps import GAPS, Gaps
 from consumer.sources.handover import Handover
 from consumer.sources.holds import Holds
 from consumer.sources.kafka_records import record_of
-from consumer.sources.partitions import BEGINNING, Place, Start
 from consumer.sources.portion import Portion
+from consumer.sources.progress import BEGINNING, Place, Start
 from consumer.sources.unpacking import UNPACK_ERRORS, Unpacking
 
 log = logging.getLogger("dupwatch")
@@ -249,7 +249,7 @@ class ClientThread:
             self._full_since_s = now_s
         with handover.changed:
             handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
-            overfull = handover.partitions.overfull() or handover.partitions.held
+            overfull = handover.partitions.overfull() or handover.partitions.suspended
             owned = list(handover.partitions.owned())
         self._watcher.held_back(time.monotonic() - now_s)
         if not self._paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):

@@ -18,7 +18,8 @@ from consumer.model.record import Message, Offsets, Partition, Position, RawReco
 from consumer.sources import commits, gaps, kafka_client
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
-from consumer.sources.partitions import Partitions, Place
+from consumer.sources.partitions import Partitions
+from consumer.sources.progress import Place
 from consumer.sources.unpacking import FAILURES_MAX
 from tests.kafka.reading import Watched
 
@@ -306,7 +307,7 @@ def test_a_gap_is_bridged_with_nothing_in_the_judges_hands(monkeypatch: pytest.M
     taken_in: list[bool] = []
 
     def goes() -> None:
-        taken_in.append(not given.partitions.held or given.partitions.take() is not None)
+        taken_in.append(not given.partitions.suspended or given.partitions.take() is not None)
 
     def waiting() -> None:
         given.client.when_unassigned = lambda: None

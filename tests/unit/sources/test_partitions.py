@@ -13,7 +13,8 @@ from consumer.kafka.offset_metadata import NOTHING, Held, Holding, Note
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
-from consumer.sources.partitions import BEGINNING, Partitions, Place, Start
+from consumer.sources.partitions import Partitions
+from consumer.sources.progress import BEGINNING, Place, Start
 
 LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
@@ -275,7 +276,7 @@ def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> 
     kept = owning(P0, P1)
     kept.deliver(records(P0, range(5)))
     end = begun(kept)
-    kept.hold()
+    kept.suspend()
     kept.deliver(records(P1, [0]))
     assert (kept.room(), kept.overfull(), kept.unanswered()) == (0, False, True)
     kept.acknowledge(end)
@@ -287,7 +288,7 @@ def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> 
     kept.acknowledge(last)
     assert not kept.unanswered()
     kept.jump(P0, 100)
-    kept.release()
+    kept.resume()
     assert kept.uncommitted() == {P0: Place(100, None)}
     assert kept.seeks() == {P0: 100, P1: 0}
     assert kept.room() == 8
@@ -296,9 +297,9 @@ def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> 
 def test_a_jump_within_a_log_that_is_another_one() -> None:
     """All there is now is read, and committed, though the group knows of more."""
     kept = owning(P0, at=20)
-    kept.hold()
+    kept.suspend()
     kept.jump(P0, 0)
-    kept.release()
+    kept.resume()
     kept.sought(P0, 0)
     assert kept.uncommitted() == {P0: Place(0, None)}
     kept.deliver(records(P0, [0]))
@@ -317,10 +318,10 @@ def test_in_transactions_the_group_is_told_of_a_gap_by_a_batch_without_records()
     """Once, with nothing in between; while it is held there is none; and one that was abandoned comes again."""
     kept = Partitions(LIMITS, 2, transactional=True)
     kept.assign({P0: Start(5, committed=True), P1: Start(BEGINNING, committed=True)})
-    kept.hold()
+    kept.suspend()
     kept.jump(P0, 100)
     assert kept.take() is None
-    kept.release()
+    kept.resume()
     batch = taken(kept)
     assert (batch.records, end_of(batch).next) == ((), {P0: 100})
     assert kept.take() is None
@@ -423,7 +424,7 @@ def test_an_end_counts_only_where_everything_before_it_was_taken_in(how: str) ->
     if how == "seek":
         kept.rewind()
     elif how == "held":
-        kept.hold()
+        kept.suspend()
     elif how == "lost":
         kept.lose_places()
     elif how == "gone":
@@ -569,9 +570,9 @@ def test_a_jump_keeps_the_note() -> None:
     """Records that were deleted unread change nothing of what is known of their partition."""
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(5, committed=True, note=Note(highest_ms=7))})
-    kept.hold()
+    kept.suspend()
     kept.jump(P0, 100)
-    kept.release()
+    kept.resume()
     assert kept.uncommitted() == {P0: Place(100, None, Note(highest_ms=7))}
 
 
@@ -737,12 +738,12 @@ class Consumer(RuleBasedStateMachine):
     @rule(partition=st.sampled_from([P0, P1, P2]), count=st.integers(1, 6))
     def goes_unread(self, partition: Partition, count: int) -> None:
         """Records are deleted that nobody has read; with others in the judge's hands it is tried again later."""
-        self.kept.hold()
+        self.kept.suspend()
         position = self.kept.position(partition)
         if position is not None and not self.kept.unanswered():
             self.kept.jump(partition, position + count)
             self.answered[partition].update(filter(self.exists, range(position, position + count)))
-        self.kept.release()
+        self.kept.resume()
 
     @precondition(lambda self: self.begun is not None)
     @rule()

@@ -9,7 +9,8 @@ from consumer.kafka.offset_metadata import Held, Note, decode_note, encode_note
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
 from consumer.sources.handover import Handover
-from consumer.sources.partitions import BEGINNING, Partitions, Place, Start
+from consumer.sources.partitions import Partitions
+from consumer.sources.progress import BEGINNING, Place, Start
 from consumer.sources.unpacking import FAILURES_MAX, Attempts, Unpacking, is_final
 
 P0, P1 = ("t", 0), ("t", 1)

@@ -1,0 +1,84 @@
+"""Records that were read from topics and wait to be judged, bounded in count and in bytes."""
+
+from collections import deque
+
+from consumer.model.limits import ReadLimits
+from consumer.model.record import Message, Partition, RawRecord, headers_bytes
+
+
+class Buffer:
+    """Records in the order in which they came, and how full that is.
+
+    It calls itself full at ``batches_ahead_max`` full batches. What is added all the same is kept, and ``overfull``
+    says when that came to one batch more.
+    """
+
+    def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:
+        self._limits = limits
+        self._batches_ahead_max = batches_ahead_max
+        self._size_bytes = 0
+        self._records: deque[tuple[RawRecord, Message, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def add(self, record: RawRecord, message: Message) -> None:
+        """Append a record, with its message."""
+        size = memory_bytes(record, message)
+        self._records.append((record, message, size))
+        self._size_bytes += size
+
+    def take(self) -> tuple[list[RawRecord], dict[Partition, int]]:
+        """Remove and return the records of the next batch, and the offset behind the last one of each partition."""
+        limits = self._limits
+        records: list[RawRecord] = []
+        ends: dict[Partition, int] = {}
+        taken_bytes = 0
+        while self._records and len(records) < limits.batch_records_max:
+            record, message, size = self._records[0]
+            if records and taken_bytes + size > limits.batch_bytes_max:
+                break
+            self._records.popleft()
+            records.append(record)
+            taken_bytes += size
+            ends[message.topic, message.partition] = message.offset + 1
+        self._size_bytes -= taken_bytes
+        return records, ends
+
+    def clear(self) -> None:
+        """Throw everything away."""
+        self._records.clear()
+        self._size_bytes = 0
+
+    def room(self) -> int:
+        """Return how many more records may be read, 0 when it is full."""
+        batches, limits = self._batches_ahead_max, self._limits
+        if self._size_bytes >= batches * limits.batch_bytes_max:
+            return 0
+        return max(0, batches * limits.batch_records_max - len(self))
+
+    def room_bytes(self) -> int:
+        """Return how many more bytes may be read, 0 when it is full."""
+        return max(0, self._batches_ahead_max * self._limits.batch_bytes_max - self._size_bytes)
+
+    def overfull(self) -> bool:
+        """Return whether a whole batch came on top of a full buffer."""
+        batches, limits = self._batches_ahead_max + 1, self._limits
+        return self._size_bytes >= batches * limits.batch_bytes_max or len(self) >= batches * limits.batch_records_max
+
+    def full_batch(self) -> bool:
+        """Return whether waiting for more records would not make the next batch larger."""
+        limits = self._limits
+        return len(self) >= limits.batch_records_max or self._size_bytes >= limits.batch_bytes_max
+
+
+def memory_bytes(record: RawRecord, message: Message) -> int:
+    """Return the memory of a record as far as its sender chose the size: value, key and headers."""
+    return len(record.data) + len(message.key or b"") + headers_bytes(message.headers)
+
+
+def message_of(record: RawRecord) -> Message:
+    """Return the message of a record that came from a topic."""
+    if record.message is None:
+        raise TypeError("a record of a topic has a message")
+    return record.message
