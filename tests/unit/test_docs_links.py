@@ -1,0 +1,72 @@
+"""Links, anchors and paths in the documentation point at something that exists."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("sample/*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
+)
+DESCRIBING_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"]
+"""Decisions and changes name what was there when they were written."""
+NAMING_FOLDERS: Final = ("consumer", "storage", "deploy", "benchmarks", "tests")
+_FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_PAGE_IN_CODE: Final = re.compile(r"\bdocs/(?:[a-z_]+/)*[\w-]+\.md\b")
+_PATH_IN_DOCS: Final = re.compile(rf"(?<![\w/.-])(?:{'|'.join(NAMING_FOLDERS)})/[\w/.*-]*\w")
+README_LINES_MAX: Final = 150
+README_WIDTH_MAX: Final = 120
+
+
+def name(path: Path) -> str:
+    """Return the path of a page below the root, which is how a failing test names it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Return the anchors of a page's headings, made as GitHub makes them."""
+    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    words = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return frozenset(re.sub(r"[^\w\- ]", "", word.lower()).replace(" ", "-") for word in words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_and_anchors_resolve(page: Path) -> None:
+    """A relative link leads to a file or folder, and its anchor to a heading of that page."""
+    for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", DESCRIBING_TODAY, ids=name)
+def test_paths_of_code_exist(page: Path) -> None:
+    """A module or folder that a page names is there."""
+    for path in _PATH_IN_DOCS.findall(page.read_text(encoding="utf-8")):
+        assert list(ROOT.glob(path)), path
+
+
+@pytest.mark.parametrize("folder", NAMING_FOLDERS)
+def test_pages_that_code_names_exist(folder: str) -> None:
+    """Code and configuration that name a page of the documentation name one that exists."""
+    for path in (ROOT / folder).rglob("*"):
+        if path.suffix in {".py", ".yml", ".yaml", ".toml", ".sh"} and path != Path(__file__):
+            for named in _PAGE_IN_CODE.findall(path.read_text(encoding="utf-8")):
+                assert (ROOT / named).is_file(), f"{name(path)} names {named}"
+
+
+def test_the_readme_fits_its_limits() -> None:
+    """It is short enough to read in one go, and its lines fit a terminal."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= README_LINES_MAX
+    assert max(map(len, lines)) <= README_WIDTH_MAX
