@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from storage.clock import Clock, now_ms
 from storage.interface import Stats
+from storage.kind import Opening, StoreKind, no_files
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
@@ -264,3 +265,21 @@ def _place_in(row: bytes, posting: bytes) -> int:
     width = len(posting)
     index = bisect_left(range(0, len(row), width), posting, key=lambda place: row[place : place + width])
     return index * width
+
+
+def _open(_url: str, opening: Opening) -> MemoryStore:
+    return MemoryStore(row_postings_max=opening.row_postings_max or ROW_POSTINGS_MAX)
+
+
+MEMORY: Final = StoreKind(
+    name="memory",
+    form="memory:",
+    example="memory:",
+    pattern=r"memory:",
+    open=_open,
+    on_disk=no_files,
+    identity=lambda url: url,
+    # Each run has a store of its own.
+    same=lambda _url, _other_url: False,
+    outlives_run=False,
+)

@@ -15,10 +15,11 @@ from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.pipeline.checkpoint import checkpoint_path
 from consumer.sinks.file import dead_letters_path
-from consumer.wiring.backfill_state import State, default_state, named_state, store_identity
+from consumer.wiring.backfill_state import State, default_state, named_state
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import STREAM, Streams
-from consumer.wiring.stores import is_empty, outlives_run
+from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
+from storage.kinds import store_identity
 
 
 class _Undated:
@@ -66,7 +67,7 @@ def backfill(
         fingerprint__scheme=scheme,
     )
     if not outlives_run(chosen):
-        raise ConfigError("name the store that is to be filled: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE")
+        raise ConfigError(f"name the store that is to be filled: {STORE_EXAMPLES}")
     console = render.console(stderr=True)
     kept, notice = _state(chosen, state)
     chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(kept)})})

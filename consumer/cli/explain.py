@@ -24,7 +24,7 @@ from consumer.model.errors import ConfigError
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.diff import Stretch, difference
 from consumer.wiring.parts import fingerprinter, judge_settings, lexicon_of, version_builder
-from consumer.wiring.stores import opened_store, stored_settings
+from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Stored
@@ -93,7 +93,7 @@ def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | No
     with ExitStack() as held:
         opened = None
         other_settings: list[str] = []
-        if config.store.url == "memory:":
+        if not outlives_run(config):
             judged_by = judge_settings(config, lexicon)
         else:
             opened = held.enter_context(opened_store(config, readonly=True))
@@ -190,7 +190,7 @@ def _side(
         return _Side(Stored(made.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(
-            f"{name!r} is no file; to name an article by its id, say which store it is in: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
+            f"{name!r} is no file; to name an article by its id, say which store it is in: {STORE_EXAMPLES}"
         )
     if not store.history(id_hash_of(name)):
         raise ConfigError(f"{name!r} is neither a file nor an article in {config.store.url}")

@@ -13,6 +13,7 @@ from consumer.config.values import parse_value
 from consumer.model.errors import ConfigError
 from consumer.telemetry import logs
 from consumer.text.redaction import without_arguments
+from storage.kinds import described_forms
 from storage.records import id_hash
 
 ConfigOption = Annotated[
@@ -37,7 +38,7 @@ StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help="memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways).",
+        help=f"{described_forms()}.",
         metavar="STORE",
     ),
 ]

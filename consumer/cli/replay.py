@@ -22,8 +22,9 @@ from consumer.model.verdict import Verdict
 from consumer.pipeline.observer import Onlooker
 from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
 from consumer.text.timestamps import TIME_HELP
-from consumer.wiring.replay_run import Replay, prepared_replay, same_store
+from consumer.wiring.replay_run import Replay, prepared_replay
 from consumer.wiring.stores import opened_store, outlives_run
+from storage.kinds import same_store
 
 
 class _Watcher(Onlooker):
@@ -120,7 +121,9 @@ def replay(
 
 def _check_places(chosen: Config, theirs: Config, against: str | None) -> None:
     if not outlives_run(chosen) and against is None:
-        raise ConfigError("a replay into memory: leaves nothing; name a store with --store, or compare with --against")
+        raise ConfigError(
+            f"a replay into {chosen.store.url} leaves nothing; name a store with --store, or compare with --against"
+        )
     for other in (against, theirs.store.url):
         if other is not None and same_store(chosen.store.url, other):
             raise ConfigError(f"{chosen.store.url} is the store in force: name another one, an empty one, with --store")

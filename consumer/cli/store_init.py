@@ -78,7 +78,7 @@ def _schema(config: Config, url: str, regions: int) -> Schema:
         namespace = parse_place(url).namespace
         plan = BlockPlan.named(config.judge.plan, scheme.bits)
         shares = posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
-        return schema_of(namespace, config.judge.window_s + config.store.slack_s, shares, regions)
+        return schema_of(namespace, config.lifetime_s, shares, regions)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

@@ -17,10 +17,12 @@ from consumer.text.timestamps import TIME_HELP, option_time_ms
 from consumer.wiring.parts import scheme_of
 from consumer.wiring.stores import opened_store
 from storage.clock import MS_PER_S
+from storage.hbase.kind import HBASE
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN, Packer, PackOptions, Unpacked
 from storage.hbase.schema import Share
 from storage.hbase.set_plans import PackTally
 from storage.hbase.store import HbaseStore
+from storage.kinds import kind_of
 
 _VALUES = 1 << 16
 _MIB = 1 << 20
@@ -103,14 +105,14 @@ def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
 
 @contextmanager
 def _packer(config: Config) -> Iterator[Packer]:
-    if not config.store.url.startswith("hbase://"):
+    if kind_of(config.store.url) is not HBASE:
         raise ConfigError(
             f"{config.store.url} has no posting sets: they are for HBase, whose reads they make faster; "
-            "name the store with --store hbase://HOST:PORT/NAMESPACE"
+            f"name the store with --store {HBASE.example}"
         )
     with opened_store(config) as opened:
         if not isinstance(opened, HbaseStore):
-            raise TypeError(f"a store named hbase:// is none of HBase but {type(opened)}")
+            raise TypeError(f"{config.store.url} was opened as {type(opened)}, which is not an HBase store")
         yield opened.packer()
 
 

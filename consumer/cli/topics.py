@@ -6,12 +6,12 @@ import typer
 
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
-from consumer.config.config import source_keep_ms
 from consumer.kafka import topics
 from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
 from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
 from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.parts import kafka_options
+from storage.clock import MS_PER_S
 
 app = typer.Typer(no_args_is_help=True, help="Make the topics that a run writes to.")
 
@@ -65,7 +65,9 @@ def init(
     place, feed = _prefix(sink), None if source is None else parse_kafka(source)
     if feed is not None and feed.brokers != place.brokers:
         raise ConfigError("--source and --sink have to name the same brokers; make the source's topics where they are")
-    wanted = topics.planned(SinkTopics(place.names[0]), () if feed is None else feed.names, source_keep_ms(chosen))
+    wanted = topics.planned(
+        SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S
+    )
     shape = Shape(partitions, replication)
     if print_:
         with results():

@@ -110,7 +110,10 @@ class Config(BaseSettings):
                 raise ValueError(f"rules.{name}.max_distance can only be stricter than {self.judge.max_distance}")
         return self
 
+    @property
+    def lifetime_s(self) -> int:
+        """How long a version is kept: the window, and the slack after which it may be deleted.
 
-def source_keep_ms(config: Config) -> int:
-    """How long the topics of articles have to keep them: as long as a store does that could be filled from them."""
-    return (config.judge.window_s + config.store.slack_s) * 1000
+        Topics of articles have to keep their messages as long, so that a store can be filled from them again.
+        """
+        return self.judge.window_s + self.store.slack_s

@@ -17,7 +17,7 @@ from consumer.sinks.file import Emit
 from consumer.text.timestamps import parse_zone
 from storage.files import FILE_MODE
 from storage.hbase import HbaseOptions
-from storage.hbase.options import URL_PATTERN
+from storage.kinds import kind_of
 from storage.lmdb import LmdbOptions
 
 _SCHEME = Scheme()
@@ -58,8 +58,7 @@ class _Section(BaseModel):
 
 
 def _store_url(url: str) -> str:
-    if not re.fullmatch(rf"memory:|lmdb:.+|{URL_PATTERN}", url, re.DOTALL):
-        raise ValueError("write it as memory:, lmdb:PATH or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE")
+    kind_of(url)
     return url
 
 

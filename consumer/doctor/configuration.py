@@ -13,6 +13,8 @@ from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.wiring import parts, stores, topics_run
 from consumer.wiring.client_trial import try_clients
+from storage.hbase.kind import HBASE
+from storage.kinds import kind_of, lasting_examples
 
 _DIGEST_CHARS: Final = 12
 _IDLE_S: Final = 60
@@ -27,7 +29,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
         yield from _stream(config)
     else:
         yield from _file(config)
-    if config.store.url.startswith("hbase://") and config.store.hbase.retire_s >= _IDLE_S:
+    if kind_of(config.store.url) is HBASE and config.store.hbase.retire_s >= _IDLE_S:
         yield warning(
             f"store.hbase.retire_s is {config.store.hbase.retire_s:g}, and a gateway drops idle connections after "
             f"{_IDLE_S} s unless it is told otherwise.",
@@ -83,5 +85,5 @@ def _stream(config: Config) -> Iterator[Finding]:
     if not stores.outlives_run(config):
         yield warning(
             "The store is in memory: every start forgets what was judged, and consumers share nothing.",
-            "Name a store that stays: lmdb:PATH or hbase://HOST:PORT/NAMESPACE.",
+            f"Name a store that stays: {lasting_examples()}.",
         )

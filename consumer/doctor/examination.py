@@ -4,10 +4,9 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from consumer.config.config import Config, source_keep_ms
+from consumer.config.config import Config
 from consumer.doctor.brokers import Brokers
 from consumer.doctor.configuration import check_settings
 from consumer.doctor.finding import DEADLINE_S, Check, Finding, first_of, wrong
@@ -31,12 +30,13 @@ from consumer.model.errors import ConfigError
 from consumer.wiring import kafka_parts, parts
 from storage.clock import MS_PER_S
 from storage.hbase import parse_place
+from storage.hbase.kind import HBASE
+from storage.kinds import kind_of
 
 CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
-_LMDB: Final = "lmdb:"
-_HBASE: Final = "hbase://"
+_GATEWAYS: Final = "gateways and tables"
 
 
 def checks_of(config: Config) -> list[Check]:
@@ -60,15 +60,16 @@ def checks_of(config: Config) -> list[Check]:
 
 def _store_checks(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Check]:
     url = config.store.url
-    if url.startswith(_LMDB):
-        path = Path(url.removeprefix(_LMDB))
-        yield Check("room", lambda: directory_findings(directory_at(path), config.store.map_bytes_max))
-        if (path / "data.mdb").exists():
-            yield Check("settings of the store", lambda: check_binding(config, settings), CONFIGURATION)
-    elif url.startswith(_HBASE):
+    kind = kind_of(url)
+    place = kind.on_disk(url)
+    if place is not None:
+        yield Check("room", lambda: directory_findings(directory_at(place), config.store.map_bytes_max))
+    if kind is HBASE:
         waits_s = 2 * GATEWAY_S * len(parse_place(url).addresses)
-        yield Check("gateways and tables", lambda: check_gateways(config), deadline_s=waits_s + GATEWAY_S)
-        yield Check("settings of the store", lambda: check_binding(config, settings), "gateways and tables")
+        yield Check(_GATEWAYS, lambda: check_gateways(config), deadline_s=waits_s + GATEWAY_S)
+    if kind.outlives_run and (place is None or place.files[0].exists()):
+        needed = _GATEWAYS if kind is HBASE else CONFIGURATION
+        yield Check("settings of the store", lambda: check_binding(config, settings), needed)
 
 
 class _Kafka:
@@ -78,7 +79,7 @@ class _Kafka:
         self._config = config
         self._source = parse_kafka(config.source.url)
         self._sink = parse_kafka(config.sink.url) if is_kafka(config.sink.url) else None
-        self._keep_ms = source_keep_ms(config)
+        self._keep_ms = config.lifetime_s * MS_PER_S
         self._asked: dict[str, Callable[[], Brokers]] = {}
         for place in filter(None, (self._source, self._sink)):
             self._asked[place.brokers] = first_of(partial(self._client, place))

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,11 +15,11 @@ from consumer.judge.settings import JudgeSettings, differences
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
 from consumer.wiring import stores
 from storage.errors import StoreRefused, StoreUnavailable
-from storage.hbase import HbaseOptions, TlsOptions, parse_place
+from storage.hbase import parse_place
 from storage.hbase.options import Place
 from storage.hbase.schema import APPLY
 from storage.hbase.store import HbaseStore
-from storage.lmdb.data_file import DATA_FILE
+from storage.kind import OnDisk
 
 GATEWAY_S: Final = 5.0
 """How long a gateway may take to say what tables there are."""
@@ -49,14 +50,13 @@ class Directory(NamedTuple):
 
 def check_gateways(config: Config) -> Iterator[Finding]:
     """Ask each gateway of an hbase:// store for the tables: who answers, and whether they are as they have to be."""
-    section = config.store.hbase
     place = parse_place(config.store.url)
-    options = HbaseOptions(
-        deadline_s=min(section.deadline_s, GATEWAY_S),
-        call_s=min(section.call_s, GATEWAY_S),
-        connect_s=section.connect_s,
-        tls=TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None,
-        ttl_min_s=config.judge.window_s + config.store.slack_s,
+    options = stores.hbase_options(config)
+    options = replace(
+        options,
+        deadline_s=min(options.deadline_s, GATEWAY_S),
+        call_s=min(options.call_s, GATEWAY_S),
+        ttl_min_s=config.lifetime_s,
         readonly=True,
     )
     away: dict[str, str] = {}
@@ -112,18 +112,18 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
         yield ok(f"The store is bound to these settings, {digest_of(ours)}.")
 
 
-def directory_at(path: Path) -> Directory:
-    """What is to be known of a store's directory, or of the nearest that is there where it will be made."""
-    there = path.resolve()
-    while not there.exists():
-        there = there.parent
-    file = path / DATA_FILE
+def directory_at(place: OnDisk) -> Directory:
+    """Describe a store's directory, or its nearest parent that exists where the store is yet to be created."""
+    existing = place.directory.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    data_file = place.files[0]
     return Directory(
-        path,
-        file_system_of(there, Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")),
-        shutil.disk_usage(there).free,
-        os.access(there, os.W_OK | os.X_OK),
-        file.stat().st_size if file.exists() else None,
+        place.directory,
+        file_system_of(existing, Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")),
+        shutil.disk_usage(existing).free,
+        os.access(existing, os.W_OK | os.X_OK),
+        data_file.stat().st_size if data_file.exists() else None,
     )
 
 

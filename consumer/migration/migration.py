@@ -39,9 +39,9 @@ from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
 from consumer.wiring.kafka_parts import burier, record_decoder
 from consumer.wiring.parts import kafka_options
-from consumer.wiring.replay_run import same_store
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
+from storage.kinds import same_store
 from storage.records import Version
 
 GAP_MS: Final = 60_000
@@ -361,7 +361,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
                 journal=journal,
                 observer=watcher,
                 stopping=stopping,
-                keep_ms=settings.window_ms + config.store.slack_s * MS_PER_S,
+                keep_ms=config.lifetime_s * MS_PER_S,
                 postings_watch=config.judge.postings_watch,
             )
 
@@ -387,7 +387,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
             watcher=watcher,
             stopping=stopping,
             topic_names=place.names,
-            begin_ms=began_ms - settings.window_ms - config.store.slack_s * MS_PER_S,
+            begin_ms=began_ms - config.lifetime_s * MS_PER_S,
             needed_ms=began_ms - settings.window_ms,
             source=source,
             pipeline=pipeline,
@@ -399,7 +399,7 @@ def _check(config: Config, moves: Moves) -> None:
     if not is_kafka(config.source.url):
         raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
     if not stores.outlives_run(config):
-        raise ConfigError("name the new store: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE")
+        raise ConfigError(f"name the new store: {stores.STORE_EXAMPLES}")
     if config.kafka.group == moves.from_group:
         raise ConfigError(
             f"{moves.from_group} is the group of the consumers in force: name another for the new ones, --group"

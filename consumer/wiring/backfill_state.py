@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 
 from consumer.model.errors import ConfigError
 from consumer.pipeline.checkpoint import Checkpoint, check_source, checkpoint_path, load
-from storage.hbase import parse_place
 
-LMDB: Final = "lmdb:"
 _SUFFIX: Final = ".backfill"
 _DIGEST_CHARS: Final = 12
 
@@ -24,14 +22,6 @@ class State(NamedTuple):
 
     path: Path
     notice: str | None = None
-
-
-def store_identity(url: str) -> str:
-    """What tells one store from another: an absolute path, or gateways in their order and the namespace."""
-    if url.startswith(LMDB):
-        return LMDB + os.path.realpath(url.removeprefix(LMDB))
-    place = parse_place(url)
-    return str(place._replace(addresses=tuple(sorted(place.addresses))))
 
 
 def named_state(path: Path, store: str) -> State:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Protocol
 
 from consumer.model.errors import ConfigError
 from consumer.pipeline.checkpoint import checkpoint_path, passing_path
 from consumer.sinks.file import dead_letters_path
-
-_STORE_FILES: Final = ("data.mdb", "lock.mdb")
+from storage.kind import OnDisk
 
 
 class Read(Protocol):
@@ -27,8 +26,8 @@ class Read(Protocol):
         ...
 
 
-def check_apart(source: Read, sink: Path, store: Path | None) -> None:
-    """Raise ``ConfigError`` where a file of the sink is the source, or one of an LMDB store.
+def check_apart(source: Read, sink: Path, store: OnDisk | None) -> None:
+    """Raise ``ConfigError`` where a file of the sink is the source, or belongs to the store.
 
     Links and relative paths do not hide a file: files are compared, not names.
     """
@@ -48,9 +47,9 @@ def check_apart(source: Read, sink: Path, store: Path | None) -> None:
                 f"the source {source.name} is the file {path}, where {what} would be written; "
                 "keep it, and name another --sink (a backfill: another --state)"
             )
-        if store is not None and _is_any(found, [store / name for name in _STORE_FILES]):
+        if store is not None and _is_any(found, store.files):
             raise ConfigError(
-                f"{path}, where {what} would be written, belongs to the store {store}; "
+                f"{path}, where {what} would be written, belongs to the store {store.directory}; "
                 "keep it, and name another --sink (a backfill: another --state)"
             )
 

@@ -30,7 +30,6 @@ from consumer.pipeline.observer import Observer
 from consumer.sinks.file import UNEXPLAINED, FileSink, StreamSink, check_file_sink
 from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource
-from consumer.wiring.backfill_state import store_identity
 from consumer.wiring.distinct_files import check_apart, check_streams_apart
 from consumer.wiring.parts import (
     STREAM,
@@ -44,9 +43,10 @@ from consumer.wiring.parts import (
     record_decoder,
     version_builder,
 )
-from consumer.wiring.stores import LMDB, bind, opened_store, outlives_run
+from consumer.wiring.stores import bind, is_missing, opened_store, outlives_run
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
+from storage.kinds import kind_of, store_identity
 
 _FIRST_LINE_BYTES_MAX = 4096
 
@@ -121,7 +121,7 @@ def prepared_run(
             journal=journal,
             observer=observer,
             stopping=stopping,
-            keep_ms=settings.window_ms + config.store.slack_s * MS_PER_S,
+            keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
             turn=check,
             check=check,
@@ -170,7 +170,7 @@ def _start_of_sink(
     if source.streams:
         return None, f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
     if not outlives_run(config):
-        return None, "a run with a memory: store always needs a new sink, since it cannot be resumed"
+        return None, f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
     if before is None:
         return None, f"there is no checkpoint {checkpoints.checkpoint_path(path)} that says what wrote it"
     return before.marks, UNEXPLAINED
@@ -217,8 +217,7 @@ def _check_places(config: Config, before: checkpoints.Checkpoint | None, source:
         check_streams_apart(source, streams)
         return
     check_suffix(path, "verdicts")
-    store = Path(config.store.url.removeprefix(LMDB)) if config.store.url.startswith(LMDB) else None
-    check_apart(source, path, store)
+    check_apart(source, path, kind_of(config.store.url).on_disk(config.store.url))
     check_file_sink(path, *_start_of_sink(config, before, source, path))
 
 
@@ -227,9 +226,8 @@ def _check_resumable(
 ) -> None:
     checkpoints.check_source(before, source.name, source.beginning)
     checkpoints.check_emit(before, config.sink.emit, config.sink.url)
-    is_lmdb = config.store.url.startswith(LMDB)
-    if is_lmdb and not Path(config.store.url.removeprefix(LMDB)).exists():
-        # Opening it would make it.
+    if is_missing(config):
+        # Opening it would create it.
         checkpoints.check_settings(before, settings.digest())
         _check_remembered(before, is_empty=True)
 

@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
 from consumer.config.config import Config
 from consumer.judge.detector import Detector, Tally
@@ -29,11 +27,7 @@ from consumer.wiring import parts, stores
 from consumer.wiring.kafka_parts import burier, dress_of, record_decoder, record_times, sink_topics
 from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S, now_ms
-from storage.hbase import parse_place
 from storage.interface import Store
-
-LMDB: Final = "lmdb:"
-HBASE: Final = "hbase://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +38,6 @@ class Replay:
     source: StretchSource
     store: Store
     tally: Tally
-
-
-def same_store(one: str, other: str) -> bool:
-    """Whether two URLs name one store, as far as they tell: an HBase may have gateways that neither names."""
-    if one.startswith(LMDB) and other.startswith(LMDB):
-        return _folder(one) == _folder(other)
-    if one.startswith(HBASE) and other.startswith(HBASE):
-        a, b = parse_place(one), parse_place(other)
-        return a.namespace == b.namespace and bool(set(a.addresses) & set(b.addresses))
-    return False
 
 
 @contextmanager
@@ -103,7 +87,7 @@ def prepared_replay(
             journal=NoJournal(),
             observer=observer,
             stopping=stopping,
-            keep_ms=settings.window_ms + config.store.slack_s * MS_PER_S,
+            keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
             turn=check,
             check=check,
@@ -138,7 +122,3 @@ def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
     messages = Messages(sink_topics(config), dress_of(config, source), letter_headers)
     watcher = _Log()
     return KafkaSink(settings, messages, record_times(config, watcher), watcher, check)
-
-
-def _folder(url: str) -> Path:
-    return Path(url.removeprefix(LMDB)).resolve()

@@ -1,109 +1,104 @@
-"""Opens the store that the configuration names, and says what can be told of it by its URL."""
+"""Opens the configured store, and binds it to the settings that it is judged by."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Final
 
 from consumer.config.config import Config
 from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.lifecycle.wait_notice import tell_store_wait
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
-from consumer.telemetry.store_probe import ANSWER_S
 from storage.errors import StoreError, StoreRefused
-from storage.hbase import HbaseOptions, TlsOptions, parse_place
-from storage.hbase.options import ROW_POSTINGS_MAX as HBASE_ROW_POSTINGS_MAX
+from storage.hbase import HbaseOptions, TlsOptions
 from storage.interface import Store
-from storage.lmdb import LmdbOptions, LmdbStore
-from storage.memory import ROW_POSTINGS_MAX, MemoryStore
+from storage.kind import Opening
+from storage.kinds import kind_of, lasting_examples
+from storage.lmdb import LmdbOptions
 from storage.watched import StoreWatcher, WatchedStore
 
-LMDB = "lmdb:"
-
-
-HBASE = "hbase://"
+STORE_EXAMPLES: Final = f"--store {lasting_examples()}"
+"""The option that names a store, for messages."""
 
 
 @contextmanager
 def opened_store(
-    config: Config, *, readonly: bool = False, watcher: StoreWatcher | None = None, quiet: bool = False
+    config: Config,
+    *,
+    readonly: bool = False,
+    watcher: StoreWatcher | None = None,
+    quiet: bool = False,
+    answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """The store that is configured, closed afterwards; ``watcher`` is told how it does.
+    """Open the configured store, and close it afterwards. Each call of it is reported to ``watcher``.
 
-    A wait for its answer is announced after two seconds unless it is to be ``quiet``.
+    A wait of more than two seconds is announced in the log unless ``quiet``. With ``answer_s`` a call fails after that
+    time, whatever deadlines are configured. Raises ``StoreError``, and ``ConfigError`` where a store that ends with its
+    run is to be read.
     """
-    section = config.store
-    store: Store
-    if section.url.startswith(LMDB):
-        options = LmdbOptions(
-            durability=section.durability,
-            keep_bodies=section.keep_bodies,
-            row_postings_max=section.row_postings_max or LmdbOptions().row_postings_max,
-            map_bytes=min(LmdbOptions().map_bytes, section.map_bytes_max),
-            map_bytes_max=section.map_bytes_max,
-            readonly=readonly,
-            file_mode=config.files.bits,
-        )
-        store = LmdbStore.open(Path(section.url.removeprefix(LMDB)), options)
-    elif section.url.startswith(HBASE):
-        from storage.hbase.store import HbaseStore  # noqa: PLC0415  # 0.1 s that other stores must not cost
-
-        tell_wait = None if quiet else tell_store_wait
-        store = HbaseStore.open(parse_place(section.url), _hbase_options(config, readonly=readonly), watcher, tell_wait)
-    elif readonly:
-        raise ConfigError(
-            "a store in memory ends with its run; name the one to look into: --store lmdb:PATH or hbase://HOST:PORT/NAMESPACE"
-        )
-    else:
-        store = MemoryStore(row_postings_max=section.row_postings_max or ROW_POSTINGS_MAX)
+    kind = kind_of(config.store.url)
+    if readonly and not kind.outlives_run:
+        raise ConfigError(f"a store in {kind.name} ends with its run; name the one to look into: {STORE_EXAMPLES}")
+    opening = Opening(
+        lifetime_s=config.lifetime_s,
+        plan=config.judge.plan,
+        row_postings_max=config.store.row_postings_max,
+        keep_bodies=config.store.keep_bodies,
+        durability=config.store.durability,
+        file_mode=config.files.bits,
+        readonly=readonly,
+        answer_s=answer_s,
+        watcher=watcher,
+        tell_wait=None if quiet else tell_store_wait,
+        own=(lmdb_options(config), hbase_options(config)),
+    )
+    store = kind.open(config.store.url, opening)
     try:
         yield store if watcher is None else WatchedStore(store, watcher)
     finally:
         store.close()
 
 
+def is_missing(config: Config) -> bool:
+    """Return whether the configured store is a directory that does not exist yet. Opens nothing."""
+    place = kind_of(config.store.url).on_disk(config.store.url)
+    return place is not None and not place.directory.exists()
+
+
 def is_empty(config: Config) -> bool:
-    """Whether the store that is configured holds nothing, or is yet to be made."""
-    url = config.store.url
-    if url.startswith(LMDB) and not Path(url.removeprefix(LMDB)).exists():
+    """Return whether the configured store holds nothing, or does not exist yet."""
+    if is_missing(config):
         return True
     with opened_store(config, readonly=True) as store:
         return next(store.scan(), None) is None
 
 
 def is_remote(config: Config) -> bool:
-    """Whether the store is behind a network, and may be out of reach."""
-    return config.store.url.startswith(HBASE)
-
-
-def impatient(config: Config) -> Config:
-    """The same configuration for one who asks whether the store answers, and does not wait for it."""
-    hbase = config.store.hbase.model_copy(update={"deadline_s": ANSWER_S, "call_s": ANSWER_S})
-    return config.model_copy(update={"store": config.store.model_copy(update={"hbase": hbase})})
+    """Return whether the configured store is behind a network, and can be out of reach."""
+    return kind_of(config.store.url).remote
 
 
 def outlives_run(config: Config) -> bool:
-    """Whether what is judged can be looked into, and gone on with, after the run."""
-    return config.store.url.startswith((LMDB, HBASE))
+    """Return whether the configured store can be looked into, and resumed with, after the run."""
+    return kind_of(config.store.url).outlives_run
 
 
-def _hbase_options(config: Config, *, readonly: bool) -> HbaseOptions:
+def lmdb_options(config: Config) -> LmdbOptions:
+    """Return the options that only an LMDB store has."""
+    map_bytes_max = config.store.map_bytes_max
+    return LmdbOptions(map_bytes=min(LmdbOptions().map_bytes, map_bytes_max), map_bytes_max=map_bytes_max)
+
+
+def hbase_options(config: Config) -> HbaseOptions:
+    """Return the options that only an HBase store has: how its gateways are reached."""
     section = config.store.hbase
-    tls = TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None
-    # Who only looks does not write what could expire too early.
-    ttl_min_s = HbaseOptions().ttl_min_s if readonly else config.judge.window_s + config.store.slack_s
     return HbaseOptions(
-        keep_bodies=config.store.keep_bodies,
-        row_postings_max=config.store.row_postings_max
-        or HBASE_ROW_POSTINGS_MAX.get(config.judge.plan, HbaseOptions().row_postings_max),
         deadline_s=section.deadline_s,
         call_s=section.call_s,
         connect_s=section.connect_s,
         connections_max=section.connections_max,
         retire_s=section.retire_s,
-        tls=tls,
-        ttl_min_s=ttl_min_s,
-        readonly=readonly,
+        tls=TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None,
     )
 
 

@@ -39,7 +39,7 @@ from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.monitoring import Monitoring
-from consumer.telemetry.store_probe import StoreProbe
+from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import parts, stores
 from consumer.wiring.kafka_parts import burier, check_topics, dress_of, record_decoder, record_times, sink_topics
@@ -112,7 +112,7 @@ def prepared_stream(
         if stores.is_remote(config):
             held.enter_context(
                 StoreProbe(
-                    partial(stores.opened_store, stores.impatient(config), readonly=True, quiet=True),
+                    partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S),
                     monitoring.store_silent,
                 )
             )
@@ -138,7 +138,7 @@ def prepared_stream(
             journal=journal,
             observer=Observers([monitoring, latest, BatchLog(), *spans, *(make(store) for make in onlookers)]),
             stopping=stopping,
-            keep_ms=settings.window_ms + config.store.slack_s * MS_PER_S,
+            keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
             patience=Backoff(turn_and_check, monitoring),
             at_work=monitoring.at_work,

@@ -1,6 +1,6 @@
-"""Every store that the contract is held against: those that need no server in ``KINDS``, and HBase."""
+"""Every store that the contract is held against: one entry of ``STORES`` for each kind in ``storage.kinds``."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from storage.clock import Clock
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
 from storage.interface import Store
+from storage.kinds import KINDS
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 from storage.postings import POSTING_LAYOUTS
@@ -81,20 +82,34 @@ def opened_hbase(address: str, namespace: str, clock: Clock, row_postings_max: i
         store.close()
 
 
-Make = Callable[..., Record]
-"""``make_record`` for fingerprints of one width."""
-
-KINDS = {"memory": Kind(opened_memory), "lmdb": Kind(opened_lmdb)}
-
-
-@pytest.fixture(params=[*KINDS, pytest.param("hbase", marks=pytest.mark.servers)])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    """The implementation under test. A server is started for the first test that needs it."""
-    if request.param in KINDS:
-        return KINDS[request.param]
+def _hbase(request: pytest.FixtureRequest) -> Kind:
+    """Start a server for the first test that needs it."""
     namespace = getattr(request.module, "HBASE_NAMESPACE", COMMON)
     opened = partial(opened_hbase, request.getfixturevalue("hbase_address"), namespace)
     return Kind(opened, sweeps=False, remote=True)
+
+
+MEMORY = Kind(opened_memory)
+LMDB = Kind(opened_lmdb)
+STORES: Mapping[str, Callable[[pytest.FixtureRequest], Kind]] = {
+    "memory": lambda _: MEMORY,
+    "LMDB": lambda _: LMDB,
+    "HBase": _hbase,
+}
+"""How each kind of store is tested, by its name in ``storage.kinds``."""
+Make = Callable[..., Record]
+"""``make_record`` for fingerprints of one width."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind.name, marks=[pytest.mark.servers] if kind.remote else [], id=kind.name.lower())
+        for kind in KINDS
+    ]
+)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """The implementation under test."""
+    return STORES[request.param](request)
 
 
 @pytest.fixture

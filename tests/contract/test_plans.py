@@ -13,7 +13,7 @@ from consumer.model.article import Article
 from storage.interface import Store
 from storage.records import Record
 from tests.builders import TIME_MS
-from tests.contract.conftest import KINDS, Kind
+from tests.contract.conftest import MEMORY, Kind
 
 PLANS = {"4x16": 64, "16x28": 64, "8x16": 128, "4x32": 128}
 
@@ -77,7 +77,7 @@ def test_each_plan_finds_what_brute_force_finds(kind: Kind, store: Store, name: 
     records = records_of(plan, codes, [0] * len(codes), [[]] * len(codes))
     store.add(records)
     some = 0
-    for distance in range(plan.exact_to[1] + 1) if kind is KINDS["memory"] else plan.exact_to:
+    for distance in range(plan.exact_to[1] + 1) if kind is MEMORY else plan.exact_to:
         settings = JudgeSettings(plan, "", max_distance=distance, verify=False, lane1=False)
         expected = [
             {n for n, other in enumerate(codes) if n != own and (code ^ other).bit_count() <= distance}

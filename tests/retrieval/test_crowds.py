@@ -21,7 +21,7 @@ from storage.postings import KeyedCode, Row, cut_of
 from storage.records import Stored, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
-from tests.contract.conftest import KINDS, Kind, SetClock
+from tests.contract.conftest import MEMORY, Kind, SetClock
 
 CROWD = 300
 LIMITED = replace(SETTINGS, verifications_max=100)
@@ -132,7 +132,7 @@ def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock
 def test_a_crowd_costs_no_multiple_of_its_size(clock: SetClock) -> None:
     """Loosely timed, in one run: without the choice in numpy it is hundreds of times as much."""
     chance = random.Random("time")
-    with KINDS["memory"].opened(clock, 10_000) as store:
+    with MEMORY.opened(clock, 10_000) as store:
         detector = Detector(store, SETTINGS, lambda: TIME_MS)
         for start in range(0, 4_000, 1_000):
             versions = [_shuffle(chance, start + n) for n in range(1_000)]

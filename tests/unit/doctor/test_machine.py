@@ -26,6 +26,7 @@ from consumer.doctor.machine import (
 )
 from consumer.doctor.stores import Directory, directory_at, directory_findings, file_system_of
 from deploy.local.ports import free_ports
+from storage.kind import OnDisk
 from tests.unit.top.pages import served
 
 GIB = 1 << 30
@@ -230,7 +231,7 @@ def test_where_an_embedded_store_lies(changed: dict[str, Any], status: str) -> N
 
 def test_a_store_that_is_not_there_yet_is_looked_for_above(tmp_path: Path) -> None:
     """Nothing is made by looking."""
-    found = directory_at(tmp_path / "a" / "b")
+    found = directory_at(OnDisk(tmp_path / "a" / "b", (tmp_path / "a" / "b" / "data.mdb",)))
     assert (found.writable, found.size_bytes) == (True, None)
     assert list(tmp_path.iterdir()) == []
     assert found.free_bytes > 0

@@ -1,0 +1,84 @@
+"""What dupwatch knows of a kind of store: how its URLs are written, where it is, and how it is opened.
+
+Each kind describes itself beside its implementation; ``storage.kinds`` lists them. Nothing else parses a store's URL.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from storage.files import FILE_MODE
+from storage.interface import Store
+from storage.watched import StoreWatcher
+
+_Options = TypeVar("_Options")
+
+
+class OnDisk(NamedTuple):
+    """Where a store is on this machine: its directory, and the files in it that are the store."""
+
+    directory: Path
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a store is opened, whatever its kind. A kind uses what applies to it.
+
+    ``lifetime_s`` is how long the store has to keep a version, ``plan`` the name of the block plan. ``answer_s``, where
+    given, takes the place of the kind's own deadlines. ``watcher`` is informed of connections and retries, and
+    ``tell_wait`` when an answer takes more than two seconds (with None when it is there). ``own`` has the options that
+    only one kind understands.
+    """
+
+    lifetime_s: int
+    plan: str
+    row_postings_max: int | None = None
+    keep_bodies: bool = True
+    durability: Literal["power", "process"] = "power"
+    file_mode: int = FILE_MODE
+    readonly: bool = False
+    answer_s: float | None = None
+    watcher: StoreWatcher | None = None
+    tell_wait: Callable[[str | None], None] | None = None
+    own: tuple[object, ...] = ()
+
+    def own_options(self, options: type[_Options]) -> _Options:
+        """Return the options of this type, or its defaults."""
+        return next((found for found in self.own if isinstance(found, options)), options())
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKind:
+    """One kind of store. All functions take the URL, and only ``open`` connects or reads anything.
+
+    ``form`` is how its URLs are written in full, ``example`` the shortest way, ``note`` what the form does not show,
+    and ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that
+    ``outlives_run`` can be looked into afterwards.
+
+    ``open`` raises ``StoreError``. ``on_disk`` returns None where the store has no files on this machine. ``identity``
+    is the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind
+    name one store, as far as the URLs show.
+    """
+
+    name: str
+    form: str
+    example: str
+    pattern: str
+    open: Callable[[str, Opening], Store]
+    on_disk: Callable[[str], OnDisk | None]
+    identity: Callable[[str], str]
+    same: Callable[[str, str], bool]
+    note: str = ""
+    remote: bool = False
+    outlives_run: bool = True
+
+    def names(self, url: str) -> bool:
+        """Return whether this is a URL of this kind."""
+        return re.fullmatch(self.pattern, url, re.DOTALL) is not None
+
+
+def no_files(_url: str) -> None:
+    """Say that a store of this kind has no files on this machine."""
