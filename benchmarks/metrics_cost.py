@@ -23,9 +23,10 @@ from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.fingerprint import Lexicon
-from consumer.judge.detector import Detector, Tally
+from consumer.judge.detector import Detector
 from consumer.judge.histogram import Distribution
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileFeed

@@ -6,7 +6,6 @@ from typing import Any
 from consumer.judge.events import retracted_event
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
-from consumer.model.verdict import decode_verdict
 from storage.records import Record, Tombstone, Version, reference_of
 
 TIME_MS = 1_700_000_000_000
@@ -70,11 +69,15 @@ def make_version(
     return Version(make_record(article_id, content, **fields), body)
 
 
+RETRACTED = retracted_event("a", time_ms=TIME_MS, decided_ms=TIME_MS)
+"""The event of a retraction."""
+
+
 def make_tombstone(
     article_id: str = "a",
     time_ms: int = TIME_MS,
     sequence: int = 0,
-    event: bytes = b'{"verdict":"retracted"}',
+    event: bytes = RETRACTED.encoded,
     place: bytes | None = None,
 ) -> Tombstone:
     """A tombstone; ``place`` is where the retraction stood in the feed, by default its time and sequence."""
@@ -89,8 +92,7 @@ def raw_line(number: int, data: bytes = b"{}") -> RawRecord:
 
 def answers(*events: bytes) -> list[Answer]:
     """Answers to the lines of a file, whose events are these bytes whatever they say."""
-    verdict = decode_verdict(retracted_event("a", time_ms=TIME_MS, decided_ms=TIME_MS))
-    return [Answer(raw_line(number), event, verdict) for number, event in enumerate(events, 1)]
+    return [Answer(raw_line(number), event, RETRACTED.verdict) for number, event in enumerate(events, 1)]
 
 
 def raw_message(

@@ -30,7 +30,6 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.model.verdict import outcome_of
 from storage.clock import now_ms
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore
@@ -87,13 +86,13 @@ def consume(job: Job, asked: "Connection[Judged | None, str | None]") -> None:
         asked.recv()
         tally = replace(detectors[name].tally)
         began_s = time.process_time()
-        verdicts = [
-            verdict
+        events = [
+            event
             for start in range(0, len(versions), BATCH)
-            for verdict in detectors[name].judge(versions[start : start + BATCH])
+            for event in detectors[name].judge(versions[start : start + BATCH])
         ]
         took_s = time.process_time() - began_s
-        duplicates = sum(outcome_of(verdict) == "duplicate" for verdict in verdicts)
+        duplicates = sum(event.verdict.outcome == "duplicate" for event in events)
         now = detectors[name].tally
         asked.send(Judged(duplicates, now.row_reads - tally.row_reads, now.postings_read - tally.postings_read, took_s))
     store.close()

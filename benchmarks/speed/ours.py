@@ -17,6 +17,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import Came, VersionBuilder
 from consumer.model.article import Article
+from consumer.model.verdict import VerdictEvent
 from consumer.wiring.parts import fingerprinter, judge_settings, version_builder
 from consumer.wiring.stores import opened_store
 from storage.clock import now_ms
@@ -56,13 +57,13 @@ class Dupwatch:
             records = synthetic_records(self.builder, part, f"preloaded-{start}", self._next_line(len(part.codes)), rng)
             self._store.create([Version(record, None) for record in records])
             decided_ms = now_ms()
-            kept = [events.kept_event(record, truncated=False, decided_ms=decided_ms) for record in records]
+            kept = [events.kept_event(record, truncated=False, decided_ms=decided_ms).encoded for record in records]
             self._store.settle(list(zip((record.reference for record in records), kept, strict=True)))
             self._store.add(records)
 
-    def judge(self, articles: Sequence[Made]) -> list[bytes]:
-        """Judge articles in batches of the default size; the verdict events."""
-        verdicts: list[bytes] = []
+    def judge(self, articles: Sequence[Made]) -> list[VerdictEvent]:
+        """Judge articles in batches of the default size; return their verdicts."""
+        verdicts: list[VerdictEvent] = []
         for start in range(0, len(articles), _BATCH):
             verdicts += self.detector.judge(self.versions(articles[start : start + _BATCH]))
         return verdicts

@@ -7,7 +7,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.model.verdict import Released, Verdict
 from consumer.text.visible import one_line
 from storage.records import Record

@@ -13,7 +13,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.kafka.offset_range import Stretch, parse_bound
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.dead_letter import DeadLetter

@@ -13,7 +13,7 @@ from consumer.cli.flags import show_flags
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
 from consumer.config.time_limits import ENDING_S
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.verdict import Verdict

@@ -15,11 +15,8 @@ The order of the steps is what makes it safe among any number of processes, cras
 interleaving of small cases.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 from consumer.fingerprint import TextKind
@@ -35,58 +32,19 @@ from consumer.judge.candidates import (
 )
 from consumer.judge.comparison import Compared, Comparison, Lineup, not_released
 from consumer.judge.decision import Decisions, Duplicate, Neighbour, State, decide
-from consumer.judge.histogram import COUNTS, SHARES, Distribution
-from consumer.judge.known_originals import KnownOriginals
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX, KnownOriginals
 from consumer.judge.settings import JudgeSettings
-from consumer.model.verdict import outcome_of
+from consumer.judge.tally import Cost, Tally
+from consumer.judge.versions import Came, tombstone
+from consumer.model.verdict import VerdictEvent, outcome_of
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Stored, Tombstone, Version
 
-KNOWN_ORIGINALS_MAX = 10_000
 SETTLE_ROUNDS_MAX = 1_000
 LOOK_UP_PROBES_MAX = 16
 """Articles looked up at once: the rows of so many are held in memory, each of them up to the store's cap."""
-
-FLOOD_COPIES_MIN = 100
-"""From how many copies of one original on there is a flood of them."""
-
-
-def _of_counts() -> Distribution:
-    return Distribution(COUNTS)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What judging has cost and met so far, since the detector was made.
-
-    ``candidates``, ``suspects`` and ``verifications`` are of each article, ``similarities`` of each pair that was
-    compared. ``look_up_s`` is what finding has taken, ``settle_s`` all the rest of judging: what is written above all.
-    """
-
-    versions: int = 0
-    kept: int = 0
-    duplicates: int = 0
-    retractions: int = 0
-    without_keywords: int = 0
-    replays: int = 0
-    known_copies: int = 0
-    row_reads: int = 0
-    postings_read: int = 0
-    record_reads: int = 0
-    lost_compare_and_sets: int = 0
-    truncated: int = 0
-    crowded_rows: int = 0
-    crowded_articles: int = 0
-    floods: int = 0
-    flood_copies: int = 0
-    candidates: Distribution = field(default_factory=_of_counts)
-    suspects: Distribution = field(default_factory=_of_counts)
-    verifications: Distribution = field(default_factory=_of_counts)
-    similarities: Distribution = field(default_factory=partial(Distribution, SHARES))
-    look_up_s: float = 0.0
-    settle_s: float = 0.0
 
 
 class _Sight(NamedTuple):
@@ -110,18 +68,38 @@ class Detector:
     known: KnownOriginals = field(default_factory=lambda: KnownOriginals(KNOWN_ORIGINALS_MAX))
     tally: Tally = field(default_factory=Tally)
 
-    def judge(self, batch: Sequence[Version | Tombstone]) -> list[bytes]:
-        """Answer each of the batch with its verdict event, as it is stored; the ids of a batch differ.
+    def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        """Return the verdict of each in the batch, as it is stored; the ids of a batch differ.
 
         Errors are the store's; after one, or after a crash anywhere, the same batch may be judged again.
         """
-        with self._settling():
+        with self.tally.settling():
             tombstones = self.store.retract([one for one in batch if isinstance(one, Tombstone)])
             stored = self.store.create([one for one in batch if isinstance(one, Version)])
-            events_by_reference = {one.reference: one.event for one in tombstones}
-            events_by_reference |= self._judge_versions(stored)
+            answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
+            answers |= self._judge_versions(stored)
         self.tally.retractions += len(tombstones)
-        return [events_by_reference[_reference(one)] for one in batch]
+        return [answers[_reference(one)] for one in batch]
+
+    def retraction(self, article_id: str, came: Came, place: bytes) -> Tombstone:
+        """Return the tombstone of an article that is retracted now; ``place`` is as for ``tombstone``."""
+        return tombstone(article_id, came, place, self.clock())
+
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        """Remove up to ``versions_max`` versions that arrived before this from the store; return how many were there.
+
+        Errors are the store's. A version that another process removed first does not count.
+        """
+        return self.store.sweep(before_ms, versions_max)
+
+    def cost(self) -> Cost:
+        """Return what judging has cost so far; the difference of two is what a batch has cost."""
+        return self.tally.cost()
+
+    @property
+    def plan_name(self) -> str:
+        """The block plan that articles are looked up by."""
+        return self.settings.plan.name
 
     def query(self, version: Version) -> tuple[list[Neighbour], bool]:
         """The kept versions that this one would be flagged for, best first, and whether the search was cut.
@@ -136,8 +114,8 @@ class Detector:
         decisions = decide([version.record], {reference: near}, states, never)
         return [match for one in decisions.duplicates for match in one.matches], bool(sight.truncated)
 
-    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, bytes]:
-        settled = {one.record.reference: one.verdict for one in stored if one.verdict is not None}
+    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
+        settled = {one.record.reference: VerdictEvent.read(one.verdict) for one in stored if one.verdict is not None}
         pending = [one for one in stored if one.verdict is None]
         self.tally.versions += len(stored)
         self.tally.replays += len(settled)
@@ -146,16 +124,16 @@ class Detector:
         rest = [one.record for one in pending if one.record.reference not in copies]
         decided = self._judge_rest(rest)
         verdicts = settled | copies | decided
-        duplicates = [one.record for one in stored if not _is_kept(verdicts[one.record.reference])]
+        duplicates = [one.record for one in stored if verdicts[one.record.reference].verdict.outcome != "unique"]
         self.tally.duplicates += len(duplicates)
         self.tally.kept += len(stored) - len(duplicates)
         # A known copy got no postings, and deleting what is not there is not free in every store.
         self.store.remove([record for record in duplicates if record.reference not in copies])
         return verdicts
 
-    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, bytes]:
+    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         """Settle what repeats an original that this process knows; return the verdicts as stored."""
-        with self._looking_up():
+        with self.tally.looking_up():
             plan = self._known_copies(pending)
         return self._settle_copies(plan)
 
@@ -191,18 +169,18 @@ class Detector:
         self.tally.similarities.add(similarities)
         return plan
 
-    def _settle_copies(self, plan: Sequence[Duplicate]) -> dict[bytes, bytes]:
+    def _settle_copies(self, plan: Sequence[Duplicate]) -> dict[bytes, VerdictEvent]:
         written = self._write([(one.record, self._duplicate_event(one, frozenset())) for one in plan])
         self._remember(plan)
         lost = [one.record.reference for one in plan if one.record.reference not in written]
         self.tally.known_copies += len(written)
-        return written | {reference: _verdict(one) for reference, one in self._read(lost).items()}
+        return written | {reference: _stored_verdict(one) for reference, one in self._read(lost).items()}
 
-    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, bytes]:
+    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         if not records:
             return {}
         self.store.add(records)
-        with self._looking_up():
+        with self.tally.looking_up():
             sight = self._look_up(records, {})
         return self._settle(records, sight)
 
@@ -271,7 +249,7 @@ class Detector:
             for other, comparison in compared.near
         ]
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:
+    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
         """Decide and write until nothing fails; return the verdicts of the records as stored."""
         near = {other.record.reference for others in sight.neighbours.values() for other in others}
         stored = {reference: sight.stored[reference] for reference in near | sight.neighbours.keys()}
@@ -282,14 +260,16 @@ class Detector:
             written = self._write_in_order(decisions, sight.truncated)
             if written is not None:
                 self._remember(decisions.duplicates)
-                verdicts = {reference: one.verdict for reference, one in stored.items() if one.verdict is not None}
-                return {record.reference: (verdicts | written)[record.reference] for record in records}
+                return {
+                    record.reference: written.get(record.reference) or _stored_verdict(stored[record.reference])
+                    for record in records
+                }
             stored |= self._read(sorted(stored))
         raise StoreError(f"a batch of {len(records)} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
-    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, bytes] | None:
+    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
         """Write the decisions stage by stage; None as soon as somebody else was first anywhere."""
-        written: dict[bytes, bytes] = {}
+        written: dict[bytes, VerdictEvent] = {}
         now = self.clock()
         kept = [
             (record, events.kept_event(record, truncated=record.reference in truncated, decided_ms=now))
@@ -307,11 +287,11 @@ class Detector:
             written |= done
         return written
 
-    def _write(self, verdicts: Sequence[tuple[Record, bytes]]) -> dict[bytes, bytes]:
+    def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
         """Settle these; return those that are stored now as asked."""
         if not verdicts:
             return {}
-        outcome = self.store.settle([(record.reference, event) for record, event in verdicts])
+        outcome = self.store.settle([(record.reference, event.encoded) for record, event in verdicts])
         self.tally.lost_compare_and_sets += outcome.count(False)
         return {record.reference: event for (record, event), done in zip(verdicts, outcome, strict=True) if done}
 
@@ -322,24 +302,6 @@ class Detector:
             self.tally.floods += copies == FLOOD_COPIES_MIN
             self.tally.flood_copies += copies >= FLOOD_COPIES_MIN
 
-    @contextmanager
-    def _looking_up(self) -> Iterator[None]:
-        began_s = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.tally.look_up_s += time.perf_counter() - began_s
-
-    @contextmanager
-    def _settling(self) -> Iterator[None]:
-        """All that is not looking up."""
-        began_s, looked_up_s = time.perf_counter(), self.tally.look_up_s
-        try:
-            yield
-        finally:
-            looked_up_s = self.tally.look_up_s - looked_up_s
-            self.tally.settle_s += time.perf_counter() - began_s - looked_up_s
-
     def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
         """What is stored under these references; those that are not there are left out."""
         if not references:
@@ -347,7 +309,7 @@ class Detector:
         self.tally.record_reads += len(references)
         return {one.record.reference: one for one in self.store.read(references) if one is not None}
 
-    def _duplicate_event(self, duplicate: Duplicate, truncated: frozenset[bytes]) -> bytes:
+    def _duplicate_event(self, duplicate: Duplicate, truncated: frozenset[bytes]) -> VerdictEvent:
         cut = duplicate.record.reference in truncated
         return events.duplicate_event(duplicate, truncated=cut, decided_ms=self.clock())
 
@@ -372,10 +334,11 @@ def _not_released(
     }
 
 
-def _verdict(one: Stored) -> bytes:
+def _stored_verdict(one: Stored) -> VerdictEvent:
+    """Return the verdict that another process, or an earlier run, has settled."""
     if one.verdict is None:
         raise StoreError(f"the verdict of {one.record.id!r} was lost to another, and now there is none")
-    return one.verdict
+    return VerdictEvent.read(one.verdict)
 
 
 def _state(one: Stored) -> State:

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 import msgspec
 
 from consumer.judge.decision import Duplicate, Neighbour
-from consumer.model.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Released, Verdict, encode
+from consumer.model.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Released, Verdict, VerdictEvent
 from storage.records import ID_HASH_BYTES, Record
 
 _SIMILARITY_DIGITS = 4
 
 
-def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> bytes:
+def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEvent:
     """A version that repeats nothing."""
-    return encode(
+    return VerdictEvent.of(
         Verdict(
             id=record.id,
             version=version_name(record.reference),
@@ -29,10 +29,10 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> bytes:
     )
 
 
-def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -> bytes:
+def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -> VerdictEvent:
     """A version that repeats another, which one, how far apart they are, and what they share."""
     record, of = duplicate.record, duplicate.of
-    return encode(
+    return VerdictEvent.of(
         Verdict(
             id=record.id,
             version=version_name(record.reference),
@@ -54,9 +54,9 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
     )
 
 
-def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_ms: int | None = None) -> bytes:
+def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_ms: int | None = None) -> VerdictEvent:
     """A retraction; ``stamped_ms`` is the time that its message claims, where it arrived at another one."""
-    return encode(
+    return VerdictEvent.of(
         Verdict(
             id=article_id,
             outcome="retracted",
@@ -67,11 +67,11 @@ def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_m
     )
 
 
-def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> bytes:
+def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> VerdictEvent:
     """A version that was flagged and counts as a duplicate no more; ValueError for a verdict of another kind."""
     if flag.duplicate_of is None or flag.duplicate_of_version is None:
         raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to be undone")
-    return encode(
+    return VerdictEvent.of(
         msgspec.structs.replace(
             flag,
             outcome="unique",

@@ -8,6 +8,10 @@ from collections import OrderedDict, defaultdict
 
 from storage.records import Record
 
+KNOWN_ORIGINALS_MAX = 10_000
+"""Originals that one process remembers."""
+FLOOD_COPIES_MIN = 100
+"""An original has a flood of copies from this one on."""
 ORIGINALS_A_KEY_MAX = 64
 """A key that more originals share says nothing about a copy of one of them: it is not asked."""
 

@@ -80,5 +80,5 @@ def tombstone(article_id: str, came: Came, place: bytes, decided_ms: int) -> Tom
         sequence=came.sequence,
         event=events.retracted_event(
             article_id, time_ms=came.time_ms, decided_ms=decided_ms, stamped_ms=came.stamped_ms
-        ),
+        ).encoded,
     )

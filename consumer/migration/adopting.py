@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from consumer.judge.detector import Detector
-from consumer.model.verdict import decode_verdict, outcome_of
+from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.store_tools.inspection import reference_in
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
@@ -38,7 +38,7 @@ class AdoptingDetector(Detector):
     before: Store | None = None
     adopted: Adopted = field(default_factory=Adopted)
 
-    def judge(self, batch: Sequence[Version | Tombstone]) -> list[bytes]:
+    def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """As ``Detector.judge``, but for what the store in force has an answer to."""
         known = self._retractions([one for one in batch if isinstance(one, Tombstone)])
         events = self.adopt([one for one in batch if isinstance(one, Version)])
@@ -48,7 +48,7 @@ class AdoptingDetector(Detector):
         events |= {_reference(one): event for one, event in zip(rest, judged, strict=True)}
         return [events[_reference(one)] for one in batch]
 
-    def adopt(self, versions: Sequence[Version]) -> dict[bytes, bytes]:
+    def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Take over the verdicts of those that the store in force has one of; their events by reference."""
         told = self._told([one.record.reference for one in versions])
         taken = [
@@ -67,8 +67,8 @@ class AdoptingDetector(Detector):
             return {}
         stored = self.store.create(taken)
         pending = [one.record for one in stored if one.verdict is None]
-        events = {one.record.reference: one.verdict for one in stored if one.verdict is not None}
-        events |= self._write_adopted(pending, {one.reference: told[one.reference].verdict or b"" for one in pending})
+        events = {one.record.reference: VerdictEvent.read(one.verdict) for one in stored if one.verdict is not None}
+        events |= self._write_adopted(pending, {one.reference: _stored_verdict(told[one.reference]) for one in pending})
         self.tally.versions += len(taken)
         self.tally.replays += len(taken) - len(pending)
         kept = sum(_is_kept(event) for event in events.values())
@@ -92,15 +92,17 @@ class AdoptingDetector(Detector):
         found = (two for one in tombstones for two in self.before.history(one.id_hash))
         return {one.reference: one for one in found if isinstance(one, Tombstone) and one.reference in wanted}
 
-    def _write_adopted(self, records: Sequence[Record], events: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    def _write_adopted(
+        self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]
+    ) -> dict[bytes, VerdictEvent]:
         """Give each its verdict; return those that are stored now."""
         # Before the verdicts: one that has a verdict is not looked at again after a crash.
         self.store.add([one for one in records if _is_kept(events[one.reference])])
         written = self._write([(one, events[one.reference]) for one in records])
         lost = [one.reference for one in records if one.reference not in written]
-        return written | {reference: one.verdict or b"" for reference, one in self._read(lost).items()}
+        return written | {reference: _stored_verdict(one) for reference, one in self._read(lost).items()}
 
-    def _count(self, records: Sequence[Record], events: Mapping[bytes, bytes]) -> None:
+    def _count(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> None:
         """Count what was taken over, and what of it the new settings would have decided otherwise."""
         kept = {one.reference for one in records if _is_kept(events[one.reference])}
         self.adopted.kept += len(kept)
@@ -114,19 +116,23 @@ class AdoptingDetector(Detector):
         }
         self.adopted.flagged_now += sum(repeats[reference] for reference in kept)
         alone = [one.reference for one in records if one.reference not in kept and not repeats[one.reference]]
-        originals = [_original(events[reference]) for reference in alone]
+        originals = [_original(events[reference].verdict) for reference in alone]
         # One that came before the fill cannot be found, whatever the settings.
         there = self._read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in there for reference in originals)
 
 
-def _original(flag: bytes) -> bytes:
-    verdict = decode_verdict(flag)
-    return reference_in(verdict.duplicate_of or "", verdict.duplicate_of_version)
+def _original(flag: Verdict) -> bytes:
+    return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
-def _is_kept(event: bytes) -> bool:
-    return outcome_of(event) == "unique"
+def _stored_verdict(one: Stored) -> VerdictEvent:
+    """Return the verdict of a version that has one; ``UnreadableEvent`` where it is missing after all."""
+    return VerdictEvent.read(one.verdict or b"")
+
+
+def _is_kept(event: VerdictEvent) -> bool:
+    return event.verdict.outcome == "unique"
 
 
 def _reference(one: Version | Tombstone) -> bytes:

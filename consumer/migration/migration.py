@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 from consumer.config.config import Config
-from consumer.judge.detector import Tally
 from consumer.judge.events import shown_time
+from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group, Topics
 from consumer.kafka.offset_metadata import Note

@@ -1,6 +1,6 @@
 """The verdict event: what is said about one version of an article, as it is stored and as it is sent."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
@@ -107,3 +107,24 @@ def outcome_of(event: bytes) -> Outcome:
         return _OUTCOME_DECODER.decode(event).outcome
     except _MALFORMED as error:
         raise UnreadableEvent(error) from error
+
+
+class VerdictEvent(msgspec.Struct, frozen=True):
+    """A verdict together with its event, the bytes that the store holds and a sink sends.
+
+    Whoever has one of the two has the other: a verdict is encoded once, where it is built, and the bytes that a store
+    returns are decoded once, where they are read.
+    """
+
+    encoded: bytes
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """Encode a verdict that was just built."""
+        return cls(encode(verdict), verdict)
+
+    @classmethod
+    def read(cls, encoded: bytes) -> Self:
+        """Decode an event from a store. Raises ``UnreadableEvent`` for anything that ``encode`` did not write."""
+        return cls(encoded, decode_verdict(encoded))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from consumer.judge.detector import Detector
-from consumer.judge.versions import VersionBuilder, tombstone
+from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.article import Article
@@ -24,7 +24,7 @@ from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Answer, Rejection, Sink, Source
 from consumer.model.record import RawBatch, RawRecord
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Feed
 from consumer.pipeline.bad_record_limit import Gate
 from consumer.pipeline.journal import Journal
@@ -154,17 +154,19 @@ class Pipeline:
         self.observer.begun(prepared.batch)
         if self.poison is not None:
             self.poison.see(prepared.batch, prepared.rejections)
-        tally = self.detector.tally
-        before = tally.versions, tally.postings_read
         made = self._made(prepared)
         self.observer.spent("fingerprint", made.work_s)
         arrived = self._arrive(prepared, made)
+        before = self.detector.cost()
         events = self._judge(arrived)
+        cost = self.detector.cost().since(before)
+        self.observer.spent("look_up", cost.look_up_s)
+        self.observer.spent("settle", cost.settle_s)
+        verdicts = [event.verdict for event in events]
         answers = [
-            Answer(record, event, decode_verdict(event))
+            Answer(record, event.encoded, event.verdict)
             for (record, _), event in zip(prepared.articles, events, strict=True)
         ]
-        verdicts = [one.verdict for one in answers]
         letters = [one.letter for one in prepared.rejections]
         with self.observer.stage("emit"):
             self.sink.emit(answers)
@@ -176,7 +178,7 @@ class Pipeline:
         self.observer.judged(verdicts, letters)
         if self.poison is not None:
             self.poison.answered()
-        self._watch(tally.versions - before[0], tally.postings_read - before[1])
+        self._watch(cost.versions, cost.postings_read)
         self._sweep(arrived)
 
     def _made(self, prepared: Prepared) -> Made:
@@ -186,15 +188,10 @@ class Pipeline:
             self.check()
         return prepared.made.result()
 
-    def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[bytes]:
-        tally = self.detector.tally
-        looked_up_s, settled_s = tally.look_up_s, tally.settle_s
-        events = [
+    def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        return [
             event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
         ]
-        self.observer.spent("look_up", tally.look_up_s - looked_up_s)
-        self.observer.spent("settle", tally.settle_s - settled_s)
-        return events
 
     def _arrive(self, prepared: Prepared, made: Made) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
@@ -210,26 +207,26 @@ class Pipeline:
         return [
             next(versions)
             if article.body is not None
-            else tombstone(article.id, at, self.feed.place(record), self.detector.clock())
+            else self.detector.retraction(article.id, at, self.feed.place(record))
             for at, (record, article) in zip(came, prepared.articles, strict=True)
         ]
 
     def _watch(self, versions: int, postings: int) -> None:
         if not self._warned and versions and postings / versions > self.postings_watch:
             self._warned = True
-            larger = LARGER_PLANS.get(self.builder.plan.name)
+            larger = LARGER_PLANS.get(self.detector.plan_name)
             log.warning(
                 "An article reads %d postings on average, more than %d: the window has outgrown the plan %s; %s.",
                 postings // versions,
                 self.postings_watch,
-                self.builder.plan.name,
+                self.detector.plan_name,
                 f"move to {larger}, or shorten the window" if larger else "shorten the window",
             )
 
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:
         if arrived:
             newest_ms = max(one.time_ms if isinstance(one, Tombstone) else one.record.time_ms for one in arrived)
-            sweep = partial(self.detector.store.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
+            sweep = partial(self.detector.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
             # The batch is committed. Where the run is to stop now, the next one sweeps.
             with suppress(Abandoned):
                 self.patience.call(sweep)

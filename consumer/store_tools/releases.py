@@ -66,7 +66,8 @@ def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release |
         return None
     flag = decode_verdict(stored.verdict)
     event = events.released_event(flag, by=words.by, reason=words.reason, decided_ms=clock())
-    return Release(stored.record.reference, event, reference_in(flag.duplicate_of or "", flag.duplicate_of_version))
+    original = reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
+    return Release(stored.record.reference, event.encoded, original)
 
 
 def release(store: Store, reference: bytes, words: Words, clock: Callable[[], int]) -> bytes:

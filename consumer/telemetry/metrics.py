@@ -14,9 +14,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from consumer.judge.detector import Tally
 from consumer.judge.events import rfc3339
 from consumer.judge.histogram import Distribution
+from consumer.judge.tally import Tally
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.limits import ReadLimits

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from consumer.judge.detector import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX
 from consumer.telemetry.measures import GROUPS, Label, Measure
 from consumer.telemetry.metrics import SOURCES_MAX
 from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER

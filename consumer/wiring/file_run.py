@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from consumer.config.config import Config
-from consumer.judge.detector import Detector, Tally
+from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping

@@ -6,7 +6,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from consumer.config.config import Config
-from consumer.judge.detector import Detector, Tally
+from consumer.judge.detector import Detector
+from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.letter_headers import letter_headers
 from consumer.kafka.offset_range import Stretch

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.config.time_limits import check_limits
-from consumer.judge.detector import Detector, Tally
+from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.groups import Group
 from consumer.kafka.letter_headers import letter_headers

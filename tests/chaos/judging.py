@@ -113,7 +113,7 @@ def _judge(
         for batch in batches:
             barrier.wait(STEP_TIMEOUT_S)
             events = detector.judge(batch)
-            answers |= {version.record.reference: event for version, event in zip(batch, events, strict=True)}
+            answers |= {version.record.reference: event.encoded for version, event in zip(batch, events, strict=True)}
             with answered:
                 answered.value += 1
     except BaseException:

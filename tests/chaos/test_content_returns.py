@@ -71,7 +71,7 @@ def judge(store: Store, upkeep: Upkeep) -> Judge:
     def one(version: Version) -> bytes:
         (event,) = Detector(store, SETTINGS, clock).judge([version])
         upkeep()
-        return event
+        return event.encoded
 
     return one
 
@@ -184,11 +184,11 @@ def test_a_mixed_feed_keeps_what_brute_force_keeps(store: Store, upkeep: Upkeep)
     events: list[bytes] = []
     batches = [part for at in range(0, FEED, BATCH) for part in distinct_ids(feed[at : at + BATCH])]
     for number, batch in enumerate(batches):
-        events += Detector(store, SETTINGS, clock).judge(batch)
+        events += [event.encoded for event in Detector(store, SETTINGS, clock).judge(batch)]
         if number % BATCHES_AN_UPKEEP == 0:
             upkeep()
     assert kept_of(feed, events) == kept_by_brute_force(feed)
     *_, findings = verify(store, SETTINGS)
     assert findings.wrong == []
     again = Detector(store, SETTINGS, clock)
-    assert [event for batch in batches for event in again.judge(batch)] == events
+    assert [event.encoded for batch in batches for event in again.judge(batch)] == events

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 from consumer.judge.detector import Detector
-from consumer.model.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Record, Version
@@ -53,7 +52,7 @@ def judged(detector: Detector, batches: Iterable[Sequence[Version]]) -> tuple[li
             began = Cost(time.process_time(), time.perf_counter())
             events = detector.judge(batch)
             costs.append(Cost(time.process_time() - began.processor_s, time.perf_counter() - began.wall_s))
-            outcomes.update(decode_verdict(event).outcome for event in events)
+            outcomes.update(event.verdict.outcome for event in events)
     finally:
         gc.enable()
     return costs, outcomes

@@ -49,7 +49,7 @@ def ticking() -> Callable[[], int]:
 def judge_all(detector: Detector, feed: Sequence[Arrived], batch_size: int) -> list[bytes]:
     """The events of the whole feed, cut as the pipeline cuts it."""
     batches = (feed[at : at + batch_size] for at in range(0, len(feed), batch_size))
-    return [event for batch in batches for part in distinct_ids(batch) for event in detector.judge(part)]
+    return [event.encoded for batch in batches for part in distinct_ids(batch) for event in detector.judge(part)]
 
 
 def kept_of(feed: Sequence[Arrived], events: Sequence[bytes]) -> set[bytes]:

@@ -39,7 +39,8 @@ def check(opens: Opens, groups: Sequence[Group], judged: Sequence[Judged]) -> di
     assert findings.pending == 0
     detector = Detector(store, SETTINGS, now_ms)
     for batch in in_batches(versions, 100):
-        assert detector.judge(batch) == [stored[version.record.reference] for version in batch], "a verdict changed"
+        answers = [event.encoded for event in detector.judge(batch)]
+        assert answers == [stored[version.record.reference] for version in batch], "a verdict changed"
     store.close()
     return verdicts
 

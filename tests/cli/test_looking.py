@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from consumer.judge.events import kept_event
-from consumer.model.verdict import decode_verdict
 from consumer.store_tools.inspection import latest
 from storage.lmdb import LmdbStore
 from storage.records import Stored, Version, id_hash, reference_of
@@ -191,7 +190,7 @@ def _plant(store: LmdbStore, name: str, repeats: str | None) -> None:
     record = msgspec.structs.replace(
         original, reference=reference_of(name, b"planted"), id=name, time_ms=original.time_ms + 1
     )
-    verdict = decode_verdict(kept_event(record, truncated=False, decided_ms=record.time_ms))
+    verdict = kept_event(record, truncated=False, decided_ms=record.time_ms).verdict
     if repeats is not None:
         verdict = msgspec.structs.replace(
             verdict, outcome="duplicate", duplicate_of=repeats, duplicate_of_version=record.reference[16:].hex()

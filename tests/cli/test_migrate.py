@@ -11,7 +11,7 @@ from rich.console import Console
 from consumer.cli import migrate as command
 from consumer.cli import render
 from consumer.cli.migrate import Told
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.migration.adopting import Adopted
 from tests.cli.command import Command
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.telemetry.metrics import Build, Metrics
 
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")

@@ -14,7 +14,6 @@ import pytest
 
 from consumer.fingerprint import TextKind
 from consumer.judge.detector import Detector
-from consumer.model.verdict import decode_verdict
 from storage.clock import now_ms
 from storage.hbase import posting_rows
 from storage.hbase.store import HbaseStore
@@ -83,8 +82,7 @@ def judging(stage: Stage, consumer: int) -> None:
         originals = [stage.contents[one.id] for one in chance.sample(stage.live, min(2, len(stage.live)))]
         fresh = [b"%d %d" % (consumer, next(numbers)) for _ in range(4 if len(stage.live) < LIVE_MAX else 0)]
         batch = [article(content) for content in [*originals, *fresh]]
-        verdicts = [decode_verdict(event) for event in detector.judge(batch)]
-        outcomes = [verdict.outcome for verdict in verdicts]
+        outcomes = [event.verdict.outcome for event in detector.judge(batch)]
         assert outcomes == ["duplicate"] * len(originals) + ["unique"] * len(fresh)
         stage.copies += len(originals)
         for version, content in zip(batch, [*originals, *fresh], strict=True):

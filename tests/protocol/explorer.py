@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from consumer.judge.detector import Detector
 from consumer.judge.known_originals import KnownOriginals
 from consumer.judge.settings import JudgeSettings
+from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Tombstone, Version
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, restore, stands_still
@@ -99,7 +100,7 @@ class Runs:
         step: int | None = None
         result: Result | None = None
         try:
-            result = tuple(detector.judge(self._process.batch))
+            result = _events(detector.judge(self._process.batch))
         except NextStep as reached:
             step = self._steps.number(reached.step)
         except Exception as error:  # noqa: BLE001  # whatever a judge raises is a finding
@@ -231,6 +232,14 @@ class World:
             if runs[first] > runs[second]:
                 runs[first], runs[second] = runs[second], runs[first]
         return (content, crashes, *runs)
+
+
+def _events(answers: Sequence[VerdictEvent]) -> Result:
+    """The events of a judge's answers; a verdict that says something else than its event is a finding."""
+    for answer in answers:
+        if answer != VerdictEvent.read(answer.encoded):
+            return Failed(f"answered {answer.verdict} beside {answer.encoded!r}")
+    return tuple(answer.encoded for answer in answers)
 
 
 def _equal_neighbours(processes: Sequence[Process]) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from consumer.judge.decision import Decisions, Duplicate, State, decide
 from consumer.judge.detector import Detector, _Sight
+from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
@@ -14,7 +15,7 @@ from tests.protocol.contents import stands_still
 class LooksUpFirst(Detector):
     """Reads before it has written its postings."""
 
-    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, bytes]:
+    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         if not records:
             return {}
         sight = self._look_up(records, {})
@@ -25,14 +26,14 @@ class LooksUpFirst(Detector):
 class ClaimsNothing(Detector):
     """Keeps a version without giving the later near ones their verdict."""
 
-    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, bytes] | None:
+    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
         return super()._write_in_order(decisions._replace(claims=()), truncated)
 
 
 class KeepsBeforeItClaims(Detector):
     """Writes the kept ones, and claims afterwards."""
 
-    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, bytes] | None:
+    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
         kept = super()._write_in_order(decisions._replace(claims=()), truncated)
         if kept is None:
             return None
@@ -43,10 +44,12 @@ class KeepsBeforeItClaims(Detector):
 class ForgetsItsLosses(Detector):
     """Goes on with what it had decided after a lost compare-and-set; it answers what is stored, though."""
 
-    def _write(self, verdicts: Sequence[tuple[Record, bytes]]) -> dict[bytes, bytes]:
+    def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
         super()._write(verdicts)
         stored = self._read([record.reference for record, _ in verdicts])
-        return {reference: one.verdict for reference, one in stored.items() if one.verdict is not None}
+        return {
+            reference: VerdictEvent.read(one.verdict) for reference, one in stored.items() if one.verdict is not None
+        }
 
 
 class NeverReadsAgain(Detector):
@@ -54,7 +57,7 @@ class NeverReadsAgain(Detector):
 
     settling = False
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:
+    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
         self.settling = True
         return super()._settle(records, sight)
 
@@ -67,7 +70,7 @@ class ReadsAgainOnlyWhatItLost(Detector):
 
     lost: frozenset[bytes] = frozenset()
 
-    def _write(self, verdicts: Sequence[tuple[Record, bytes]]) -> dict[bytes, bytes]:
+    def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
         done = super()._write(verdicts)
         self.lost = frozenset(record.reference for record, _ in verdicts) - done.keys()
         return done
@@ -79,7 +82,7 @@ class ReadsAgainOnlyWhatItLost(Detector):
 class GivesUpOnPendingOnes(Detector):
     """Treats an earlier version that is pending elsewhere as if it were not there."""
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:
+    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
         own = {record.reference: record.arrival for record in records}
         neighbours = {
             reference: [
@@ -97,7 +100,7 @@ class GivesUpOnPendingOnes(Detector):
 class TrustsItsMemory(Detector):
     """Takes every original that it remembers for kept, without reading its verdict."""
 
-    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, bytes]:
+    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         plan: list[Duplicate] = []
         for one in pending:
             own = one.record.reference
@@ -111,7 +114,7 @@ class TrustsItsMemory(Detector):
 class RemovesWhatWasReplaced(Detector):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, bytes]:
+    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
         verdicts = super()._settle(records, sight)
         for record in records:
             history = self.store.history(record.id_hash)
@@ -131,7 +134,7 @@ class FlagsEverySource(Detector):
 class RemovesTooMuch(Detector):
     """Removes the postings of everything it has judged."""
 
-    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, bytes]:
+    def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         verdicts = super()._judge_versions(stored)
         self.store.remove([one.record for one in stored])
         return verdicts

@@ -85,7 +85,7 @@ def test_steps_add_up_to_the_whole(shape: Shape, edges: set[tuple[int, int]]) ->
         state = move.state
     store = MemoryStore(clock=stands_still)
     answers = Detector(store, SETTINGS, stands_still).judge(process.batch)
-    assert world.results_in(state) == [tuple(answers)]
+    assert world.results_in(state) == [tuple(answer.encoded for answer in answers)]
     assert world.content_in(state) == content_of(store)
 
 

@@ -14,7 +14,7 @@ from benchmarks.quality.pairs import SimilarPair
 from benchmarks.quality.score import Verdict as ScoredVerdict
 from benchmarks.quality.score import measure
 from consumer.config.loading import load_config
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.verdict import Verdict, decode_verdict

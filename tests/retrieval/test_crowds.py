@@ -15,7 +15,7 @@ import pytest
 from consumer.judge.candidates import CROWDED_VERIFICATIONS_MAX
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import Verdict
 from storage.interface import Store
 from storage.postings import KeyedCode, Row, cut_of
 from storage.records import Stored, Version
@@ -71,13 +71,13 @@ def crowded(kind: Kind, clock: SetClock, cap: int, settings: JudgeSettings = LIM
         versions = crowd(random.Random("crowd"))
         for start in range(0, len(versions), 100):
             events = detector.judge(versions[start : start + 100])
-            assert {decode_verdict(event).outcome for event in events} == {"unique"}
+            assert {event.verdict.outcome for event in events} == {"unique"}
         yield store
 
 
 def judged(store: Store, version: Version, settings: JudgeSettings = LIMITED) -> Verdict:
     """The verdict of an article by a process that knows nothing of those before."""
-    return decode_verdict(Detector(store, settings, lambda: TIME_MS).judge([version])[0])
+    return Detector(store, settings, lambda: TIME_MS).judge([version])[0].verdict
 
 
 @pytest.mark.parametrize("cap", [100, 1_000])
@@ -116,8 +116,8 @@ def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock
             version_of(f"more {n}", replace(new_text(chance), fingerprint=BASE.fingerprint), 1_000 + n)
             for n in range(32)
         ]
-        events = [decode_verdict(event) for event in detector.judge(batch)]
-        assert all(event.outcome == "unique" and event.truncated for event in events)
+        verdicts = [event.verdict for event in detector.judge(batch)]
+        assert all(verdict.outcome == "unique" and verdict.truncated for verdict in verdicts)
         # The rows of lane 0 are read once for 16 articles, and those of lane 1 are nearly their own.
         in_row = cut_of(cap) if cap < CROWD else CROWD + len(batch)
         assert counted.postings <= 2 * 4 * in_row + len(batch) * 8

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.judge.detector import Detector
-from consumer.model.verdict import decode_verdict
 from storage.interface import Store
 from tests.builders import TIME_MS
 from tests.contract.conftest import LMDB, MEMORY, ROW_POSTINGS_MAX, Kind, SetClock
@@ -110,5 +109,5 @@ def _judge_and_compare(store: Store, plan: str, max_distance: int, size: int) ->
     detector = Detector(store, plain(max_distance, plan), lambda: TIME_MS)
     versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     events = [event for at in range(0, len(versions), 16) for event in detector.judge(versions[at : at + 16])]
-    assert [n for n, event in enumerate(events) if decode_verdict(event).outcome == "unique"] == kept
+    assert [n for n, event in enumerate(events) if event.verdict.outcome == "unique"] == kept
     assert len(kept) < len(codes)

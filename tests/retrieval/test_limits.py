@@ -8,7 +8,7 @@ import pytest
 
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import Verdict
 from storage.interface import Store
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone
@@ -22,7 +22,7 @@ CODE, FAR_CODE = 0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210
 
 def judged(store: Store, *arrived: Version | Tombstone, settings: JudgeSettings = SETTINGS) -> list[Verdict]:
     """The verdicts of these, judged one by one by a detector that knows nothing of those before."""
-    return [decode_verdict(Detector(store, settings, lambda: TIME_MS).judge([one])[0]) for one in arrived]
+    return [Detector(store, settings, lambda: TIME_MS).judge([version])[0].verdict for version in arrived]
 
 
 def outcomes(verdicts: Sequence[Verdict]) -> list[str]:

@@ -23,7 +23,6 @@ from benchmarks.speed.workers import rows as worker_rows
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.model.verdict import decode_verdict
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Postings
 from storage.memory import MemoryStore
@@ -199,7 +198,7 @@ def test_preloaded_articles_change_no_verdict(overrides: dict[str, object], tmp_
             stats = ours.detector.store.stats()
             assert (stats.versions, stats.verdicts) == (preloaded, preloaded)
             assert stats.postings == preloaded * (4 if overrides else 8)
-            outcomes.append([decode_verdict(event).outcome for event in ours.judge(feed)])
+            outcomes.append([event.verdict.outcome for event in ours.judge(feed)])
     assert outcomes[0] == outcomes[1]
     assert outcomes[0].count("duplicate") > 5
 

@@ -2,14 +2,16 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from types import MappingProxyType
 
 import msgspec
 import pytest
 
-from consumer.judge.detector import FLOOD_COPIES_MIN, Detector
+from consumer.judge.detector import Detector
+from consumer.judge.known_originals import FLOOD_COPIES_MIN
 from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.verdict import Verdict, decode_verdict
 from storage.errors import StoreError, StoreUnavailable
@@ -17,7 +19,7 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import Row
 from storage.records import Stored, Tombstone, Version
-from tests.builders import TIME_MS, make_tombstone
+from tests.builders import RETRACTED, TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group
 
 GROUP = near_group(random.Random("detector"), "article", 4, 0)
@@ -28,12 +30,17 @@ def from_source(version: Version, source: str) -> Version:
     return Version(msgspec.structs.replace(version.record, source=source), None)
 
 
+def ticking() -> Callable[[], int]:
+    """A clock that never shows the same time twice, so that a verdict that is built again differs."""
+    return count(TIME_MS).__next__
+
+
 def judged(
     store: Store, *batches: Sequence[Version], by: JudgeSettings = SETTINGS, detector: Detector | None = None
 ) -> list[Verdict]:
     """The verdicts of some batches, by one detector."""
     judge = detector or Detector(store, by, lambda: TIME_MS)
-    return [decode_verdict(event) for batch in batches for event in judge.judge(batch)]
+    return [event.verdict for batch in batches for event in judge.judge(batch)]
 
 
 @pytest.mark.parametrize("in_one_batch", [True, False])
@@ -50,12 +57,30 @@ def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_b
 
 def test_answers_come_in_the_order_of_the_batch() -> None:
     """However it is mixed, with tombstones in it, and though it is decided in order of arrival."""
-    batch: list[Version | Tombstone] = [GROUP[2], make_tombstone("gone", event=b"gone"), GROUP[0], GROUP[1]]
+    batch: list[Version | Tombstone] = [GROUP[2], make_tombstone("gone", event=RETRACTED.encoded), GROUP[0], GROUP[1]]
     events = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS).judge(batch)
-    assert events[1] == b"gone"
-    verdicts = [decode_verdict(events[n]) for n in (0, 2, 3)]
+    assert events[1] == RETRACTED
+    verdicts = [events[n].verdict for n in (0, 2, 3)]
     assert [verdict.id for verdict in verdicts] == ["article.2", "article.0", "article.1"]
     assert [verdict.outcome for verdict in verdicts] == ["duplicate", "unique", "duplicate"]
+
+
+def test_a_verdict_is_decoded_only_where_another_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a judge builds it hands on with its bytes; what the store returns of a replay is decoded, once."""
+    decoded: list[bytes] = []
+
+    def noted(data: bytes) -> Verdict:
+        decoded.append(data)
+        return decode_verdict(data)
+
+    monkeypatch.setattr("consumer.model.verdict.decode_verdict", noted)
+    store = MemoryStore()
+    answers = [event for batch in (GROUP[:2], GROUP[2:]) for event in Detector(store, SETTINGS, ticking()).judge(batch)]
+    assert decoded == []
+    stored = store.read([version.record.reference for version in GROUP])
+    assert [answer.encoded for answer in answers] == [one and one.verdict for one in stored]
+    assert Detector(store, SETTINGS, ticking()).judge(GROUP) == answers
+    assert decoded == [answer.encoded for answer in answers]
 
 
 def test_a_copy_of_a_known_original_names_it_and_is_not_posted() -> None:

@@ -108,17 +108,17 @@ def test_a_release_says_what_it_undid() -> None:
     record, of = make_record("copy"), make_record("original")
     match = Neighbour(of, 2, 0.9)
     flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
-    event = released_event(decode_verdict(flag), by="Kim", reason=None, decided_ms=TIME_MS + 5)
-    kept = kept_event(record, truncated=False, decided_ms=TIME_MS + 5)
+    event = released_event(flag.verdict, by="Kim", reason=None, decided_ms=TIME_MS + 5)
+    kept = kept_event(record, truncated=False, decided_ms=TIME_MS + 5).encoded
     version = of.reference[16:].hex()
-    assert b"released" not in kept + flag
-    assert event == kept[:-1] + (
+    assert b"released" not in kept + flag.encoded
+    assert event.encoded == kept[:-1] + (
         b',"released":{"duplicate_of":"original","duplicate_of_version":"%b",'
         b'"flagged_at":"2023-11-14T22:13:20.000Z","by":"Kim","reason":null}}' % version.encode()
     )
-    VERDICT.validate(json.loads(event))
+    VERDICT.validate(json.loads(event.encoded))
     with pytest.raises(ValueError, match="'copy' is unique: there is no flag"):
-        released_event(decode_verdict(event), by=None, reason=None, decided_ms=TIME_MS)
+        released_event(event.verdict, by=None, reason=None, decided_ms=TIME_MS)
 
 
 def test_the_schema_has_releases_of_unique_ones_only() -> None:
@@ -126,9 +126,10 @@ def test_the_schema_has_releases_of_unique_ones_only() -> None:
     record = make_record("copy")
     match = Neighbour(make_record("original"), 2, 0.9)
     flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
-    released = json.loads(released_event(decode_verdict(flag), by=None, reason="", decided_ms=TIME_MS))["released"]
-    assert VERDICT.is_valid(json.loads(flag))
-    assert not VERDICT.is_valid(json.loads(flag) | {"released": released})
+    event = released_event(flag.verdict, by=None, reason="", decided_ms=TIME_MS)
+    released = json.loads(event.encoded)["released"]
+    assert VERDICT.is_valid(json.loads(flag.encoded))
+    assert not VERDICT.is_valid(json.loads(flag.encoded) | {"released": released})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from consumer.fingerprint.facts import pack_facts
 from consumer.judge.comparison import Comparison, compare
 from consumer.judge.detector import Detector
 from consumer.judge.settings import FACTS_DIFFERING_MIN, JudgeSettings, SourceRule
-from consumer.model.verdict import decode_verdict
 from storage.memory import MemoryStore
 from storage.records import Record, Stored, Version
 from tests.builders import TIME_MS, make_record
@@ -126,7 +125,7 @@ def test_the_judge_keeps_what_the_guard_holds_back() -> None:
     for by, expected in ((GUARDED, [None, None, "b"]), (SETTINGS, [None, "a", "a"])):
         for batches in ([batch], [[one] for one in batch]):
             detector = Detector(MemoryStore(), by, lambda: TIME_MS)
-            verdicts = [decode_verdict(event) for part in batches for event in detector.judge(part)]
+            verdicts = [event.verdict for part in batches for event in detector.judge(part)]
             assert [verdict.duplicate_of for verdict in verdicts] == expected
 
 

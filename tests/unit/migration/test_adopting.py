@@ -10,9 +10,10 @@ import pytest
 
 from consumer.fingerprint import BlockPlan
 from consumer.judge.detector import Detector
+from consumer.judge.events import retracted_event
 from consumer.judge.settings import JudgeSettings
 from consumer.migration.adopting import AdoptingDetector
-from consumer.model.verdict import Released, decode_verdict
+from consumer.model.verdict import Released, VerdictEvent
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import verify
 from consumer.store_tools.releases import Words
@@ -33,7 +34,7 @@ RELEASED_MS = TIME_MS + 10
 
 def judged(
     settings: JudgeSettings, *batch: Version | Tombstone, store: Store | None = None
-) -> tuple[Store, list[bytes]]:
+) -> tuple[Store, list[VerdictEvent]]:
     """A store, and the events that a consumer with these settings has sent."""
     made = MemoryStore() if store is None else store
     return made, Detector(made, settings, lambda: TIME_MS).judge(batch)
@@ -44,9 +45,9 @@ def filling(store: Store, settings: JudgeSettings, before: Store | None) -> Adop
     return AdoptingDetector(store, settings, lambda: TIME_MS + 1_000, before=before)
 
 
-def outcomes(events: Sequence[bytes]) -> list[str]:
+def outcomes(events: Sequence[VerdictEvent]) -> list[str]:
     """What events say."""
-    return [decode_verdict(event).outcome for event in events]
+    return [event.verdict.outcome for event in events]
 
 
 def state(store: Store) -> dict[bytes, tuple[object, ...]]:
@@ -78,7 +79,7 @@ def test_later_ones_repeat_what_readers_know() -> None:
     store = MemoryStore()
     filling(store, LAX, before).judge([FIRST, SECOND])
     _, (event,) = judged(LAX, THIRD, store=store)
-    assert decode_verdict(event).duplicate_of in {FIRST.record.id, SECOND.record.id}
+    assert event.verdict.duplicate_of in {FIRST.record.id, SECOND.record.id}
     before, _ = judged(LAX, FIRST, SECOND)
     store = MemoryStore()
     filling(store, STRICT, before).judge([FIRST, SECOND])
@@ -86,7 +87,7 @@ def test_later_ones_repeat_what_readers_know() -> None:
         msgspec.structs.replace(SECOND.record, reference=reference_of("copy", b"copy"), id="copy", sequence=9), None
     )
     _, (event,) = judged(STRICT, copy, store=store)
-    assert decode_verdict(event).outcome == "unique"
+    assert event.verdict.outcome == "unique"
 
 
 def test_what_nobody_judged_is_judged() -> None:
@@ -140,20 +141,23 @@ def test_a_release_stays() -> None:
     before, _ = judged(LAX, FIRST, SECOND)
     event = releases.release(before, SECOND.record.reference, Words("Kim", "another ferry"), lambda: RELEASED_MS)
     store = MemoryStore()
-    assert filling(store, LAX, before).judge([FIRST, SECOND])[1] == event
-    assert isinstance(decode_verdict(event).released, Released)
-    assert judged(LAX, SECOND, store=store)[1] == [event]
+    answer = filling(store, LAX, before).judge([FIRST, SECOND])[1]
+    assert answer.encoded == event
+    assert isinstance(answer.verdict.released, Released)
+    assert judged(LAX, SECOND, store=store)[1] == [answer]
     assert list(verify(store, LAX))[-1].wrong == []
 
 
 def test_retractions_are_taken_over() -> None:
     """The event of a retraction is the one that was sent; one that nobody knows of is new."""
-    sent = make_tombstone("a", event=b'{"outcome":"retracted","sent":1}')
-    anew = make_tombstone("a", event=b'{"outcome":"retracted","sent":2}')
-    other = make_tombstone("b", event=b'{"outcome":"retracted","sent":3}')
+    sent, again, other = (
+        make_tombstone(article_id, event=retracted_event(article_id, time_ms=TIME_MS, decided_ms=at_ms).encoded)
+        for article_id, at_ms in (("a", TIME_MS + 1), ("a", TIME_MS + 2), ("b", TIME_MS + 3))
+    )
     before, _ = judged(LAX, sent)
     store = MemoryStore()
-    assert filling(store, LAX, before).judge([anew, other]) == [sent.event, other.event]
+    answers = filling(store, LAX, before).judge([again, other])
+    assert [answer.encoded for answer in answers] == [sent.event, other.event]
     assert store.history(id_hash("a")) == [sent]
 
 

@@ -2,7 +2,7 @@
 
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.judge.events import duplicate_event, kept_event
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import Verdict
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS
@@ -17,8 +17,8 @@ def flagged(
     event = duplicate_event(Duplicate(article.record, near, (near,)), truncated=False, decided_ms=TIME_MS + 5)
     store.settle(
         [
-            (original.record.reference, kept_event(original.record, truncated=False, decided_ms=TIME_MS)),
-            (article.record.reference, event),
+            (original.record.reference, kept_event(original.record, truncated=False, decided_ms=TIME_MS).encoded),
+            (article.record.reference, event.encoded),
         ]
     )
-    return decode_verdict(event)
+    return event.verdict

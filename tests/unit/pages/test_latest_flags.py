@@ -197,7 +197,7 @@ def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pyt
     before = latest.latest(20).flags[0]
     assert not before.released
     assert before.original is not None
-    event = released_event(told, by="me", reason=None, decided_ms=TIME_MS + 9)
+    event = released_event(told, by="me", reason=None, decided_ms=TIME_MS + 9).encoded
     store.release([Release(before.reference, event, before.original.record.reference)])
     wait_for(lambda: latest.latest(20).flags[0].released)
 
@@ -215,7 +215,7 @@ def test_plain_simhash_has_no_similarity(store: SlowStore, latest: LatestFlags) 
     """A flag without an estimate is held like any other."""
     near = Neighbour(make_version("b").record, 3, None)
     event = duplicate_event(Duplicate(make_version("a").record, near, (near,)), truncated=True, decided_ms=TIME_MS)
-    latest.judged([decode_verdict(event)], [])
+    latest.judged([event.verdict], [])
     now = latest.latest(20).flags[0]
     assert (now.verdict.similarity, now.article) == (None, None)
 

@@ -34,7 +34,7 @@ def release(store: Store, version: Version, words: Words = WORDS) -> bytes:
 
 def judge(store: Store, *batch: Version, at_ms: int = TIME_MS) -> list[Verdict]:
     """The verdicts of a process that knows nothing yet."""
-    return [decode_verdict(event) for event in Detector(store, SETTINGS, lambda: at_ms).judge(batch)]
+    return [event.verdict for event in Detector(store, SETTINGS, lambda: at_ms).judge(batch)]
 
 
 def released_store() -> MemoryStore:
@@ -102,7 +102,7 @@ def test_a_replay_of_a_released_version_is_answered_with_the_release() -> None:
     knowing.judge([COPY])
     event = release(store, COPY)
     for judging in (knowing, Detector(store, SETTINGS, lambda: LATER_MS + 9)):
-        assert judging.judge([COPY]) == [event]
+        assert [answer.encoded for answer in judging.judge([COPY])] == [event]
     assert can_be_found(store, COPY)
 
 
@@ -124,7 +124,7 @@ def test_a_process_that_remembers_the_original_flags_copies_of_both() -> None:
     for version in (ORIGINAL, COPY, THIRD):
         knowing.judge([version])
     release(store, COPY)
-    assert decode_verdict(knowing.judge([FOURTH])[0]).outcome == "duplicate"
+    assert knowing.judge([FOURTH])[0].verdict.outcome == "duplicate"
     assert judge(store, FOURTH)[0].outcome == "duplicate"
 
 
@@ -154,7 +154,7 @@ def test_an_original_is_kept_by_a_process_that_remembers_the_released_one() -> N
     for name in ("twin", "triplet"):
         knowing.judge([copy_of(COPY, name)])
     assert COPY.record.reference in knowing.known.recall(ORIGINAL.record, 10)
-    assert decode_verdict(knowing.judge([ORIGINAL])[0]).outcome == "unique"
+    assert knowing.judge([ORIGINAL])[0].verdict.outcome == "unique"
 
 
 class Interrupting(MemoryStore):
@@ -319,7 +319,7 @@ def test_verify_minds_what_is_kept_beside_a_released_one_only_if_it_came_later()
     assert wrong(store) == []
     for name, judged_ms, is_wrong in (("before", LATER_MS - 1, False), ("after", LATER_MS + 1, True)):
         beside = copy_of(middle, name)
-        event = kept_event(beside.record, truncated=False, decided_ms=judged_ms)
+        event = kept_event(beside.record, truncated=False, decided_ms=judged_ms).encoded
         store.create([beside])
         store.add([beside.record])
         assert store.settle([(beside.record.reference, event)]) == [True]

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from consumer.judge.detector import Tally
+from consumer.judge.tally import Tally
 from consumer.telemetry.measures import BUILD, GROUPS, LAG, OWN_MEMORY, PARTITION_HELD, SOURCE_ARTICLES, Measure
 from consumer.telemetry.metrics import Build, Metrics
 from consumer.telemetry.metrics_page import page

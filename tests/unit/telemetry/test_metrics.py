@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from consumer.judge.detector import Tally
 from consumer.judge.events import rfc3339
+from consumer.judge.tally import Tally
 from consumer.model.article import Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord

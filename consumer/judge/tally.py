@@ -1,0 +1,87 @@
+"""What judging has cost and met so far, counted as it happens; metrics and summaries read it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from consumer.judge.histogram import COUNTS, SHARES, Distribution
+
+
+class Cost(NamedTuple):
+    """What it took to judge some batches: counts of articles and postings, and seconds."""
+
+    versions: int
+    postings_read: int
+    look_up_s: float
+    settle_s: float
+
+    def since(self, earlier: "Cost") -> "Cost":
+        """Return what was added after ``earlier``."""
+        return Cost(
+            self.versions - earlier.versions,
+            self.postings_read - earlier.postings_read,
+            self.look_up_s - earlier.look_up_s,
+            self.settle_s - earlier.settle_s,
+        )
+
+
+def _of_counts() -> Distribution:
+    return Distribution(COUNTS)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts and times since the detector was made.
+
+    ``candidates``, ``suspects`` and ``verifications`` are distributions over articles, ``similarities`` over the pairs
+    that were compared. ``look_up_s`` is the time spent finding; ``settle_s`` is the rest of judging, mostly writing.
+    """
+
+    versions: int = 0
+    kept: int = 0
+    duplicates: int = 0
+    retractions: int = 0
+    without_keywords: int = 0
+    replays: int = 0
+    known_copies: int = 0
+    row_reads: int = 0
+    postings_read: int = 0
+    record_reads: int = 0
+    lost_compare_and_sets: int = 0
+    truncated: int = 0
+    crowded_rows: int = 0
+    crowded_articles: int = 0
+    floods: int = 0
+    flood_copies: int = 0
+    candidates: Distribution = field(default_factory=_of_counts)
+    suspects: Distribution = field(default_factory=_of_counts)
+    verifications: Distribution = field(default_factory=_of_counts)
+    similarities: Distribution = field(default_factory=partial(Distribution, SHARES))
+    look_up_s: float = 0.0
+    settle_s: float = 0.0
+
+    def cost(self) -> Cost:
+        """Return the part of the tally that is compared from batch to batch."""
+        return Cost(self.versions, self.postings_read, self.look_up_s, self.settle_s)
+
+    @contextmanager
+    def looking_up(self) -> Iterator[None]:
+        """Add the time spent inside to ``look_up_s``, also where it ends with an error."""
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.look_up_s += time.perf_counter() - began_s
+
+    @contextmanager
+    def settling(self) -> Iterator[None]:
+        """Add the time spent inside to ``settle_s``, but for what ``looking_up`` counts meanwhile."""
+        began_s, looked_up_s = time.perf_counter(), self.look_up_s
+        try:
+            yield
+        finally:
+            looked_up_s = self.look_up_s - looked_up_s
+            self.settle_s += time.perf_counter() - began_s - looked_up_s
