@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from consumer.config.config import Config
 from consumer.decode.article import parse_json
+from consumer.decode.codecs import Codec, codec_of
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
-from consumer.sources.gunzip import MAGIC, gunzip
 from consumer.wiring.parts import STREAM, decoder
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
@@ -63,8 +63,8 @@ def is_one_article(source: str, config: Config) -> bool:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
-    if head.startswith(MAGIC):
-        head = _beginning(head)
+    if (codec := codec_of(head)) is not None:
+        head = _beginning(codec, head)
     lines = head.removeprefix(_UTF8_BOM).strip().splitlines()
     if not lines:
         return False
@@ -75,11 +75,11 @@ def is_one_article(source: str, config: Config) -> bool:
     return not first_is_whole and isinstance(_parsed(_read(source, config.source.record_bytes_max)), dict)
 
 
-def _beginning(compressed: bytes) -> bytes:
-    """What the first bytes of gzip data decompress to, as far as that can be done."""
+def _beginning(codec: Codec, compressed: bytes) -> bytes:
+    """Return what the first bytes of compressed data decompress to, as far as possible."""
     parts: list[bytes] = []
     with suppress(BadRecord):
-        parts.extend(islice(gunzip(iter([compressed]), _HEAD_BYTES), 1))
+        parts.extend(islice(codec.decompress(iter([compressed]), _HEAD_BYTES), 1))
     return b"".join(parts)
 
 
@@ -110,8 +110,8 @@ def _read(source: str, bytes_max: int) -> bytes:
         else:
             with Path(source).open("rb") as file:
                 data = file.read(bytes_max + 1)
-        if data.startswith(MAGIC):
-            data = _decompressed(source, data, bytes_max)
+        if (codec := codec_of(data)) is not None:
+            data = _decompressed(codec, source, data, bytes_max)
     except OSError as error:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
     if len(data) > bytes_max:
@@ -119,17 +119,17 @@ def _read(source: str, bytes_max: int) -> bytes:
     return data
 
 
-def _decompressed(source: str, data: bytes, bytes_max: int) -> bytes:
+def _decompressed(codec: Codec, source: str, data: bytes, bytes_max: int) -> bytes:
     parts: list[bytes] = []
     size_bytes = 0
     try:
-        for part in gunzip(iter([data]), _CHUNK_BYTES):
+        for part in codec.decompress(iter([data]), _CHUNK_BYTES):
             parts.append(part)
             size_bytes += len(part)
             if size_bytes > bytes_max:
                 break
     except BadRecord as error:
-        raise SourceError(f"{source} is gzip data that cannot be read: {error.detail}") from error
+        raise SourceError(f"{source} is {codec.name} data that cannot be read: {error.detail}") from error
     return b"".join(parts)
 
 

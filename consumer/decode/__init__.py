@@ -1,4 +1,4 @@
-"""From the bytes of a record to an article: JSON, Avro and Protobuf values, HTML bodies, publication times.
+"""From the bytes of a file or a topic to an article: compressions, JSON, Avro and Protobuf values, HTML, times.
 
-Pure but for ``registry``, which fetches schemas. Reading the bytes is a matter of ``sources``.
+Pure except ``registry``, which fetches schemas. ``sources`` reads the bytes.
 """

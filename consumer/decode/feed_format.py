@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from consumer.decode.article import FieldMap, field_at
+from consumer.decode.codecs import CODECS
 from consumer.model.article import Reason
 
 FEED: Final = "FEED"
@@ -17,8 +18,7 @@ FEED: Final = "FEED"
 _NAMES_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
 _BOM: Final = b"\xef\xbb\xbf"
-_MAGICS: Final[Mapping[bytes, tuple[str, str]]] = {
-    b"\x1f\x8b": ("gzip data within gzip", f"unpack it once, as with gzip -dc {FEED}"),
+_UNREADABLE: Final[Mapping[bytes, tuple[str, str]]] = {
     b"\x28\xb5\x2f\xfd": ("zstd data", f"unpack it, as with zstd -dc {FEED}"),
     b"BZh": ("bzip2 data", f"unpack it, as with bzip2 -dc {FEED}"),
     b"\xfd7zXZ\0": ("xz data", f"unpack it, as with xz -dc {FEED}"),
@@ -27,6 +27,11 @@ _MAGICS: Final[Mapping[bytes, tuple[str, str]]] = {
     b"PAR1": ("Parquet", "convert it to JSON lines"),
     b"Obj\x01": ("an Avro file", f"convert it, as with avro-tools tojson {FEED}"),
 }
+_COMPRESSED_TWICE: Final = {
+    codec.magic: (f"{codec.name} data within {codec.name}", f"unpack it once, as with {codec.name} -dc {FEED}")
+    for codec in CODECS
+}
+_MAGICS: Final[Mapping[bytes, tuple[str, str]]] = {**_UNREADABLE, **_COMPRESSED_TWICE}
 _WIDE: Final = (
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),

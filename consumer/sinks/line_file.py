@@ -13,15 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from consumer.decode.codecs import CODECS, GZIP
 from consumer.model.errors import ConfigError, SinkError
 from storage.files import FileWriting, open_made, sync_folder
 
-GZIP_SUFFIX: Final = ".gz"
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _WBITS_GZIP: Final = 31
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=_WBITS_GZIP)
 """What a gzip file without content is; a file of no bytes is a damaged one to gzip."""
-_OTHER_SUFFIXES: Final = frozenset(
+_PACKED_SUFFIXES: Final = frozenset(
     {".br", ".bz2", ".lz", ".lz4", ".lzma", ".rar", ".sz", ".tar", ".tgz", ".xz", ".z", ".zip", ".zst", ".7z"}
 )
 
@@ -29,7 +28,8 @@ _OTHER_SUFFIXES: Final = frozenset(
 def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
     """Raise ``ConfigError`` where a name promises a format in which ``what`` is not written."""
     suffix = path.suffix.lower()
-    if suffix in _OTHER_SUFFIXES or (suffix == GZIP_SUFFIX and not gzip):
+    written = {GZIP.suffix} if gzip else set()
+    if suffix in (_PACKED_SUFFIXES | {codec.suffix for codec in CODECS}) - written:
         formats = "as plain text, or as gzip to a name that ends with .gz" if gzip else "as plain text only"
         raise ConfigError(f"{path}: dupwatch writes {what} {formats}; give the file another name than *{path.suffix}")
 
@@ -129,7 +129,7 @@ class LineFile:
 
 
 def _is_gzip(path: Path) -> bool:
-    return path.suffix.lower() == GZIP_SUFFIX
+    return path.suffix.lower() == GZIP.suffix
 
 
 def _first_bytes(path: Path, bytes_max: int) -> bytes:
@@ -168,10 +168,10 @@ def _check_content(path: Path, descriptor: int, keep_bytes: int | None, unexplai
             f"{path} has {size_bytes} bytes, but its checkpoint says {keep_bytes}; "
             "restore it, or remove it with its checkpoint to begin anew"
         )
-    if keep_bytes and _is_gzip(path) and not begins.startswith(_GZIP_MAGIC):
+    if keep_bytes and _is_gzip(path) and not begins.startswith(GZIP.magic):
         raise SinkError(
             f"{path} is plain text, as an earlier version wrote it, and would be gzip from here on; "
-            f"rename it and its checkpoint so that its name does not end with {GZIP_SUFFIX}, and name that as the sink"
+            f"rename it and its checkpoint so that its name does not end with {GZIP.suffix}, and name that as the sink"
         )
 
 

@@ -7,11 +7,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position, RawBatch, RawRecord
-from consumer.sources.gunzip import MAGIC, gunzip
 from consumer.sources.lines import LineSplitter
 
 _CHUNK_BYTES: Final = 256 * 1024
@@ -105,10 +105,8 @@ class FileSource:
 
     def _records(self) -> Iterator[RawRecord | None]:
         """The records, and None where a stream has no more at the moment."""
-        magic, raw = self._opened()
-        # One byte of the magic is the beginning of a gzip file that somebody writes.
-        is_gzip = magic != b"" and MAGIC.startswith(magic)
-        chunks = self._behind_start(gunzip(raw, _CHUNK_BYTES)) if is_gzip else raw
+        codec, raw = self._opened()
+        chunks = raw if codec is None else self._behind_start(codec.decompress(raw, _CHUNK_BYTES))
         try:
             for chunk in chunks:
                 yield from self._splitter.feed(chunk)
@@ -135,21 +133,21 @@ class FileSource:
         else:
             yield self._splitter.abandon(fault)
 
-    def _opened(self) -> tuple[bytes, Iterator[bytes]]:
-        """The first bytes, and all bytes on disk; for a plain file those from the start position on."""
+    def _opened(self) -> tuple[Codec | None, Iterator[bytes]]:
+        """Return the input's codec, and all its bytes; for a plain file those from the start position on."""
         if self._streams:
             raw = self._raw()
-            head = b""
-            while len(head) < len(MAGIC) and (chunk := next(raw, b"")):
-                head += chunk
-            return head[: len(MAGIC)], chain([head], raw)
+            opening = b""
+            while is_undecided(opening) and (chunk := next(raw, b"")):
+                opening += chunk
+            return codec_of(opening), chain([opening], raw)
         try:
-            magic = os.pread(self._open_descriptor(), len(MAGIC), 0)
-            if not (magic and MAGIC.startswith(magic)):
+            codec = codec_of(os.pread(self._open_descriptor(), MAGIC_BYTES_MAX, 0))
+            if codec is None:
                 self._seek()
         except OSError as error:
             raise self._error(error) from error
-        return magic, self._raw()
+        return codec, self._raw()
 
     def _seek(self) -> None:
         offset = self._start.offset

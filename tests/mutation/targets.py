@@ -41,7 +41,7 @@ _JUDGE: Final = Target(
     ),
 )
 _FILE_SOURCES: Final = Target(
-    ("consumer/sources/file.py", "consumer/sources/gunzip.py", "consumer/sources/lines.py"),
+    ("consumer/sources/file.py", "consumer/decode/gunzip.py", "consumer/sources/lines.py"),
     (
         (
             *("tests/unit/sources/test_lines.py", "tests/unit/sources/test_file_source.py"),
@@ -52,7 +52,8 @@ _FILE_SOURCES: Final = Target(
 )
 _KAFKA_SOURCES: Final = Target(
     (
-        *("consumer/sources/client_headers.py", "consumer/sources/commits.py", "consumer/sources/gaps.py"),
+        *("consumer/sources/buffer.py", "consumer/sources/client_headers.py", "consumer/sources/commits.py"),
+        *("consumer/sources/gaps.py", "consumer/sources/progress.py"),
         *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
         *("consumer/sources/partitions.py", "consumer/sources/portion.py", "consumer/sources/stretch.py"),
         "consumer/sources/unpacking.py",

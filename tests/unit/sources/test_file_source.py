@@ -16,13 +16,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from consumer.decode.gunzip import gunzip
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.sources.file import FileSource
-from consumer.sources.gunzip import gunzip
 from consumer.sources.lines import LineSplitter
 
 BEGIN = Position()

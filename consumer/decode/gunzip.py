@@ -1,4 +1,4 @@
-"""Decompressing a stream of gzip data (RFC 1952) in bounded memory, up to where it is damaged."""
+"""Decompresses a stream of gzip data (RFC 1952) in bounded memory, up to where it is damaged."""
 
 import zlib
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ _WBITS_GZIP: Final = 31
 def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
     """Yield what the members of the stream decompress to, at most ``chunk_bytes_max`` at once.
 
-    Raises ``BadRecord`` behind the last byte that could be had: ``truncated_input`` where the stream ends early or is
-    damaged, ``trailing_garbage`` where something that is no gzip data follows a whole member. Zero bytes there are
-    padding, as tapes and block devices have it.
+    Raises ``BadRecord`` behind the last byte that it can decompress: ``truncated_input`` where the stream ends early or
+    is damaged, ``trailing_garbage`` where something that is not gzip data follows a whole member. Zero bytes there are
+    padding, as tapes and block devices add it.
     """
     feed = _Feed(compressed)
     while feed.more(len(MAGIC)):
@@ -25,14 +25,14 @@ def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]
         if not feed.waiting.startswith(MAGIC):
             raise BadRecord(
                 Reason.TRAILING_GARBAGE,
-                f"from byte {feed.offset} on the file is no gzip data; nothing from there on was read",
+                f"the file is not gzip data from byte {feed.offset} on; the rest was not read",
             )
         yield from _member(feed, chunk_bytes_max)
         feed.skip_padding()
 
 
 class _Feed:
-    """Compressed bytes that wait to be decompressed; ``offset`` is where in the file they begin."""
+    """Compressed bytes that wait to be decompressed; ``offset`` is where they begin in the file."""
 
     def __init__(self, compressed: Iterator[bytes]) -> None:
         self._compressed = compressed
@@ -40,7 +40,7 @@ class _Feed:
         self.offset = 0
 
     def more(self, bytes_min: int) -> bool:
-        """Wait for that many bytes; False when there are none at all any more."""
+        """Wait for that many bytes; return whether any are left."""
         while len(self.waiting) < bytes_min:
             chunk = next(self._compressed, b"")
             if not chunk:
@@ -48,14 +48,14 @@ class _Feed:
             self.waiting += chunk
         return bool(self.waiting)
 
-    def left(self, waiting: bytes) -> None:
-        """Of what waited, this is left."""
+    def keep(self, waiting: bytes) -> None:
+        """Keep only these bytes at the end of what was waiting."""
         self.offset += len(self.waiting) - len(waiting)
         self.waiting = waiting
 
     def skip_padding(self) -> None:
         while self.more(1):
-            self.left(self.waiting.lstrip(b"\0"))
+            self.keep(self.waiting.lstrip(b"\0"))
             if self.waiting:
                 return
 
@@ -74,9 +74,9 @@ def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
             yield from _salvage(before, feed.waiting)
             raise BadRecord(
                 Reason.TRUNCATED_INPUT,
-                f"the gzip data is damaged behind byte {feed.offset} of the file: {error}; the rest was not read",
+                f"the gzip data is damaged after byte {feed.offset} of the file: {error}; the rest was not read",
             ) from error
-        feed.left(inflate.unconsumed_tail or inflate.unused_data)
+        feed.keep(inflate.unconsumed_tail or inflate.unused_data)
         if chunk:
             yield chunk
 
@@ -85,12 +85,12 @@ def _ends_early(feed: _Feed) -> BadRecord:
     size_bytes = feed.offset + len(feed.waiting)
     return BadRecord(
         Reason.TRUNCATED_INPUT,
-        f"the gzip data ends early, after {size_bytes} bytes of the file; a later run judges the line when it is whole",
+        f"the gzip data ends early, after {size_bytes} bytes of the file; rerun when the file is complete",
     )
 
 
 def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:
-    """What was taken in but not given out yet; damage at the very end shows only here."""
+    """Return what was taken in but not returned yet; damage at the very end shows only here."""
     try:
         return inflate.decompress(b"", chunk_bytes_max)
     except zlib.error:
@@ -98,7 +98,7 @@ def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:
 
 
 def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
-    """What comes out before the error: a call that fails keeps its output to itself, so the bytes go in one by one."""
+    """Yield what comes out before the error; a call that fails returns nothing, so the bytes go in one by one."""
     for index in range(len(compressed)):
         try:
             chunk = inflate.decompress(compressed[index : index + 1])
