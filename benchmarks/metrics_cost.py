@@ -28,15 +28,14 @@ from consumer.judge.histogram import Distribution
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
+from consumer.model.hooks import Hooks
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileFeed
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.observer import Observer, Onlooker
 from consumer.sinks.file import StreamSink
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics
-from consumer.telemetry.monitoring import Monitoring
 from consumer.wiring import parts
 from consumer.wiring.kafka_parts import burier
 from consumer.workers.pool import Fingerprinting
@@ -87,19 +86,19 @@ class Judging:
             Build("0", self._settings.scheme.name, self._settings.plan.name, self._settings.digest()),
             bounds=Bounds(parts.read_limits(config), config.http.sources_max),
         )
-        self._monitoring = Monitoring(self._metrics, Health())
+        self._hooks = Hooks(self._metrics, Health())
 
     def bare(self, number: int) -> int:
         """Without metrics; returns how many records that were."""
         del number
         nothing = Blind(())
         tally = Tally(candidates=nothing, suspects=nothing, verifications=nothing, similarities=nothing)
-        return self._judge(Onlooker(), MemoryStore(), tally)
+        return self._judge(Hooks(), MemoryStore(), tally)
 
     def measured(self, number: int) -> int:
         """With them."""
         del number
-        return self._judge(self._monitoring, WatchedStore(MemoryStore(), self._monitoring), Tally())
+        return self._judge(self._hooks, WatchedStore(MemoryStore(), self._hooks.report), Tally())
 
     def scrape_ms(self, times: int) -> list[float]:
         """What it takes to tell all metrics of a run that has judged, in milliseconds."""
@@ -111,7 +110,7 @@ class Judging:
             took_ms.append(1000 * (time.process_time() - began_s))
         return took_ms
 
-    def _judge(self, observer: Observer, store: Store, tally: Tally) -> int:
+    def _judge(self, hooks: Hooks, store: Store, tally: Tally) -> int:
         Pipeline(
             source=Given(self._batches),
             decode=self._decode,
@@ -122,7 +121,7 @@ class Judging:
             detector=Detector(store, self._settings, now_ms, tally=tally),
             sink=StreamSink(io.BytesIO(), io.BytesIO(), emit="all"),
             journal=NoJournal(),
-            observer=observer,
+            hooks=hooks,
             stopping=Stopping(),
             keep_ms=self._settings.window_ms,
             postings_watch=self._config.judge.postings_watch,

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from storage.files import FILE_MODE
 from storage.interface import Store
-from storage.watched import StoreWatcher
+from storage.watched import StoreReport
 
 _Options = TypeVar("_Options")
 
@@ -28,7 +28,7 @@ class Opening:
     """How a store is opened, whatever its kind. A kind uses what applies to it.
 
     ``lifetime_s`` is how long the store has to keep a version, ``plan`` the name of the block plan. ``answer_s``, where
-    given, takes the place of the kind's own deadlines. ``watcher`` is informed of connections and retries, and
+    given, takes the place of the kind's own deadlines. ``report`` takes connections and retries, and
     ``tell_wait`` when an answer takes more than two seconds (with None when it is there). ``own`` has the options that
     only one kind understands.
     """
@@ -41,7 +41,7 @@ class Opening:
     file_mode: int = FILE_MODE
     readonly: bool = False
     answer_s: float | None = None
-    watcher: StoreWatcher | None = None
+    report: StoreReport | None = None
     tell_wait: Callable[[str | None], None] | None = None
     own: tuple[object, ...] = ()
 

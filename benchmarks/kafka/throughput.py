@@ -22,10 +22,8 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.record import RawBatch
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchBegun, BatchCommitted
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import Streams
 from consumer.wiring.topics_run import prepared_stream
@@ -35,7 +33,7 @@ ARTICLES: Final = 4_000
 ROUNDS: Final = 5
 
 
-class Clocked(Onlooker):
+class Clocked:
     """Notes when the first batch was begun and the last one done; asks the run to stop when all have come."""
 
     def __init__(self, wanted: int, stopping: Stopping) -> None:
@@ -44,16 +42,18 @@ class Clocked(Onlooker):
         self._left = wanted
         self._stopping = stopping
 
-    def begun(self, batch: RawBatch) -> None:
-        """Note the first."""
-        del batch
+    def listen(self, hooks: Hooks) -> None:
+        """Follow the batches of a run."""
+        hooks.on(BatchBegun, self._begun)
+        hooks.on(BatchCommitted, self._committed)
+
+    def _begun(self, _: BatchBegun) -> None:
         if self.began_s is None:
             self.began_s = time.perf_counter()
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Note the last."""
+    def _committed(self, batch: BatchCommitted) -> None:
         self.ended_s = time.perf_counter()
-        self._left -= len(verdicts) + len(letters)
+        self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
             self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
 
@@ -70,7 +70,7 @@ def from_file(feed: Path, folder: Path, wanted: int, workers: int) -> float:
     stopping = Stopping()
     clocked = Clocked(wanted, stopping)
     config = configured(str(feed), str(folder / "verdicts.jsonl"), folder, workers)
-    with prepared_run(config, Streams(io.BytesIO(), io.BytesIO()), clocked, stopping) as run:
+    with prepared_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
         run.pipeline.run()
     return clocked.took_s
 
@@ -80,7 +80,7 @@ def from_topic(source: str, sink: str, folder: Path, wanted: int, workers: int, 
     stopping = Stopping(interrupts=False)
     clocked = Clocked(wanted, stopping)
     config = configured(source, sink, folder, workers, delivery)
-    with prepared_stream(config, Streams(io.BytesIO(), io.BytesIO()), stopping, lambda _: clocked) as run:
+    with prepared_stream(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
         run.pipeline.run()
     return clocked.took_s
 

@@ -31,7 +31,7 @@ from benchmarks.speed.peers import THRESHOLD, MinHashLsh, installed, shingles
 from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.config.loading import load_config
 from consumer.lifecycle.stopping import Stopping
-from consumer.pipeline.observer import Onlooker
+from consumer.model.hooks import Hooks
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import Streams
 
@@ -59,9 +59,7 @@ def judge_with_dupwatch(feed: Path, overrides: dict[str, Any]) -> Judged:
     """Judge a feed with these settings and a store in memory; ``ValueError`` where a line is no article."""
     io_sections = {"source": {"url": str(feed)}, "sink": {"url": "-", "emit": "all"}, "store": {"url": "memory:"}}
     events, letters = io.BytesIO(), io.BytesIO()
-    with prepared_run(
-        load_config(None, overrides | io_sections), Streams(events, letters), Onlooker(), Stopping()
-    ) as run:
+    with prepared_run(load_config(None, overrides | io_sections), Streams(events, letters), Hooks(), Stopping()) as run:
         began = time.perf_counter()
         run.pipeline.run()
         seconds = time.perf_counter() - began

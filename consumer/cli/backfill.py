@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typing_extensions import override
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
@@ -13,6 +14,8 @@ from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
+from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.checkpoint import checkpoint_path
 from consumer.sinks.file import dead_letters_path
 from consumer.wiring.backfill_state import State, default_state, named_state
@@ -22,15 +25,18 @@ from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
 from storage.kinds import store_identity
 
 
-class _Undated:
-    """Counts articles that do not say when they were published."""
+class _Watcher(Watcher):
+    """Counts articles without a publication time, too."""
 
-    def __init__(self) -> None:
-        self.articles = 0
+    undated = 0
 
-    def __call__(self) -> None:
-        """Count one."""
-        self.articles += 1
+    @override
+    def listen(self, hooks: Hooks) -> None:
+        super().listen(hooks)
+        hooks.on(RecordTimeReplaced, self._replaced)
+
+    def _replaced(self, _: RecordTimeReplaced) -> None:
+        self.undated += 1
 
 
 def backfill(
@@ -73,11 +79,10 @@ def backfill(
     chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(kept)})})
     progress = render.progress(console)
     stopping = Stopping()
-    watcher = Watcher(console, progress, show=False)
-    undated = _Undated()
+    watcher = _Watcher(console, progress, show=False)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, watcher, stopping, undated) as ready:
+    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping, archive=True) as ready:
         if notice is not None:
             console.print(render.plain(notice))
         console.print(f"How far it came is kept in {render.plain(str(checkpoint_path(kept)))}")
@@ -88,8 +93,8 @@ def backfill(
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
         show_report(console, watcher)
-    if undated.articles:
-        console.print(f"{undated.articles:,} articles do not say when they were published, and count as of now.")
+    if watcher.undated:
+        console.print(f"{watcher.undated:,} articles do not say when they were published, and count as of now.")
     if watcher.dead_letters:
         console.print(f"Dead letters: {render.plain(str(dead_letters_path(kept)))}")
     if refusal is not None:

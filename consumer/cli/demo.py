@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +20,9 @@ from consumer.config.time_limits import ENDING_S
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks
 from consumer.model.record import Position
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.file import FileSource
 from consumer.telemetry.watchdog import enforce
 from consumer.wiring import parts
@@ -58,26 +57,24 @@ class _Through(Stopping):
             self.asked_by = signal.SIGTERM
 
 
-class _Watcher(Onlooker):
+class _Watcher:
     """Shows every flag, counts dead letters, and tells how many records were answered."""
 
     def __init__(self, console: Console, answered: Callable[[int], None]) -> None:
         self._console = console
         self._answered = answered
-        self._store: Store | None = None
+        self.store: Store | None = None
         self.dead_letters = 0
 
-    def over(self, store: Store) -> "_Watcher":
-        """Look titles up in this store."""
-        self._store = store
-        return self
+    def listen(self, hooks: Hooks) -> None:
+        """Follow what is committed from now on; titles are looked up in ``store``."""
+        hooks.on(BatchCommitted, self._committed)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        self.dead_letters += len(letters)
-        if self._store is not None:
-            show_flags(self._console, self._store, verdicts)
-        self._answered(len(verdicts) + len(letters))
+    def _committed(self, batch: BatchCommitted) -> None:
+        self.dead_letters += len(batch.letters)
+        if self.store is not None:
+            show_flags(self._console, self.store, batch.verdicts)
+        self._answered(len(batch.verdicts) + len(batch.letters))
 
 
 def demo(
@@ -113,7 +110,8 @@ def demo(
         with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = parts.Streams(standard_output(), standard_error())
-            with prepared_stream(chosen, streams, stopping, watcher.over) as ready:
+            with prepared_stream(chosen, streams, Hooks(watcher), stopping) as ready:
+                watcher.store = ready.store
                 enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
                 _tell_where(console, address, ready)
                 sending.start(lambda: not ready.health.reasons())

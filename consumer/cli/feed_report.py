@@ -1,12 +1,11 @@
 """What a feed brought that was not as it should be, for the summary of a run."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from consumer.model.article import TimeFault
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Measured, Onlooker
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 
 _HELP = {
     TimeFault.NO_ZONE: "set source.published_at_zone, to +08:00 for example",
@@ -14,7 +13,7 @@ _HELP = {
 }
 
 
-class FeedReport(Onlooker):
+class FeedReport:
     """Counts dead letters by reason, and articles whose ``published_at`` could not be read."""
 
     def __init__(self) -> None:
@@ -26,14 +25,10 @@ class FeedReport(Onlooker):
         """How many there were."""
         return self.reasons.total()
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        del verdicts
-        self.reasons.update(letter.reason for letter in letters)
-
-    def measured(self, batch: Measured) -> None:
-        """See one batch."""
-        self.time_faults.update(batch.time_faults)
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is committed from now on."""
+        hooks.on(BatchMeasured, lambda batch: self.time_faults.update(batch.time_faults))
+        hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
 
     def lines(self) -> Iterator[str]:
         """What stands below the table of a summary; nothing where all was well."""

@@ -1,7 +1,6 @@
 """``dupwatch migrate``: to another scheme, plan, settings or store without a gap."""
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,16 +12,16 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.migration.migration import Migration, Moves, Watcher, prepared_migration
-from consumer.model.dead_letter import DeadLetter
+from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap, prepared_migration
 from consumer.model.errors import ConfigError
-from consumer.model.verdict import Verdict
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
 
 SAY_S: Final = 30.0
 """How often a log is told."""
 
 
-class Told(Watcher):
+class Told:
     """Shows how far the fill is, all the time on a terminal and now and then in a log; says what is to be done."""
 
     def __init__(self, console: Console, progress: Progress, from_group: str) -> None:
@@ -40,9 +39,15 @@ class Told(Watcher):
         self._run = run
         self._task = self._progress.add_task("filling", total=None)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        self.dead_letters += len(letters)
+    def listen(self, hooks: Hooks) -> None:
+        """Follow what is reported from now on."""
+        hooks.on(BatchCommitted, self._committed)
+        hooks.on(CaughtUp, self._caught_up)
+        hooks.on(WindowGap, self._gap)
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        verdicts = batch.verdicts
+        self.dead_letters += len(batch.letters)
         if self._run is None or self._task is None:
             return
         done, total = self._run.progress()
@@ -52,17 +57,17 @@ class Told(Watcher):
             until = f", until {max(one.arrived_at for one in verdicts)}" if verdicts else ""
             self._console.print(f"{done:,} of {total:,} messages filled{until}.")
 
-    def caught_up(self) -> None:
+    def _caught_up(self, _: CaughtUp) -> None:
         """Say what is to be done."""
         self._console.print(
             f"The new store is where {render.plain(self._from_group)} is, and follows it. Stop the consumers of"
             f" {render.plain(self._from_group)} now; the switch is made when the last one is gone."
         )
 
-    def gap(self, sentence: str) -> None:
+    def _gap(self, gap: WindowGap) -> None:
         """Say it now, and in the report."""
-        self.gaps.append(sentence)
-        self._console.print(render.plain(sentence))
+        self.gaps.append(gap.sentence)
+        self._console.print(render.plain(gap.sentence))
 
 
 def migrate(
@@ -113,7 +118,7 @@ def migrate(
     watcher = Told(console, progress, from_group)
     moves = Moves(from_group, from_store, allow_gap)
     began_s = time.monotonic()
-    with stopping.listening(), prepared_migration(chosen, moves, watcher, stopping) as ready:
+    with stopping.listening(), prepared_migration(chosen, moves, Hooks(watcher), stopping) as ready:
         console.print(
             f"Filling {render.plain(chosen.store.url)} for the group {render.plain(chosen.kafka.group)}, beside"
             f" {render.plain(from_group)}."

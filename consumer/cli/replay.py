@@ -1,7 +1,6 @@
 """``dupwatch replay``: judge a stretch of a topic again, and say what would change."""
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,10 +15,11 @@ from consumer.config.config import Config
 from consumer.judge.tally import Tally
 from consumer.kafka.offset_range import Stretch, parse_bound
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.pipeline.arrivals import RecordTimeReplaced
+from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
 from consumer.text.timestamps import TIME_HELP
 from consumer.wiring.replay_run import Replay, prepared_replay
@@ -27,7 +27,7 @@ from consumer.wiring.stores import opened_store, outlives_run
 from storage.kinds import same_store
 
 
-class _Watcher(Onlooker):
+class _Watcher:
     """Shows how far the stretch was judged; counts dead letters and times that were replaced."""
 
     def __init__(self, progress: Progress) -> None:
@@ -43,15 +43,17 @@ class _Watcher(Onlooker):
         done, total = run.source.progress()
         self._task = self._progress.add_task("judging again", total=total, completed=done)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        del verdicts
-        self.dead_letters += len(letters)
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(BatchCommitted, self._committed)
+        hooks.on(RecordTimeReplaced, self._replaced)
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        self.dead_letters += len(batch.letters)
         if self._run is not None and self._task is not None:
             self._progress.update(self._task, completed=self._run.source.progress()[0])
 
-    def replaced(self) -> None:
-        """A message's time could not be."""
+    def _replaced(self, _: RecordTimeReplaced) -> None:
         self.undated += 1
 
 
@@ -104,7 +106,7 @@ def replay(
     began_s = time.monotonic()
     with (
         stopping.listening(),
-        prepared_replay(chosen, stretch, watcher, stopping, watcher.replaced) as ready,
+        prepared_replay(chosen, stretch, Hooks(watcher), stopping) as ready,
     ):
         with progress:
             watcher.watch(ready)

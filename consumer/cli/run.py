@@ -3,13 +3,13 @@
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
+from typing_extensions import override
 
 from consumer.cli import render, topics_run
 from consumer.cli.feed_report import FeedReport
@@ -19,9 +19,9 @@ from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import TooManyDeadLetters
-from consumer.model.verdict import Verdict
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
 from consumer.sinks.file import dead_letters_path
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.parts import STREAM, Streams
@@ -45,15 +45,18 @@ class Watcher(FeedReport):
         done, total = run.source.progress()
         self._task = self._progress.add_task("judging", total=total, completed=done)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        super().judged(verdicts, letters)
+    @override
+    def listen(self, hooks: Hooks) -> None:
+        super().listen(hooks)
+        hooks.on(BatchCommitted, self._committed)
+
+    def _committed(self, batch: BatchCommitted) -> None:
         if self._run is None or self._task is None:
             return
         done, total = self._run.source.progress()
         self._progress.update(self._task, completed=done, total=total)
         if self._show:
-            show_flags(self._console, self._run.store, verdicts)
+            show_flags(self._console, self._run.store, batch.verdicts)
 
 
 def run(
@@ -106,7 +109,7 @@ def run(
     watcher = Watcher(console, progress, show=show)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, watcher, stopping) as ready:
+    with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping) as ready:
         if ready.resumed_at.line:
             console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         with progress:

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from importlib import metadata
 
 from rich.console import Console
@@ -15,29 +14,14 @@ from consumer.config.config import Config
 from consumer.config.time_limits import ENDING_S
 from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Observer, Onlooker
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import logs
 from consumer.telemetry.watchdog import enforce
 from consumer.wiring.parts import Streams
 from consumer.wiring.topics_run import StreamRun, prepared_stream
-from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
-
-
-class _Flags(Onlooker):
-    """Shows every flag."""
-
-    def __init__(self, console: Console, store: Store) -> None:
-        self._console = console
-        self._store = store
-
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        del letters
-        show_flags(self._console, self._store, verdicts)
 
 
 def run_stream(config: Config, *, show: bool) -> None:
@@ -48,11 +32,11 @@ def run_stream(config: Config, *, show: bool) -> None:
     report = FeedReport()
     began_s = time.monotonic()
 
-    def flags(store: Store) -> Observer:
-        return _Flags(console, store) if show else Onlooker()
-
+    hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
-    with stopping.listening(), prepared_stream(config, streams, stopping, flags, lambda _: report) as ready:
+    with stopping.listening(), prepared_stream(config, streams, hooks, stopping) as ready:
+        if show:
+            hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
         enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
         _tell_begin(console, config, ready)
         ready.pipeline.run()

@@ -15,6 +15,7 @@ from consumer.kafka.errors import no_answer
 from consumer.kafka.letter_headers import replayed_headers
 from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError, SinkError
+from consumer.model.hooks import Hooks
 from consumer.sinks.kafka_messages import Outgoing
 from consumer.sinks.producing import Failed
 from consumer.sinks.record_times import RecordTimes
@@ -91,7 +92,7 @@ class Replay:
         self.acknowledged = 0
         self._to = to
         self._error: KafkaError | None = None
-        self._times = RecordTimes(now_ms, ahead_ms_max, lambda: None)
+        self._times = RecordTimes(now_ms, ahead_ms_max, Hooks())
         self._again: list[_Sending] = []
         self._topics = _topics(brokers, options)
         if to is not None and to not in self._topics:

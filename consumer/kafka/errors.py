@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.model.errors import SourceError
-from consumer.model.ports import SourceWatcher
+from consumer.model.hooks import Hooks, Outage
 
 UNKNOWN_TOPICS: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
@@ -75,8 +75,8 @@ def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
 class Trouble:
     """Whether the brokers can be reached. A suspicion is looked into; one of several brokers may go at any time."""
 
-    def __init__(self, watcher: SourceWatcher) -> None:
-        self._watcher = watcher
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
         self._suspicion: str | None = None
         self._reported = False
         self._again_s = 0.0
@@ -115,7 +115,7 @@ class Trouble:
     def _report(self, why: str | None) -> None:
         if (why is not None) != self._reported:
             self._reported = why is not None
-            self._watcher.source_trouble(why)
+            self._hooks.report(Outage("source", "brokers", why))
 
 
 def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:

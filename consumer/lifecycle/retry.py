@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
+from consumer.model.hooks import Hooks, Outage
 from storage.errors import StoreUnavailable
 
 log = logging.getLogger("dupwatch")
@@ -33,14 +34,6 @@ class NoPatience:
     def call(self, work: Callable[[], Result]) -> Result:
         """Once."""
         return work()
-
-
-class StoreWatcher(Protocol):
-    """Is told how the store is."""
-
-    def store_trouble(self, why: str | None) -> None:
-        """It is out of reach, or within reach again (None)."""
-        ...
 
 
 class Waiting:
@@ -89,8 +82,11 @@ class Waiting:
 class Backoff(Waiting):
     """Waits for a store."""
 
-    def __init__(self, check: Callable[[], None], watcher: StoreWatcher) -> None:
-        super().__init__(check, watcher.store_trouble, StoreUnavailable, "The store")
+    def __init__(self, check: Callable[[], None], hooks: Hooks) -> None:
+        def report(why: str | None) -> None:
+            hooks.report(Outage("store", "run", why))
+
+        super().__init__(check, report, StoreUnavailable, "The store")
 
 
 class Drain:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -29,11 +29,11 @@ from consumer.migration.adopting import Adopted, AdoptingDetector
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import BadRecord, ConfigError, SourceError, StoreMismatch
+from consumer.model.hooks import Hooks
 from consumer.model.record import End, Offsets, Partition, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import TopicFeed
 from consumer.pipeline.loop import Pipeline, distinct_ids
-from consumer.pipeline.observer import Onlooker
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
@@ -64,14 +64,14 @@ class Moves:
     allow_gap: bool = False
 
 
-class Watcher(Onlooker):
-    """An observer of a fill, who is told more."""
+class CaughtUp(NamedTuple):
+    """The fill has reached the old group, whose consumers may be stopped."""
 
-    def caught_up(self) -> None:
-        """The fill is where the old group is, and the old consumers may be stopped."""
 
-    def gap(self, sentence: str) -> None:
-        """Part of a window is not in the topic any more, and that was allowed."""
+class WindowGap(NamedTuple):
+    """Part of a window is no longer in the topic, which was allowed; ``sentence`` says which part."""
+
+    sentence: str
 
 
 def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
@@ -155,7 +155,7 @@ class Migration:
     old: Group
     new: Group
     detector: AdoptingDetector
-    watcher: Watcher
+    hooks: Hooks
     stopping: Stopping
     topic_names: Sequence[str]
     begin_ms: int
@@ -203,7 +203,7 @@ class Migration:
                 return True
             if time.monotonic() - began_s <= CAUGHT_UP_S and not self.stopping.asked():
                 if not told:
-                    self.watcher.caught_up()
+                    self.hooks.report(CaughtUp())
                     told = True
                 self._wait()
         self._save()
@@ -256,7 +256,7 @@ class Migration:
                 f"{'; '.join(gaps)}. Raise retention.ms and wait, or go on without what is missing: --allow-gap"
             )
         for sentence in gaps:
-            self.watcher.gap(sentence)
+            self.hooks.report(WindowGap(sentence))
 
     def _fill(self, places: Mapping[Partition, int]) -> None:
         """Fill up to these places."""
@@ -322,7 +322,7 @@ def _switched(old: Committed | None) -> Note:
 
 
 @contextmanager
-def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping: Stopping) -> Iterator[Migration]:
+def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Stopping) -> Iterator[Migration]:
     """Build a migration from the configuration of the new consumers, whose group and store these are."""
     _check(config, moves)
     place = parse_kafka(config.source.url)
@@ -343,7 +343,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
         stores.bind(store, settings)
         detector = AdoptingDetector(store, settings, now_ms, before=before)
         decode, builder = record_decoder(config), parts.version_builder(settings)
-        feed = TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), lambda: None)
+        feed = TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks)
 
         def source(ranges: Ranges) -> StretchSource:
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
@@ -359,7 +359,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
                 detector=detector,
                 sink=Nowhere(),
                 journal=journal,
-                observer=watcher,
+                hooks=hooks,
                 stopping=stopping,
                 keep_ms=config.lifetime_s * MS_PER_S,
                 postings_watch=config.judge.postings_watch,
@@ -384,7 +384,7 @@ def prepared_migration(config: Config, moves: Moves, watcher: Watcher, stopping:
             old=old,
             new=new,
             detector=detector,
-            watcher=watcher,
+            hooks=hooks,
             stopping=stopping,
             topic_names=place.names,
             begin_ms=began_ms - config.lifetime_s * MS_PER_S,

@@ -3,14 +3,14 @@
 The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise is of ``consumer.model.errors`` only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 
 from consumer.model.dead_letter import DeadLetter
-from consumer.model.record import Partition, RawBatch, RawRecord
+from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 
 
@@ -82,64 +82,4 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Let go of the output without writing anything. Closing again does nothing."""
-        ...
-
-
-class SourceWatcher(Protocol):
-    """Is told how a source is that others feed, and share; called from the source's own thread."""
-
-    def beat(self) -> None:
-        """The source's thread turns."""
-        ...
-
-    def assigned(self, partitions: int) -> None:
-        """So many partitions are this consumer's from now on."""
-        ...
-
-    def rebalanced(self, what: Literal["assigned", "revoked", "lost"]) -> None:
-        """Partitions came, or went; ``lost`` ones were gone before anybody was asked."""
-        ...
-
-    def lag(self, topic: str, partition: int, records: int) -> None:
-        """So many records of a partition of ours are there and not committed."""
-        ...
-
-    def paused(self, *, paused: bool) -> None:
-        """Nothing is fetched for the time being, since what was fetched has not been judged."""
-        ...
-
-    def held_back(self, seconds: float) -> None:
-        """For so long nothing more was taken in, since what is there has not been judged."""
-        ...
-
-    def source_trouble(self, why: str | None) -> None:
-        """The brokers cannot be reached, or can again (None)."""
-        ...
-
-    def gap(self, records: int) -> None:
-        """So many records were deleted from the topic before they were read."""
-        ...
-
-    def holding(self, held: Mapping[Partition, str | None]) -> None:
-        """These partitions are ours, and why each is held; None where it is not."""
-        ...
-
-    def note_unreadable(self) -> None:
-        """What stands beside a committed offset cannot be read, and counts as nothing."""
-        ...
-
-
-class SinkWatcher(Protocol):
-    """Is told how a sink is that can be out of reach."""
-
-    def sink_trouble(self, why: str | None) -> None:
-        """Nothing can be sent, or something can again (None)."""
-        ...
-
-    def reconnected(self) -> None:
-        """The sink's client was made anew."""
-        ...
-
-    def time_moved(self) -> None:
-        """A copy of a record was sent with the time of sending, and the record's own time in a header."""
         ...

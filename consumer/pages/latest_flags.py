@@ -7,13 +7,13 @@ second: who asks waits a moment for it, and the run never. Every store may be us
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from consumer.judge.events import rfc3339
-from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools.inspection import reference_in
 from storage.errors import StoreError
 from storage.interface import Store
@@ -70,8 +70,8 @@ class _Text(NamedTuple):
     chars: int
 
 
-class LatestFlags(Onlooker):
-    """Holds the latest ``flags_max`` flags; an observer of the run, which may be asked from any thread.
+class LatestFlags:
+    """Holds the latest ``flags_max`` flags of a run; may be asked from any thread.
 
     ``failed`` is told of each time that the store could not be read.
     """
@@ -94,10 +94,12 @@ class LatestFlags(Onlooker):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Note the flags of a batch."""
-        del letters
-        flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
+    def listen(self, hooks: Hooks) -> None:
+        """Note the flags that are committed from now on."""
+        hooks.on(BatchCommitted, self._note)
+
+    def _note(self, batch: BatchCommitted) -> None:
+        flags = [verdict for verdict in batch.verdicts if verdict.outcome == "duplicate"]
         with self._changed:
             self._seen += len(flags)
             for flag in flags[-self.flags_max :]:

@@ -5,20 +5,28 @@ began, in the order of the lines; those of an archive when they were published. 
 come when they are read. Messages of a topic carry the time.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from consumer.judge.versions import Came
 from consumer.model.article import Article
+from consumer.model.hooks import Hooks
 from consumer.model.record import Message, RawRecord
 from consumer.pipeline.partition_notes import Ledger
 from storage.clock import MS_PER_S, Clock
 
 _SAYABLE_MS_MAX = 253_402_300_799_999
 """The end of the year 9999: times after it cannot be written in an event."""
+
+
+class RecordTimeReplaced(NamedTuple):
+    """A record had no time, or an impossible one, and arrived at another."""
+
+
+class RecordTimeBehind(NamedTuple):
+    """A record was stamped too far behind its partition, and arrived together with the record before it."""
 
 
 class Feed(Protocol):
@@ -54,19 +62,19 @@ class FileFeed:
 class ArchiveFeed:
     """A file of articles from before, which came when they were published.
 
-    One that does not say when, or that says a time after the run began, came when the run began, and ``replaced`` is
-    told.
+    One that does not say when, or that says a time after the run began, came when the run began, and
+    ``RecordTimeReplaced`` is reported.
     """
 
     began_ms: int
     identity: bytes
-    replaced: Callable[[], None]
+    hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
         """When the article was published, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
             return Came(time_ms, record.line)
-        self.replaced()
+        self.hooks.report(RecordTimeReplaced())
         return Came(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
@@ -102,12 +110,12 @@ class TopicFeed:
     """The messages of topics, which came when their timestamps say.
 
     A message without a timestamp, or with one that is more than ``ahead_ms_max`` ahead, came when it was read, and
-    ``replaced`` is told. Whoever reads it again gives it another time, but the first that was stored stands.
+    ``RecordTimeReplaced`` is reported. Reading it again gives another time, but the first that was stored stands.
     """
 
     clock: Clock
     ahead_ms_max: int
-    replaced: Callable[[], None]
+    hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
         """The timestamp, and the offset in its partition."""
@@ -116,7 +124,7 @@ class TopicFeed:
         now_ms = self.clock()
         if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
             return Came(message.timestamp_ms, message.offset)
-        self.replaced()
+        self.hooks.report(RecordTimeReplaced())
         return Came(now_ms, message.offset, stamped_ms=_sayable(message.timestamp_ms))
 
     def place(self, record: RawRecord) -> bytes:
@@ -130,14 +138,15 @@ class LiveFeed:
     """The messages of topics as they come: none arrives far behind those of its partition that came before it.
 
     One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
-    ``behind`` is told. Else whoever sends a copy could have it arrive before its original. The highest arrival is in
-    the partition's note. It never is ahead of the clock: a message that is would make its successors late.
+    ``RecordTimeBehind`` is reported; otherwise a sender could have a copy arrive before its original. The highest
+    arrival is in the partition's note. It is never ahead of the clock: a message that is would make its successors
+    late.
     """
 
     topics: TopicFeed
     ledger: Ledger
     behind_ms_max: int
-    behind: Callable[[], None]
+    hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
         """The timestamp or what stands for it, and the offset in its partition."""
@@ -147,7 +156,7 @@ class LiveFeed:
         came = self.topics.came(record, article)
         highest_ms = note.highest_ms
         if highest_ms is not None and came.time_ms < highest_ms - self.behind_ms_max:
-            self.behind()
+            self.hooks.report(RecordTimeBehind())
             return Came(highest_ms, came.sequence, stamped_ms=_sayable(message.timestamp_ms))
         reached_ms = min(came.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:

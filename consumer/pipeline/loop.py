@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,17 +19,20 @@ from consumer.judge.detector import Detector
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import Abandoned, BadRecord
+from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer, Rejection, Sink, Source
 from consumer.model.record import RawBatch, RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Feed
 from consumer.pipeline.bad_record_limit import Gate
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured
 from consumer.pipeline.journal import Journal
-from consumer.pipeline.observer import Measured, Observer
 from consumer.pipeline.read_ahead import read_ahead
+from consumer.pipeline.stages import StageEnded, timed
 from consumer.workers.pool import Fingerprinting, Made
 from storage.records import Tombstone, Version
 
@@ -65,9 +68,9 @@ class Pipeline:
     ``decode`` raises ``BadRecord``; ``bury`` makes the dead letter of such a record. Where ``decode`` has to wait, and
     the run was asked to stop meanwhile, it raises ``Abandoned``.
 
-    A thread is inside ``at_work`` from when it has records until it waits for more; in there it calls ``turn`` between
-    any two pieces of work while it prepares a batch. ``check`` is asked while fingerprints are waited for. Both raise
-    ``Abandoned`` where the batch is to be given up.
+    ``hooks`` hears what happens to each batch, and when a thread has records and when it waits for more. While a thread
+    prepares a batch it calls ``turn`` between any two pieces of work; while it waits for fingerprints it calls
+    ``check``. Both raise ``Abandoned`` where the batch is to be given up.
     """
 
     source: Source
@@ -79,21 +82,25 @@ class Pipeline:
     detector: Detector
     sink: Sink
     journal: Journal
-    observer: Observer
+    hooks: Hooks
     stopping: Stopping
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
     poison: Gate | None = None
-    at_work: Callable[[], AbstractContextManager[None]] = nullcontext
     turn: Callable[[], None] = _go_on
     check: Callable[[], None] = _go_on
+    _turns: Turns = field(init=False)
     _warned: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Report the turns of this run's threads to its listeners."""
+        self._turns = Turns(self.hooks)
 
     def run(self) -> None:
         """Judge until the source ends or somebody asks to stop; what was begun is finished and committed."""
         for prepared in self.stopping.between(self._prepared()):
-            with self.at_work():
+            with self._turns.at_work():
                 self._finish_or_abandon(prepared)
         if self.stopping.asked_by is None:
             self.journal.finish()
@@ -106,7 +113,7 @@ class Pipeline:
         except Abandoned as why:
             log.info("A batch of %d records was given up: %s", len(prepared.batch.records), why)
             self.journal.abandon()
-            self.observer.abandoned()
+            self.hooks.report(BatchAbandoned())
 
     def _prepared(self) -> Iterator[Prepared]:
         prepared = self._preparing()
@@ -115,7 +122,7 @@ class Pipeline:
     def _preparing(self) -> Iterator[Prepared]:
         for batch in self._polled():
             try:
-                with self.at_work():
+                with self._turns.at_work():
                     prepared = self._prepare(batch)
             except Abandoned as why:
                 if not self.stopping.asked():
@@ -127,7 +134,7 @@ class Pipeline:
     def _polled(self) -> Iterator[RawBatch]:
         batches = self.source.batches()
         while True:
-            with self.observer.stage("poll"):
+            with timed(self.hooks, "poll"):
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -136,7 +143,7 @@ class Pipeline:
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []
         rejections: list[Rejection] = []
-        with self.observer.stage("decode"):
+        with timed(self.hooks, "decode"):
             for record in batch.records:
                 self.turn()
                 try:
@@ -151,31 +158,32 @@ class Pipeline:
 
     def _finish(self, prepared: Prepared) -> None:
         self.journal.begin(prepared.batch.end)
-        self.observer.begun(prepared.batch)
+        self.hooks.report(BatchBegun(prepared.batch))
         if self.poison is not None:
             self.poison.see(prepared.batch, prepared.rejections)
         made = self._made(prepared)
-        self.observer.spent("fingerprint", made.work_s)
+        self.hooks.report(StageEnded("fingerprint", made.work_s))
         arrived = self._arrive(prepared, made)
         before = self.detector.cost()
         events = self._judge(arrived)
         cost = self.detector.cost().since(before)
-        self.observer.spent("look_up", cost.look_up_s)
-        self.observer.spent("settle", cost.settle_s)
+        self.hooks.report(StageEnded("look_up", cost.look_up_s))
+        self.hooks.report(StageEnded("settle", cost.settle_s))
         verdicts = [event.verdict for event in events]
         answers = [
             Answer(record, event.encoded, event.verdict)
             for (record, _), event in zip(prepared.articles, events, strict=True)
         ]
         letters = [one.letter for one in prepared.rejections]
-        with self.observer.stage("emit"):
+        with timed(self.hooks, "emit"):
             self.sink.emit(answers)
             self.sink.reject(prepared.rejections)
             self.sink.flush()
-        with self.observer.stage("commit"):
+        with timed(self.hooks, "commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
-        self.observer.measured(_measured(prepared, made, verdicts))
-        self.observer.judged(verdicts, letters)
+        if self.hooks.wants(BatchMeasured):
+            self.hooks.report(_measured(prepared, made, verdicts))
+        self.hooks.report(BatchCommitted(verdicts, letters))
         if self.poison is not None:
             self.poison.answered()
         self._watch(cost.versions, cost.postings_read)
@@ -232,12 +240,14 @@ class Pipeline:
                 self.patience.call(sweep)
 
 
-def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> Measured:
+def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
-    return Measured(
+    return BatchMeasured(
         records=len(records),
         size_bytes=sum(record.size_bytes for record in records),
-        said=[(article.source, one.outcome) for (_, article), one in zip(prepared.articles, verdicts, strict=True)],
+        outcomes=[
+            (article.source, verdict.outcome) for (_, article), verdict in zip(prepared.articles, verdicts, strict=True)
+        ],
         keyword_counts=made.fingerprints.keyword_counts,
         headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from consumer.model.errors import SinkError
-from consumer.model.ports import Answer, Rejection, SinkWatcher
+from consumer.model.hooks import Hooks
+from consumer.model.ports import Answer, Rejection
 from consumer.sinks.kafka_messages import Messages, Outgoing
 from consumer.sinks.producing import Producing, Waiting, blamed, refused
 from consumer.sinks.record_times import RecordTimes
@@ -29,13 +30,13 @@ class KafkaSink:
         settings: Mapping[str, Any],
         messages: Messages,
         times: RecordTimes,
-        watcher: SinkWatcher,
+        hooks: Hooks,
         give_up: Callable[[], None],
     ) -> None:
         self._messages = messages
         self._times = times
         self._sent: list[Outgoing] = []
-        self._producing: Producing | None = Producing(settings, Waiting(watcher, give_up))
+        self._producing: Producing | None = Producing(settings, Waiting(hooks, give_up))
 
     def emit(self, answers: Sequence[Answer]) -> None:
         """As the port says."""

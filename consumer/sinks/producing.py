@@ -10,7 +10,7 @@ from confluent_kafka import Message as Delivered
 
 from consumer.kafka.client_log import client_log
 from consumer.model.errors import ConfigError, SinkError
-from consumer.model.ports import SinkWatcher
+from consumer.model.hooks import Hooks, Outage
 from consumer.sinks.kafka_messages import Outgoing
 
 SLICE_S: Final = 0.25
@@ -33,8 +33,8 @@ class Failed(NamedTuple):
 class Waiting:
     """Waits for brokers on somebody's behalf: asks whether to go on, and says when it has become long."""
 
-    def __init__(self, watcher: SinkWatcher, give_up: Callable[[], None]) -> None:
-        self._watcher = watcher
+    def __init__(self, hooks: Hooks, give_up: Callable[[], None]) -> None:
+        self._hooks = hooks
         self._give_up = give_up
         self._since_s: float | None = None
         self._told = False
@@ -47,14 +47,14 @@ class Waiting:
             self._since_s = now_s
         elif not self._told and now_s - self._since_s >= TROUBLE_AFTER_S:
             self._told = True
-            self._watcher.sink_trouble(f"{why}{last_error and ': ' + last_error}")
+            self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
 
     def moved(self) -> None:
         """Something was answered."""
         self._since_s = None
         if self._told:
             self._told = False
-            self._watcher.sink_trouble(None)
+            self._hooks.report(Outage("sink", "brokers", None))
 
 
 class _Reports:

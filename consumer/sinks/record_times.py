@@ -7,13 +7,14 @@ copy gets the time of sending. How far back a topic reaches is learned from its 
 takes a permission that a producer need not have.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError
 
 from consumer.kafka.event_headers import Headers
 from consumer.kafka.letter_headers import TIMESTAMP
+from consumer.model.hooks import Hooks
 from consumer.sinks.kafka_messages import Outgoing
 from consumer.sinks.producing import Failed
 from storage.clock import Clock
@@ -36,20 +37,24 @@ class _Bounds(NamedTuple):
     ahead_ms: int
 
 
-class RecordTimes:
-    """Learns which times each topic takes. ``moved`` is told of each copy that is sent without its record's time."""
+class RecordTimeMoved(NamedTuple):
+    """A copy of a record was sent with the time of sending, and with the record's own time in a header."""
 
-    def __init__(self, clock: Clock, ahead_ms_max: int, moved: Callable[[], None]) -> None:
+
+class RecordTimes:
+    """Learns which times each topic takes."""
+
+    def __init__(self, clock: Clock, ahead_ms_max: int, hooks: Hooks) -> None:
         self._clock = clock
         self._first = _Bounds(None, ahead_ms_max)
-        self._moved = moved
+        self._hooks = hooks
         self._bounds: dict[str, _Bounds] = {}
 
     def dated(self, message: Outgoing) -> Outgoing:
         """The message as it is to be sent: its time, if it has one, may have gone into a header."""
         if message.timestamp_ms is None or self._taken(message.topic, message.timestamp_ms):
             return message
-        self._moved()
+        self._hooks.report(RecordTimeMoved())
         return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
 
     def learn(self, failures: Iterable[Failed]) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
@@ -25,7 +25,8 @@ from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.membership import GroupMetadata, member_of
 from consumer.lifecycle.background_call import Call
 from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
-from consumer.model.ports import Answer, Rejection, SinkWatcher
+from consumer.model.hooks import Hooks
+from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Partition
 from consumer.sinks.kafka_messages import Messages, Outgoing
 from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
@@ -51,6 +52,10 @@ _FENCED: Final = frozenset(
 )
 
 
+class SinkReconnected(NamedTuple):
+    """The sink's client was replaced by a new one, because it could not be used any more."""
+
+
 class TransactionalSink:
     """Sends to the topics of one prefix; nothing of a batch can be read before ``commit``, and then all of it.
 
@@ -65,15 +70,15 @@ class TransactionalSink:
         settings: Mapping[str, Any],
         messages: Messages,
         times: RecordTimes,
-        watcher: SinkWatcher,
+        hooks: Hooks,
         give_up: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / MS_PER_S
         self._messages = messages
         self._times = times
-        self._watcher = watcher
-        self._waiting = Waiting(watcher, give_up)
+        self._hooks = hooks
+        self._waiting = Waiting(hooks, give_up)
         self._renewals = 0
         self._begun_s: float | None = None
         self._producing: Producing | None = Producing(settings, self._waiting)
@@ -202,7 +207,7 @@ class TransactionalSink:
             raise SinkError(f"{RENEWALS_MAX} transactions in a row came to no end; see what the brokers say of it")
         self._producing = Producing(self._settings, self._waiting)
         self._settled = False
-        self._watcher.reconnected()
+        self._hooks.report(SinkReconnected())
 
     def _drop(self) -> None:
         """This producer is in no state that one could rely on."""

@@ -11,13 +11,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka.errors import AGAIN_S, ASK_S
 from consumer.model.errors import SourceError
-from consumer.model.ports import SourceWatcher
+from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 from consumer.sources.handover import Handover
 
@@ -72,13 +72,19 @@ class Gap:
         return after if self.position > self.high else f"raise the topic's retention; {after}"
 
 
+class RecordsDeleted(NamedTuple):
+    """So many records were deleted from a topic before they were read."""
+
+    records: int
+
+
 class Gaps:
     """The partitions that cannot be read on; for the client's thread only."""
 
-    def __init__(self, on_gap: Literal["stop", "continue"], handover: Handover, watcher: SourceWatcher) -> None:
+    def __init__(self, on_gap: Literal["stop", "continue"], handover: Handover, hooks: Hooks) -> None:
         self._on_gap = on_gap
         self._handover = handover
-        self._watcher = watcher
+        self._hooks = hooks
         self._found: set[Partition] = set()
         self._again_s = 0.0
 
@@ -126,6 +132,6 @@ class Gaps:
         consumer.pause([TopicPartition(topic, number)])
         if gap.real:
             log.warning("%s; going on at offset %d", gap.what(), gap.resume_at)
-            self._watcher.gap(gap.records)
+            self._hooks.report(RecordsDeleted(gap.records))
         with self._handover.changed:
             self._handover.partitions.jump(partition, gap.resume_at)

@@ -1,25 +1,36 @@
 """Partitions that are held: what stands beside their offsets, and that the client fetches nothing of them."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.offset_metadata import NOTHING, Held, Note, UnreadableNote, decode_note
-from consumer.model.ports import SourceWatcher
+from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, partition_name
 from consumer.sources.handover import Handover
 
 log = logging.getLogger("dupwatch")
 
 
+class PartitionsHeld(NamedTuple):
+    """The partitions that are this consumer's, and why each is held; None where it is not. Reported on any change."""
+
+    reasons: Mapping[Partition, str | None]
+
+
+class NoteUnreadable(NamedTuple):
+    """The metadata beside a committed offset could not be read, and is ignored."""
+
+
 class Holds:
     """The held partitions of a client; for its thread only."""
 
-    def __init__(self, handover: Handover, watcher: SourceWatcher) -> None:
+    def __init__(self, handover: Handover, hooks: Hooks) -> None:
         self._handover = handover
-        self._watcher = watcher
+        self._hooks = hooks
         self._holds: dict[Partition, Held | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
@@ -29,7 +40,7 @@ class Holds:
         except UnreadableNote as error:
             where = partition_name((place.topic, place.partition))
             log.warning("The metadata of the offset of %s cannot be read, and counts as none: %s", where, error)
-            self._watcher.note_unreadable()
+            self._hooks.report(NoteUnreadable())
             return NOTHING
 
     def keep(self, consumer: Consumer) -> None:
@@ -52,7 +63,8 @@ class Holds:
                 held.remedy(),
             )
         self._holds = holds
-        self._watcher.holding({one: None if held is None else held.sentence() for one, held in holds.items()})
+        reasons = {partition: None if held is None else held.sentence() for partition, held in holds.items()}
+        self._hooks.report(PartitionsHeld(reasons))
 
     def has(self, partition: Partition) -> bool:
         """Whether the client fetches nothing of this partition."""

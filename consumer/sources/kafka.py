@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeVar
 
 from consumer.kafka.offset_metadata import Holding, Note
 from consumer.model.errors import SourceError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
-from consumer.model.ports import SourceWatcher
 from consumer.model.record import Offsets, Partition, RawBatch
 from consumer.sources.handover import Handover
-from consumer.sources.kafka_client import ClientOptions, ClientThread
+from consumer.sources.kafka_client import ClientOptions, ClientThread, ClientTurned
 from consumer.sources.partitions import Partitions
 
 log = logging.getLogger("dupwatch")
@@ -64,7 +64,7 @@ class KafkaSource:
         topics: Sequence[str],
         limits: ReadLimits,
         options: SourceOptions,
-        watcher: SourceWatcher,
+        hooks: Hooks,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._stopped = stopped
@@ -83,14 +83,14 @@ class KafkaSource:
             pause_after_s=options.pause_after_s,
             transactional=options.transactional,
         )
-        self._watcher = watcher
-        self._client = ClientThread(client, self._handover, watcher)
+        self._hooks = hooks
+        self._client = ClientThread(client, self._handover, hooks)
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
 
     def batches(self) -> Iterator[RawBatch]:
         """Give batches until the source is closed: what has piled up since the last one, or what comes next."""
         # From here on the client's thread has to turn, also if it never comes to its first turn.
-        self._watcher.beat()
+        self._hooks.report(ClientTurned())
         self._thread.start()
         while (batch := self._next()) is not None:
             yield batch

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
@@ -32,7 +32,7 @@ from consumer.kafka.errors import (
 from consumer.kafka.membership import member_of
 from consumer.lifecycle.background_call import Call
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.ports import SourceWatcher
+from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
 from consumer.sources.commits import Commits
 from consumer.sources.gaps import GAPS, Gaps
@@ -57,6 +57,40 @@ _JOINING_S: Final = 30.0
 """So long after partitions were lost a static member may be fenced by a request of its own."""
 
 
+Rebalance = Literal["assigned", "revoked", "lost"]
+
+
+class ClientTurned(NamedTuple):
+    """The client's thread has made progress, or is about to begin."""
+
+
+class Rebalanced(NamedTuple):
+    """Partitions came or went, and this consumer owns ``partitions`` now; ``lost`` ones went without warning."""
+
+    what: Rebalance
+    partitions: int
+
+
+class LagRead(NamedTuple):
+    """So many records of a partition of ours are in its topic and not committed."""
+
+    topic: str
+    partition: int
+    records: int
+
+
+class FetchingPaused(NamedTuple):
+    """Whether fetching is paused, because what was fetched has not been judged."""
+
+    paused: bool
+
+
+class FetchingWaited(NamedTuple):
+    """For so long no record was taken from the client, because what was taken has not been judged."""
+
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
     """What the thread needs to know; as in ``SourceOptions``. ``consume_max`` records are read in one call."""
@@ -76,12 +110,12 @@ class ClientOptions:
 class ClientThread:
     """The thread's work, and what it remembers from turn to turn."""
 
-    def __init__(self, options: ClientOptions, handover: Handover, watcher: SourceWatcher) -> None:
+    def __init__(self, options: ClientOptions, handover: Handover, hooks: Hooks) -> None:
         self.consumer: Consumer | None = None
         self._options = options
         self._handover = handover
-        self._watcher = watcher
-        self._trouble = Trouble(watcher)
+        self._hooks = hooks
+        self._trouble = Trouble(hooks)
         self._failure: BaseException | None = None
         self._rebalances = 0
         self._paused = False
@@ -89,8 +123,8 @@ class ClientThread:
         self._commits = Commits(handover, self._fail, transactional=options.transactional)
         self._lag_again_s = 0.0
         self._warn_outsider_s = time.monotonic() + OUTSIDER_S
-        self._gaps = Gaps(options.on_gap, handover, watcher)
-        self._holds = Holds(handover, watcher)
+        self._gaps = Gaps(options.on_gap, handover, hooks)
+        self._holds = Holds(handover, hooks)
         self._unpacking = Unpacking(handover)
         self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
         self._member: bytes | None = None
@@ -140,7 +174,7 @@ class ClientThread:
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + self._options.close_s
         while not closing.ended(POLL_S):
-            self._watcher.beat()
+            self._hooks.report(ClientTurned())
             if time.monotonic() >= until_s:
                 raise SourceError(
                     f"the Kafka client does not end, and has to: {self._outlived}; dupwatch has to be started again"
@@ -166,7 +200,7 @@ class ClientThread:
         return guarded
 
     def _turn(self, consumer: Consumer) -> None:
-        self._watcher.beat()
+        self._hooks.report(ClientTurned())
         self._note_membership(consumer)
         self._ask_places(consumer)
         self._holds.keep(consumer)
@@ -251,11 +285,11 @@ class ClientThread:
             handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
             overfull = handover.partitions.overfull() or handover.partitions.suspended
             owned = list(handover.partitions.owned())
-        self._watcher.held_back(time.monotonic() - now_s)
+        self._hooks.report(FetchingWaited(time.monotonic() - now_s))
         if not self._paused and (overfull or now_s - self._full_since_s >= self._options.pause_after_s):
             self._paused = True
             consumer.pause(_places(owned))
-            self._watcher.paused(paused=True)
+            self._hooks.report(FetchingPaused(paused=True))
         message = consumer.poll(0)
         if message is not None:
             self._take_in([message])
@@ -270,7 +304,7 @@ class ClientThread:
             self._handover.partitions.rewind()
             owned = [one for one, held in self._handover.partitions.holds().items() if held is None]
         consumer.resume(_places(owned))
-        self._watcher.paused(paused=False)
+        self._hooks.report(FetchingPaused(paused=False))
         self._seek(consumer)
 
     def _seek(self, consumer: Consumer) -> None:
@@ -342,8 +376,7 @@ class ClientThread:
             consumer.pause(_places(list(starts)))
         self._holds.keep(consumer)
         log.info("Assigned: %s", _names(starts))
-        self._watcher.rebalanced("assigned")
-        self._watcher.assigned(owned)
+        self._hooks.report(Rebalanced("assigned", owned))
 
     def _asked(
         self, consumer: Consumer, asked: list[TopicPartition], place: Callable[[TopicPartition], Found]
@@ -351,7 +384,7 @@ class ClientThread:
         """What follows from what the group has committed; it is asked until there is an answer."""
         found: dict[Partition, Found] = {}
         while len(found) < len(asked) and not self._handover.closing:
-            self._watcher.beat()
+            self._hooks.report(ClientTurned())
             try:
                 for one in ask_committed(consumer, [one for one in asked if (one.topic, one.partition) not in found]):
                     found[one.topic, one.partition] = place(one)
@@ -394,7 +427,7 @@ class ClientThread:
                         self._options.revoke_s,
                     )
                     break
-                self._watcher.beat()
+                self._hooks.report(ClientTurned())
                 handover.changed.wait(min(left_s, POLL_S))
             places = {} if handover.error is not None else self._commits.due()
             handover.partitions.leave(leaving, "partitions of it went to another consumer before it was finished")
@@ -422,8 +455,7 @@ class ClientThread:
             owned = len(self._handover.partitions.owned())
             self._handover.changed.notify_all()
         log.info("%s: %s", how.capitalize(), _names(_keys(partitions)))
-        self._watcher.rebalanced(how)
-        self._watcher.assigned(owned)
+        self._hooks.report(Rebalanced(how, owned))
 
     def _commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
         """Commit at once, unless something has ended the run; what the group knows then."""
@@ -488,7 +520,7 @@ class ClientThread:
                 continue
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
             if high >= 0:
-                self._watcher.lag(topic, number, max(0, high - max(low, place.offset, 0)))
+                self._hooks.report(LagRead(topic, number, max(0, high - max(low, place.offset, 0))))
 
     @property
     def _is_new_protocol(self) -> bool:

@@ -3,12 +3,13 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.pipeline.batches import BatchCommitted
 
 log = logging.getLogger("dupwatch")
 
@@ -16,7 +17,7 @@ EVERY_S: Final = 10.0
 """Not oftener are dead letters told: a feed of nothing else must not become a log of nothing else."""
 
 
-class BatchLog(Onlooker):
+class BatchLog:
     """Tells of batches what whoever runs it wants to find later; ids, never texts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,8 +25,12 @@ class BatchLog(Onlooker):
         self._told_s: float | None = None
         self._untold: Counter[str] = Counter()
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
+    def listen(self, hooks: Hooks) -> None:
+        """Log what is committed from now on."""
+        hooks.on(BatchCommitted, self._committed)
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        verdicts, letters = batch
         if log.isEnabledFor(logging.DEBUG):
             for verdict in verdicts:
                 if verdict.outcome == "duplicate":

@@ -4,16 +4,18 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
+from consumer.model.hooks import Hooks, Outage, Part
+from consumer.model.record import partition_name
+from consumer.sources.holds import PartitionsHeld
+from consumer.sources.kafka_client import ClientTurned, Rebalanced
 from consumer.text.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0
-MAIN: Final = "main"
 _CLIENT: Final = "client"
-
-Part = Literal["source", "sink", "store"]
 
 
 class Late(NamedTuple):
@@ -47,7 +49,7 @@ class Health:
         self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
-        self._troubles: dict[Part, str] = {}
+        self._outages: dict[Part, dict[str, str]] = {}
         self._ending = False
         self._held: dict[str, str] = {}
 
@@ -66,7 +68,9 @@ class Health:
     def reasons(self) -> list[str]:
         """Why nothing can be judged now; none where it can."""
         with self._lock:
-            reasons = [f"{part}: {why}" for part, why in sorted(self._troubles.items())]
+            # Several reporters may give one reason.
+            outages = {part: "; ".join(dict.fromkeys(whys.values())) for part, whys in self._outages.items() if whys}
+            reasons = [f"{part}: {why}" for part, why in sorted(outages.items())]
             if self._assigned is None:
                 reasons.append("source: no assignment of partitions has come yet")
             if self._ending:
@@ -78,62 +82,53 @@ class Health:
         with self._lock:
             return dict(self._held)
 
-    def holding(self, held: Mapping[str, str]) -> None:
-        """These partitions are held, each for a reason, and no others."""
-        with self._lock:
-            self._held = dict(held)
-
-    def working(self, thread: str = MAIN) -> None:
-        """This thread begins to work, or turns while it does: called at least once in the time allowed."""
-        with self._lock:
-            self._turned_s[thread] = self._clock()
-            self._threads[thread] = threading.get_ident()
-
-    def resting(self, thread: str = MAIN) -> None:
-        """This thread waits for records, or for another to take what it has made."""
-        with self._lock:
-            self._turned_s.pop(thread, None)
-
-    def helped(self) -> None:
-        """A process that works for the main thread has turned; where that one rests, nothing."""
-        with self._lock:
-            if MAIN in self._turned_s:
-                self._turned_s[MAIN] = self._clock()
+    def listen(self, hooks: Hooks) -> None:
+        """Follow what is reported from now on."""
+        hooks.on(ThreadTurned, lambda turned: self._turned(turned.thread))
+        hooks.on(ThreadRested, self._rested)
+        hooks.on(WorkerTurned, self._worker_turned)
+        hooks.on(ClientTurned, lambda _: self._turned(_CLIENT))
+        hooks.on(Rebalanced, self._rebalanced)
+        hooks.on(PartitionsHeld, self._hold)
+        hooks.on(Outage, self._tell_outage)
 
     def ending(self) -> None:
         """The run was asked to stop."""
         with self._lock:
             self._ending = True
 
-    def store_trouble(self, why: str | None) -> None:
-        """The store is out of reach, or is back (None)."""
-        self._trouble("store", why)
-
-    def beat(self) -> None:
-        """The source's thread turns."""
+    def _turned(self, thread: str) -> None:
+        """This thread begins to work, or has made progress; it does so at least once in the time allowed."""
         with self._lock:
-            self._turned_s[_CLIENT] = self._clock()
-            self._threads[_CLIENT] = threading.get_ident()
+            self._turned_s[thread] = self._clock()
+            self._threads[thread] = threading.get_ident()
 
-    def assigned(self, partitions: int) -> None:
-        """So many partitions are this consumer's; none is an assignment too."""
+    def _rested(self, rested: ThreadRested) -> None:
         with self._lock:
-            self._assigned = partitions
+            self._turned_s.pop(rested.thread, None)
 
-    def source_trouble(self, why: str | None) -> None:
-        """The brokers cannot be reached, or can again (None)."""
-        self._trouble("source", why)
-
-    def sink_trouble(self, why: str | None) -> None:
-        """Nothing can be sent, or something can again (None)."""
-        self._trouble("sink", why)
-
-    def _trouble(self, part: Part, why: str | None) -> None:
+    def _worker_turned(self, _: WorkerTurned) -> None:
+        """Workers work for the main thread: while it waits for them, it makes progress when they do."""
         with self._lock:
-            if why is None:
-                self._troubles.pop(part, None)
+            if MAIN in self._turned_s:
+                self._turned_s[MAIN] = self._clock()
+
+    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+        """An assignment of no partition is one too."""
+        with self._lock:
+            self._assigned = rebalanced.partitions
+
+    def _hold(self, held: PartitionsHeld) -> None:
+        with self._lock:
+            self._held = {partition_name(partition): why for partition, why in held.reasons.items() if why is not None}
+
+    def _tell_outage(self, outage: Outage) -> None:
+        with self._lock:
+            whys = self._outages.setdefault(outage.part, {})
+            if outage.why is None:
+                whys.pop(outage.reporter, None)
             else:
-                self._troubles[part] = redacted(why)
+                whys[outage.reporter] = redacted(outage.why)
 
 
 def main_stack() -> str:

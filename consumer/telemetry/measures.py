@@ -9,16 +9,17 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from consumer.judge.histogram import COUNTS, SHARES
 from consumer.model.article import Reason, TimeFault
+from consumer.model.hooks import Part
 from consumer.model.verdict import Outcome
-from consumer.pipeline.observer import Stage
-from consumer.telemetry.health import Part
+from consumer.pipeline.stages import Stage
+from consumer.sources.kafka_client import Rebalance
 from consumer.telemetry.source_names import NONE, OTHER
-from storage.watched import Connecting, Ending, Operation
+from storage.watched import ConnectionChange, Ending
+from storage.wrapped import Operation
 
 TimedStage = Literal[Stage, "back_pressure"]
 Trouble = Literal[Part, "batch_abandoned", "request", "offset_note"]
 Thread = Literal["client", "main"]
-Rebalance = Literal["assigned", "revoked", "lost"]
 Kind = Literal["copy", "near"]
 
 SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -311,7 +312,7 @@ STORE_CONNECTIONS: Final = Measure(
     "counter",
     "Connections to an HBase's gateways that were made, could not be made, or broke; none of other stores.",
     "connections",
-    (Label("what", get_args(Connecting)),),
+    (Label("what", get_args(ConnectionChange)),),
 )
 BUILD: Final = Measure(
     "dupwatch_build_info",

@@ -1,9 +1,10 @@
 """What a run measures. Every name, with its help text, stands in ``consumer.telemetry.measures``."""
 
+import threading
 import time
 from collections import Counter as Tallied
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
@@ -17,24 +18,34 @@ from prometheus_client.utils import floatToGoString
 from consumer.judge.events import rfc3339
 from consumer.judge.histogram import Distribution
 from consumer.judge.tally import Tally
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Reason
-from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.limits import ReadLimits
-from consumer.model.record import Partition
 from consumer.model.verdict import Outcome, Verdict
-from consumer.pipeline.observer import Measured
+from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
+from consumer.pipeline.stages import StageEnded
+from consumer.sinks.record_times import RecordTimeMoved
+from consumer.sinks.transactions import SinkReconnected
+from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.holds import NoteUnreadable, PartitionsHeld
+from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalanced
 from consumer.telemetry import measures
-from consumer.telemetry.health import Part
-from consumer.telemetry.measures import Kind, Measure, Rebalance, Thread, TimedStage, Trouble
+from consumer.telemetry.measures import Kind, Measure, Trouble
 from consumer.telemetry.own_memory import own_memory_bytes
 from consumer.telemetry.source_names import OTHER, SourceNames
-from storage.watched import Connecting, Ending, Operation
+from storage.watched import StoreCalled, StoreConnected, StoreRepeated
 
 SOURCES_MAX: Final = 50
 _REASONS: Final = frozenset(map(str, Reason))
 
 _Made = TypeVar("_Made", Counter, Gauge)
 _Value = TypeVar("_Value", bound=str)
+
+
+class RequestFailed(NamedTuple):
+    """A request for a page could not be answered, or not in full, for a reason that is not the client's."""
 
 
 class Build(NamedTuple):
@@ -81,15 +92,15 @@ class _Collector(Collector):
 class Metrics:
     """All metrics of one run, in a registry of their own.
 
-    Batches are told by one thread; every other method may be called from any. It is a ``SourceWatcher``, a
-    ``SinkWatcher``, a ``StoreWatcher`` and an ``Observer``. ``clock`` gives seconds since 1970.
+    Batches are reported by one thread, everything else by any. ``clock`` gives seconds since 1970.
     """
 
     def __init__(self, build: Build, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         self.registry = CollectorRegistry()
         self._clock = clock
         self._judged_s = clock()
-        self._down: set[Part] = set()
+        self._outages_lock = threading.Lock()
+        self._reporters: dict[Part, set[str]] = {}
         self._bounds = bounds
         self._names = SourceNames(bounds.sources_max, bounds.sources)
         ProcessCollector(registry=self.registry)
@@ -112,15 +123,40 @@ class Metrics:
 
         self.registry.register(_Collector(read))
 
-    # -- the observer of the pipeline
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(BatchMeasured, self._measure)
+        hooks.on(BatchCommitted, self._count)
+        hooks.on(BatchAbandoned, lambda _: self._error("batch_abandoned"))
+        hooks.on(RequestFailed, lambda _: self._error("request"))
+        hooks.on(StageEnded, lambda stage: self._stages[stage.stage].add((stage.seconds,)))
+        hooks.on(RecordTimeReplaced, lambda _: self._times_replaced.inc())
+        hooks.on(RecordTimeBehind, lambda _: self._times_behind.inc())
+        hooks.on(Outage, self._tell_outage)
+        hooks.on(ThreadTurned, self._turned)
+        hooks.on(ThreadRested, self._rested)
+        hooks.on(ClientTurned, lambda _: self._heartbeats["client"].set(self._clock()))
+        hooks.on(Rebalanced, self._rebalanced)
+        hooks.on(LagRead, lambda lag: self._lag.labels(lag.topic, str(lag.partition)).set(lag.records))
+        hooks.on(FetchingPaused, lambda fetching: self._paused.set(fetching.paused))
+        hooks.on(FetchingWaited, lambda fetching: self._stages["back_pressure"].add((fetching.seconds,)))
+        hooks.on(RecordsDeleted, lambda deleted: self._lost_to_retention.inc(deleted.records))
+        hooks.on(PartitionsHeld, self._hold)
+        hooks.on(NoteUnreadable, lambda _: self._error("offset_note"))
+        hooks.on(SinkReconnected, lambda _: self._sink_reconnections.inc())
+        hooks.on(RecordTimeMoved, lambda _: self._times_moved.inc())
+        hooks.on(StoreCalled, self._call_of_store)
+        hooks.on(StoreConnected, lambda connected: self._store_connections.labels(connected.change).inc())
+        hooks.on(StoreRepeated, lambda repeated: self._store_repeats.labels(repeated.operation).inc())
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
+    def _count(self, batch: BatchCommitted) -> None:
         """Count a batch that was committed.
 
         Latency is from the record time. A verdict that was decided before this batch began is given again: it counts as
         an article, but how long ago its version first arrived is no latency.
         """
         now_s = self._clock()
+        verdicts, letters = batch
         for outcome, articles in Tallied(verdict.outcome for verdict in verdicts).items():
             self._articles[outcome].inc(articles)
         # Times of verdicts are all written alike, and so in order as they stand.
@@ -133,7 +169,7 @@ class Metrics:
         self._last_processed.set(now_s)
         self._judged_s = now_s
 
-    def measured(self, batch: Measured) -> None:
+    def _measure(self, batch: BatchMeasured) -> None:
         """Measure a batch that was committed."""
         self._batch_records.add((batch.records,))
         self._batch_bytes.add((batch.size_bytes,))
@@ -145,136 +181,55 @@ class Metrics:
         self._headers_lost.inc(batch.headers_lost)
         for fault, articles in batch.time_faults.items():
             self._times_unread.labels(fault).inc(articles)
-        for (source, outcome), articles in Tallied(batch.said).items():
+        for (source, outcome), articles in Tallied(batch.outcomes).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 
-    # -- the loop
+    def _turned(self, turned: ThreadTurned) -> None:
+        if turned.thread == MAIN:
+            self._heartbeats["main"].set(self._clock())
+            self._busy.set(1)
 
-    @contextmanager
-    def stage(self, stage: TimedStage) -> Iterator[None]:
-        """Time what happens inside, also where it ends with an error."""
-        began_s = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.spent(stage, time.perf_counter() - began_s)
+    def _rested(self, rested: ThreadRested) -> None:
+        if rested.thread == MAIN:
+            self._busy.set(0)
 
-    def spent(self, stage: TimedStage, seconds: float) -> None:
-        """So much time went into this stage of a batch."""
-        self._stages[stage].add((seconds,))
-
-    def turned(self, thread: Thread = "main") -> None:
-        """A loop turned."""
-        self._heartbeats[thread].set(self._clock())
-
-    def busy(self, *, busy: bool) -> None:
-        """Whether the main thread works on a batch."""
-        self._busy.set(busy)
-
-    def error(self, what: Trouble) -> None:
+    def _error(self, what: Trouble) -> None:
         """Something went wrong that did not end the run."""
         self._errors.labels(what).inc()
 
-    def record_times_replaced(self, records: int) -> None:
-        """So many records had no time, or an impossible one, and got the ingest time."""
-        self._times_replaced.inc(records)
+    def _call_of_store(self, call: StoreCalled) -> None:
+        self._store_operations[call.operation, call.ending].inc()
+        self._store_seconds[call.operation].add((call.seconds,))
 
-    def record_time_behind(self) -> None:
-        """A record was stamped too far behind its partition, and arrived with what had come before it."""
-        self._times_behind.inc()
-
-    # -- the watcher of the store
-
-    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
-        """A call of the store has ended."""
-        self._store_operations[operation, ending].inc()
-        self._store_seconds[operation].add((seconds,))
-
-    def store_connected(self, what: Connecting) -> None:
-        """A connection was made, could not be made, or broke."""
-        self._store_connections.labels(what).inc()
-
-    def store_repeated(self, operation: Operation) -> None:
-        """A call asked again."""
-        self._store_repeats.labels(operation).inc()
-
-    def store_trouble(self, why: str | None) -> None:
-        """The store is out of reach, or is back (None)."""
-        self._told("store", why)
-
-    # -- the watcher of the source
-
-    def beat(self) -> None:
-        """The source's thread turns."""
-        self.turned("client")
-
-    def assigned(self, partitions: int) -> None:
-        """So many partitions are this consumer's."""
-        self._assigned.set(partitions)
-
-    def rebalanced(self, what: Rebalance) -> None:
+    def _rebalanced(self, rebalanced: Rebalanced) -> None:
         """Partitions came or went. The lag of those that stay is told again soon, that of the others never."""
-        self._rebalances.labels(what).inc()
-        if what != "assigned":
+        self._rebalances.labels(rebalanced.what).inc()
+        self._assigned.set(rebalanced.partitions)
+        if rebalanced.what != "assigned":
             self._lag.clear()
 
-    def lag(self, topic: str, partition: int, records: int) -> None:
-        """So many records of a partition are there and not committed."""
-        self._lag.labels(topic, str(partition)).set(records)
-
-    def paused(self, *, paused: bool) -> None:
-        """Whether anything is fetched for the time being."""
-        self._paused.set(paused)
-
-    def held_back(self, seconds: float) -> None:
-        """For so long nothing more was taken in."""
-        self.spent("back_pressure", seconds)
-
-    def source_trouble(self, why: str | None) -> None:
-        """The brokers cannot be reached, or can again (None)."""
-        self._told("source", why)
-
-    def gap(self, records: int) -> None:
-        """So many records were deleted before they were read."""
-        self._lost_to_retention.inc(records)
-
-    def holding(self, held: Mapping[Partition, str | None]) -> None:
+    def _hold(self, held: PartitionsHeld) -> None:
         """Which partitions are held. The lag of these is told no more."""
         self._held.clear()
-        for (topic, partition), why in held.items():
+        for (topic, partition), why in held.reasons.items():
             self._held.labels(topic, str(partition)).set(why is not None)
             if why is not None:
                 with suppress(KeyError):
                     self._lag.remove(topic, str(partition))
 
-    def note_unreadable(self) -> None:
-        """What stands beside an offset cannot be read."""
-        self.error("offset_note")
-
-    # -- the watcher of the sink
-
-    def sink_trouble(self, why: str | None) -> None:
-        """Nothing can be sent, or something can again (None)."""
-        self._told("sink", why)
-
-    def reconnected(self) -> None:
-        """The sink's client was made anew."""
-        self._sink_reconnections.inc()
-
-    def time_moved(self) -> None:
-        """A copy of a record was sent without the record's time."""
-        self._times_moved.inc()
-
-    def _told(self, part: Part, why: str | None) -> None:
-        """Count where a trouble begins, and where it ends: it may be told any number of times in between."""
-        if why is not None and part not in self._down:
-            self._down.add(part)
-            self._errors.labels(part).inc()
-            self._outages.labels(part).inc()
-        elif why is None and part in self._down:
-            self._down.discard(part)
-            self._recoveries.labels(part).inc()
-        self._unreachable.labels(part).set(why is not None)
+    def _tell_outage(self, outage: Outage) -> None:
+        """Count where an outage of a part begins, and where it ends, all its reporters heard; they may repeat it."""
+        part = outage.part
+        with self._outages_lock:
+            reporters = self._reporters.setdefault(part, set())
+            was_reachable = not reporters
+            (reporters.discard if outage.why is None else reporters.add)(outage.reporter)
+            if was_reachable and reporters:
+                self._errors.labels(part).inc()
+                self._outages.labels(part).inc()
+            elif not was_reachable and not reporters:
+                self._recoveries.labels(part).inc()
+            self._unreachable.labels(part).set(bool(reporters))
 
     def _flagged(self, duplicates: Sequence[Verdict]) -> None:
         for kind, articles in Tallied(map(_kind, duplicates)).items():

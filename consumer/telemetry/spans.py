@@ -8,8 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -30,10 +29,10 @@ from opentelemetry.trace import (
 )
 from opentelemetry.util.types import AttributeValue
 
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.record import RawBatch, RawRecord
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.model.hooks import Hooks
+from consumer.model.record import RawRecord
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
+from consumer.pipeline.stages import StageBegan, StageEnded
 from consumer.telemetry.trace_context import TraceContext, contexts
 
 log = logging.getLogger("dupwatch")
@@ -41,7 +40,8 @@ log = logging.getLogger("dupwatch")
 PARTITIONS_MAX: Final = 64
 """So many partitions of a batch are named on its span."""
 DECODE: Final = "decode"
-_WITHIN_BATCH: Final = frozenset({"judge", "emit", "commit"})
+_WITHIN_BATCH: Final = frozenset({"emit", "commit"})
+_SUMMED: Final = frozenset({"fingerprint", "look_up", "settle"})
 _OPERATION: Final = "process"
 _PATH: Final = "v1/traces"
 _LINKS_VARIABLE: Final = "OTEL_SPAN_LINK_COUNT_LIMIT"
@@ -50,7 +50,7 @@ _AHEAD_MAX: Final = 1_000
 """More decoded batches than this never wait to be judged."""
 
 
-class BatchSpans(Onlooker):
+class BatchSpans:
     """Makes a span for each batch that is judged, with what was decided, and links to the traces of its articles.
 
     What is done with a batch is a child of its span where it has a time of its own; what comes in pieces is an
@@ -63,17 +63,27 @@ class BatchSpans(Onlooker):
         self._group = group
         self._links_max = links_max
         self._decoded: deque[tuple[int, int]] = deque(maxlen=_AHEAD_MAX)
+        self._decoding_ns = 0
         self._span: Span | None = None
+        self._child: Span | None = None
 
-    def begun(self, batch: RawBatch) -> None:
-        """As the port says."""
+    def listen(self, hooks: Hooks) -> None:
+        """Make spans of what is reported from now on."""
+        hooks.on(BatchBegun, self._begun)
+        hooks.on(StageBegan, self._stage_began)
+        hooks.on(StageEnded, self._stage_ended)
+        hooks.on(BatchCommitted, self._committed)
+        hooks.on(BatchAbandoned, self._abandoned)
+
+    def _begun(self, begun: BatchBegun) -> None:
+        records = begun.batch.records
         self._end("another batch was begun")
         decoded = self._decoded.popleft() if self._decoded else None
-        found, dropped = contexts(batch.records, self._links_max)
+        found, dropped = contexts(records, self._links_max)
         self._span = span = self._tracer.start_span(
-            _name(batch.records),
+            _name(records),
             kind=SpanKind.CONSUMER,
-            attributes=_described(batch.records, self._group),
+            attributes=_described(records, self._group),
             links=_links(found),
             start_time=None if decoded is None else decoded[0],
         )
@@ -83,31 +93,40 @@ class BatchSpans(Onlooker):
             child = self._tracer.start_span(DECODE, set_span_in_context(span), start_time=decoded[0])
             child.end(decoded[1])
 
-    def stage(self, stage: str) -> AbstractContextManager[None]:
-        """As the port says. Waiting for records belongs to no batch."""
-        if stage == DECODE:
-            return self._decoding()
-        span = self._span
-        return self._child(span, stage) if span is not None and stage in _WITHIN_BATCH else nullcontext()
+    def _stage_began(self, began: StageBegan) -> None:
+        """Waiting for records belongs to no batch, and decoding to one that is yet to begin."""
+        if began.stage == DECODE:
+            self._decoding_ns = time.time_ns()
+        elif self._span is not None and began.stage in _WITHIN_BATCH:
+            self._child = self._tracer.start_span(began.stage, set_span_in_context(self._span))
 
-    def spent(self, stage: str, seconds: float) -> None:
-        """As the port says."""
-        if self._span is not None:
-            self._span.set_attribute(f"dupwatch.{stage}.seconds", seconds)
+    def _stage_ended(self, ended: StageEnded) -> None:
+        """End its span, without the text of an error: that may have an article's words."""
+        if ended.stage == DECODE:
+            if ended.error is None:
+                self._decoded.append((self._decoding_ns, time.time_ns()))
+        elif ended.stage in _WITHIN_BATCH:
+            span, self._child = self._child, None
+            if span is None:
+                return
+            if ended.error is not None:
+                span.set_attribute("error.type", type(ended.error).__name__)
+                span.set_status(Status(StatusCode.ERROR))
+            span.end()
+        elif ended.stage in _SUMMED and self._span is not None:
+            self._span.set_attribute(f"dupwatch.{ended.stage}.seconds", ended.seconds)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """As the port says."""
+    def _committed(self, batch: BatchCommitted) -> None:
         if self._span is None:
             return
         outcomes = {"unique": 0, "duplicate": 0, "retracted": 0}
-        for one in verdicts:
-            outcomes[one.outcome] += 1
-        said = {f"dupwatch.articles.{outcome}": count for outcome, count in outcomes.items()}
-        self._span.set_attributes(said | {"dupwatch.dead_letters": len(letters)})
+        for verdict in batch.verdicts:
+            outcomes[verdict.outcome] += 1
+        counts = {f"dupwatch.articles.{outcome}": count for outcome, count in outcomes.items()}
+        self._span.set_attributes(counts | {"dupwatch.dead_letters": len(batch.letters)})
         self._end()
 
-    def abandoned(self) -> None:
-        """As the port says."""
+    def _abandoned(self, _: BatchAbandoned) -> None:
         if self._span is None:
             # It was given up before it was begun.
             if self._decoded:
@@ -127,30 +146,11 @@ class BatchSpans(Onlooker):
                 span.set_status(Status(StatusCode.ERROR, error))
             span.end()
 
-    @contextmanager
-    def _decoding(self) -> Iterator[None]:
-        began_ns = time.time_ns()
-        yield
-        self._decoded.append((began_ns, time.time_ns()))
-
-    @contextmanager
-    def _child(self, parent: Span, stage: str) -> Iterator[None]:
-        """A span that says what ended it, without the texts of errors: those may have an article's words."""
-        span = self._tracer.start_span(stage, set_span_in_context(parent))
-        try:
-            yield
-        except BaseException as error:
-            span.set_attribute("error.type", type(error).__name__)
-            span.set_status(Status(StatusCode.ERROR))
-            raise
-        finally:
-            span.end()
-
 
 class Tracing:
     """All that makes and sends spans, on threads of its own; a run hands them over and never waits for a collector.
 
-    ``observer`` is told of the run. Sampling, resource, headers, certificates, limits and times are those of
+    ``spans`` listens to the run. Sampling, resource, headers, certificates, limits and times are those of
     OpenTelemetry's own variables (``OTEL_...``) where they are set.
     """
 
@@ -160,11 +160,11 @@ class Tracing:
         # Without its own hook for the end of the process, which would wait for a collector that is away.
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False, span_limits=limits)
         self._provider.add_span_processor(BatchSpanProcessor(_Told(exporter)))
-        self.observer = BatchSpans(self._provider.get_tracer("dupwatch", version), group, links_max)
+        self.spans = BatchSpans(self._provider.get_tracer("dupwatch", version), group, links_max)
 
     def close(self, wait_s: float) -> None:
         """Send what is left, for so long at most; what the collector has not taken by then is lost."""
-        self.observer.ended()
+        self.spans.ended()
         closing = threading.Thread(target=self._provider.shutdown, name="tracing-close", daemon=True)
         closing.start()
         closing.join(wait_s)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final, Self
 
+from consumer.model.hooks import Hooks, Outage
 from storage.errors import StoreError
 from storage.interface import Store
 
@@ -20,17 +21,17 @@ ANSWER_S: Final = 4.0
 class StoreProbe:
     """Asks from a thread of its own, through a connection of its own, until it is left.
 
-    ``opened`` opens the store anew, with a deadline of ``ANSWER_S``; ``tell`` gets why it does not answer, or None.
+    ``opened`` opens the store again each time, with a deadline of ``ANSWER_S``. Reports each answer, and each failure.
     """
 
     def __init__(
         self,
         opened: Callable[[], AbstractContextManager[Store]],
-        tell: Callable[[str | None], None],
+        hooks: Hooks,
         pause_s: float = PAUSE_S,
     ) -> None:
         self._opened = opened
-        self._tell = tell
+        self._hooks = hooks
         self._pause_s = pause_s
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store-probe", daemon=True)
@@ -53,6 +54,9 @@ class StoreProbe:
                 log.exception("The store could not be asked whether it answers")
                 self._tell(f"it could not be asked: {error!r}")
             self._left.wait(self._pause_s)
+
+    def _tell(self, why: str | None) -> None:
+        self._hooks.report(Outage("store", "probe", why))
 
     def _ask(self) -> None:
         """Ask the store until it does not answer."""

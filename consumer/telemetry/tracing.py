@@ -7,21 +7,21 @@ from typing import Any
 
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
-from consumer.pipeline.observer import Observer
+from consumer.model.hooks import Hooks
 from consumer.text.install_advice import install_command
 
 _PACKAGE = "opentelemetry"
 
 
 @contextmanager
-def traced(config: Config) -> Iterator[list[Observer]]:
-    """The observer that makes spans of a run, or none where tracing is off; what is left is sent at the end.
+def traced(config: Config, hooks: Hooks) -> Iterator[None]:
+    """Make spans of what is reported inside, where tracing is on; what is left is sent at the end.
 
     Raises ConfigError where the packages are not installed.
     """
     section = config.tracing
     if not section.enabled:
-        yield []
+        yield
         return
     try:
         spans: Any = import_module("consumer.telemetry.spans")
@@ -34,6 +34,7 @@ def traced(config: Config) -> Iterator[list[Observer]]:
         ) from error
     made = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
     try:
-        yield [made.observer]
+        made.spans.listen(hooks)
+        yield
     finally:
         made.close(section.close_s)

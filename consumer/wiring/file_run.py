@@ -18,6 +18,7 @@ from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, ConfigError, Fatal
+from consumer.model.hooks import Hooks
 from consumer.model.ports import Marks, Sink
 from consumer.model.record import Position, RawRecord
 from consumer.pipeline import checkpoint as checkpoints
@@ -27,7 +28,6 @@ from consumer.pipeline.feed_limit import FeedGate
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import FileJournal, Journal, NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.observer import Observer
 from consumer.sinks.file import UNEXPLAINED, FileSink, StreamSink, check_file_sink
 from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource
@@ -68,14 +68,15 @@ class Run:
 def prepared_run(
     config: Config,
     streams: Streams,
-    observer: Observer,
+    hooks: Hooks,
     stopping: Stopping,
-    undated: Callable[[], None] | None = None,
+    *,
+    archive: bool = False,
 ) -> Iterator[Run]:
     """Build a run over a file or a stream from its configuration; what it holds is let go of afterwards.
 
-    With ``undated`` the file is an archive: its articles came when they were published, and ``undated`` is told of each
-    that does not say when.
+    The articles of an ``archive`` came when they were published; of each that does not say when, ``RecordTimeReplaced``
+    is reported.
     """
     if is_kafka(config.sink.url):
         raise ConfigError("a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -")
@@ -107,8 +108,8 @@ def prepared_run(
             if isinstance(sink, FileSink):
                 sink.discard()
             raise
-        if undated is not None:
-            feed = _archive(feed, undated)
+        if archive:
+            feed = _archive(feed, hooks)
         detector = Detector(InterruptibleStore(store, check), settings, now_ms)
         pipeline = Pipeline(
             source=source,
@@ -120,7 +121,7 @@ def prepared_run(
             detector=detector,
             sink=sink,
             journal=journal,
-            observer=observer,
+            hooks=hooks,
             stopping=stopping,
             keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
@@ -205,10 +206,10 @@ def _feed_and_journal(
     return FileFeed(began_ms, identity), FileJournal(path, now, source.beginning, sink, file_writing(config))
 
 
-def _archive(feed: Feed, undated: Callable[[], None]) -> Feed:
+def _archive(feed: Feed, hooks: Hooks) -> Feed:
     if not isinstance(feed, FileFeed):
         raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
-    return ArchiveFeed(feed.began_ms, feed.identity, undated)
+    return ArchiveFeed(feed.began_ms, feed.identity, hooks)
 
 
 def _check_places(config: Config, before: checkpoints.Checkpoint | None, source: FileSource, streams: Streams) -> None:

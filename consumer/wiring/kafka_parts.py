@@ -12,8 +12,9 @@ from consumer.lifecycle.retry import Patience
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, ConfigError, SinkError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
-from consumer.model.ports import Answer, SinkWatcher
+from consumer.model.ports import Answer
 from consumer.model.record import RawRecord
 from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import parts
@@ -29,19 +30,6 @@ def sink_topics(config: Config) -> SinkTopics:
 
 
 log = logging.getLogger("dupwatch")
-
-
-class Unwatched:
-    """A watcher of a sink to whom nothing matters."""
-
-    def sink_trouble(self, why: str | None) -> None:
-        """Nothing."""
-
-    def reconnected(self) -> None:
-        """Nothing."""
-
-    def time_moved(self) -> None:
-        """Nothing."""
 
 
 def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
@@ -65,9 +53,9 @@ def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
         )
 
 
-def record_times(config: Config, watcher: SinkWatcher) -> RecordTimes:
+def record_times(config: Config, hooks: Hooks) -> RecordTimes:
     """Which times the sink's topics are sent: those that count as arrivals, as far as the topics take them."""
-    return RecordTimes(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), watcher.time_moved)
+    return RecordTimes(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks)
 
 
 def dress_of(config: Config, source: str) -> Callable[[Answer], Headers]:

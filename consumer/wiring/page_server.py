@@ -1,8 +1,7 @@
 """The HTTP pages of a consumer: health, metrics and the latest flags."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from importlib import metadata
 from ssl import SSLContext
 from typing import NamedTuple
@@ -51,12 +50,15 @@ def front_of(config: Config) -> Front | None:
     return Front(address, access, tls)
 
 
-def served(config: Config, held: ExitStack, pages: Mapping[str, Page], metrics: Metrics) -> str | None:
-    """Serve the pages until ``held`` is left; returns their URL, None where there are none."""
+def served(config: Config, held: ExitStack, pages: Mapping[str, Page], failed: Callable[[], None]) -> str | None:
+    """Serve the pages until ``held`` is left; returns their URL, None where there are none.
+
+    ``failed`` is called for every request that could not be answered.
+    """
     front = front_of(config)
     if front is None:
         return None
-    server = HealthServer(front.address, pages, partial(metrics.error, "request"), front.access, front.tls)
+    server = HealthServer(front.address, pages, failed, front.access, front.tls)
     held.callback(server.close)
     return server.url
 

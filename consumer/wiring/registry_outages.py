@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 from consumer.decode.registry import RegistryUnavailable
 from consumer.lifecycle.retry import Waiting
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
-from consumer.telemetry.monitoring import Monitoring
+from consumer.model.hooks import Hooks, Outage
 
 BRIEFLY_S: Final = 15.0
 _PAUSE_S: Final = 1.0
@@ -35,12 +36,16 @@ class Briefly:
             time.sleep(self._pause_s)
 
 
-def waiting_for_registry(monitoring: Monitoring, stopping: Stopping) -> Waiting:
+def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> Waiting:
     """What waits for as long as the registry is away, or until the run is to stop: the batch was not begun."""
+    turns = Turns(hooks)
 
     def check() -> None:
-        monitoring.working()
+        turns.turn()
         if stopping.asked():
             raise Abandoned("the schema registry is out of reach, and the run is to stop")
 
-    return Waiting(check, monitoring.registry_trouble, RegistryUnavailable, "The schema registry")
+    def report(why: str | None) -> None:
+        hooks.report(Outage("source", "registry", why))
+
+    return Waiting(check, report, RegistryUnavailable, "The schema registry")

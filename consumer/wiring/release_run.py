@@ -22,6 +22,7 @@ from consumer.kafka.letter_headers import letter_headers
 from consumer.kafka.offset_range import Bound, Ranges, Stretch
 from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import BadRecord, SinkError, SourceError
+from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Released, Verdict, decode_verdict
@@ -29,7 +30,7 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import Unwatched, check_topics, dress_of, record_decoder, record_times, sink_topics
+from consumer.wiring.kafka_parts import check_topics, dress_of, record_decoder, record_times, sink_topics
 from storage.clock import MS_PER_S
 from storage.records import Stored
 
@@ -82,9 +83,9 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
                 "same; give the command again to send the event"
             )
 
-    watcher = Unwatched()
+    hooks = Hooks()
     messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
-    sink = KafkaSink(settings, messages, record_times(config, watcher), watcher, give_up)
+    sink = KafkaSink(settings, messages, record_times(config, hooks), hooks, give_up)
     try:
         with waiting_for_brokers(place.brokers):
             sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))

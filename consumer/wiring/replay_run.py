@@ -1,7 +1,7 @@
 """A replay, built and wired: a stretch of topics judged again, into a store of its own."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from consumer.kafka.offset_range import Stretch
 from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
+from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink
 from consumer.pipeline.arrivals import TopicFeed
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.observer import Observer
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
@@ -45,14 +45,10 @@ class Replay:
 def prepared_replay(
     config: Config,
     stretch: Stretch,
-    observer: Observer,
+    hooks: Hooks,
     stopping: Stopping,
-    undated: Callable[[], None],
 ) -> Iterator[Replay]:
-    """Build a replay from its configuration: verdicts go to a prefix of topics, or nowhere. It joins no group.
-
-    ``undated`` is told of each message whose time cannot be.
-    """
+    """Build a replay from its configuration: verdicts go to a prefix of topics, or nowhere. It joins no group."""
     if not is_kafka(config.source.url):
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
     with ExitStack() as held:
@@ -72,7 +68,7 @@ def prepared_replay(
         # Behind the source: where there is none, no store is made for it.
         store = held.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
-        sink = _sink(config, source.name, stopping)
+        sink = _sink(config, source.name, stopping, hooks)
         held.callback(sink.close)
         check = Drain(stopping, config.kafka.drain_s).check
         detector = Detector(InterruptibleStore(store, check), settings, now_ms)
@@ -82,11 +78,11 @@ def prepared_replay(
             bury=burier(source.name),
             fingerprinting=fingerprinting,
             builder=parts.version_builder(settings),
-            feed=TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), undated),
+            feed=TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks),
             detector=detector,
             sink=sink,
             journal=NoJournal(),
-            observer=observer,
+            hooks=hooks,
             stopping=stopping,
             keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
@@ -96,20 +92,7 @@ def prepared_replay(
         yield Replay(pipeline, source, store, detector.tally)
 
 
-class _Log:
-    """A watcher of the sink: what its client meets is in the client's own log."""
-
-    def sink_trouble(self, why: str | None) -> None:
-        """As the port says."""
-
-    def reconnected(self) -> None:
-        """As the port says."""
-
-    def time_moved(self) -> None:
-        """As the port says."""
-
-
-def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
+def _sink(config: Config, source: str, stopping: Stopping, hooks: Hooks) -> Sink:
     if not is_kafka(config.sink.url):
         return Nowhere()
 
@@ -121,5 +104,4 @@ def _sink(config: Config, source: str, stopping: Stopping) -> Sink:
     place = parse_kafka(config.sink.url)
     settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
     messages = Messages(sink_topics(config), dress_of(config, source), letter_headers)
-    watcher = _Log()
-    return KafkaSink(settings, messages, record_times(config, watcher), watcher, check)
+    return KafkaSink(settings, messages, record_times(config, hooks), hooks, check)

@@ -15,7 +15,7 @@ from storage.interface import Store
 from storage.kind import Opening
 from storage.kinds import kind_of, lasting_examples
 from storage.lmdb import LmdbOptions
-from storage.watched import StoreWatcher, WatchedStore
+from storage.watched import StoreReport, WatchedStore
 
 STORE_EXAMPLES: Final = f"--store {lasting_examples()}"
 """The option that names a store, for messages."""
@@ -26,11 +26,11 @@ def opened_store(
     config: Config,
     *,
     readonly: bool = False,
-    watcher: StoreWatcher | None = None,
+    report: StoreReport | None = None,
     quiet: bool = False,
     answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """Open the configured store, and close it afterwards. Each call of it is reported to ``watcher``.
+    """Open the configured store, and close it afterwards. What happens in it goes to ``report``.
 
     A wait of more than two seconds is announced in the log unless ``quiet``. With ``answer_s`` a call fails after that
     time, whatever deadlines are configured. Raises ``StoreError``, and ``ConfigError`` where a store that ends with its
@@ -48,13 +48,13 @@ def opened_store(
         file_mode=config.files.bits,
         readonly=readonly,
         answer_s=answer_s,
-        watcher=watcher,
+        report=report,
         tell_wait=None if quiet else tell_store_wait,
         own=(lmdb_options(config), hbase_options(config)),
     )
     store = kind.open(config.store.url, opening)
     try:
-        yield store if watcher is None else WatchedStore(store, watcher)
+        yield store if report is None else WatchedStore(store, report)
     finally:
         store.close()
 

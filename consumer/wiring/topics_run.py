@@ -19,7 +19,9 @@ from consumer.lifecycle.heap_trim import trimming
 from consumer.lifecycle.retry import Backoff, Drain
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns, WorkerTurned
 from consumer.model.errors import ConfigError, SourceError
+from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink
 from consumer.pages.health_pages import health_pages
 from consumer.pages.latest_flags import LatestFlags
@@ -28,7 +30,6 @@ from consumer.pipeline.bad_record_limit import PoisonGate, PoisonLimit
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.observer import Observer, Observers
 from consumer.pipeline.offsets import KafkaJournal, TransactionalJournal
 from consumer.pipeline.partition_notes import Ledger
 from consumer.sinks.file import StreamSink
@@ -38,8 +39,7 @@ from consumer.sinks.transactions import TransactionalSink
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Metrics
-from consumer.telemetry.monitoring import Monitoring
+from consumer.telemetry.metrics import RequestFailed
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import parts, stores
@@ -66,14 +66,12 @@ class StreamRun:
 
 
 @contextmanager
-def prepared_stream(
-    config: Config, streams: parts.Streams, stopping: Stopping, *onlookers: Callable[[Store], Observer]
-) -> Iterator[StreamRun]:
+def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping) -> Iterator[StreamRun]:
     """Build a run over topics from its configuration; what it holds is let go of afterwards.
 
     Raises ``NotBegun`` where it is asked to stop while it still waits for its store or its brokers.
 
-    The health pages are there first: they say what is waited for. ``onlookers`` make more observers, given the store.
+    The health pages are there first: they say what is waited for. ``hooks`` has the caller's listeners.
     """
     check_places(config)
     _check_limits(config)
@@ -83,45 +81,48 @@ def prepared_stream(
         settings = parts.judge_settings(config, lexicon)
         metrics = consumer_metrics(config, settings)
         health = Health(config.http.stuck_s)
-        monitoring = Monitoring(metrics, health)
-        decode = record_decoder(config, waiting_for_registry(monitoring, stopping))
-        latest = LatestFlags(config.http.flags, now_ms(), partial(metrics.error, "request"))
-        address = served(config, held, health_pages(health, metrics) | flag_pages(config, latest), metrics)
+        request_failed = partial(hooks.report, RequestFailed())
+        latest = LatestFlags(config.http.flags, now_ms(), request_failed)
+        for listener in (metrics, health, latest, BatchLog()):
+            listener.listen(hooks)
+        turns = Turns(hooks)
+        decode = record_decoder(config, waiting_for_registry(hooks, stopping))
+        address = served(config, held, health_pages(health, metrics) | flag_pages(config, latest), request_failed)
         # Workers are there before any client is: they start from nothing, and know of none.
         drain = Drain(stopping, config.kafka.drain_s)
 
         def turn() -> None:
-            monitoring.working()
+            turns.turn()
             drain.check()
 
-        fingerprinting = parts.fingerprinting(config, settings, lexicon, turn, monitoring.helped)
+        fingerprinting = parts.fingerprinting(config, settings, lexicon, turn, partial(hooks.report, WorkerTurned()))
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
-        spans = held.enter_context(traced(config))
-        starting = Starting(stopping, monitoring.working)
+        held.enter_context(traced(config, hooks))
+        starting = Starting(stopping, turns.turn)
         starting.call(partial(_check_filled, config))
-        source = _source(config, monitoring, stopping)
+        source = _source(config, hooks, stopping)
 
         def check() -> None:
             drain.check()
             source.check()
 
         def turn_and_check() -> None:
-            monitoring.working()
+            turns.turn()
             check()
 
         if stores.is_remote(config):
             held.enter_context(
                 StoreProbe(
                     partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S),
-                    monitoring.store_silent,
+                    hooks,
                 )
             )
-        store = held.enter_context(_store(config, settings, starting, monitoring))
+        store = held.enter_context(_store(config, settings, starting, hooks))
         latest.read_from(store)
         held.callback(latest.close)
         ledger = Ledger()
-        sink, journal = _delivery(config, streams, _Intake(source, ledger), monitoring, turn_and_check, starting)
+        sink, journal = _delivery(config, streams, _Intake(source, ledger), hooks, turn_and_check, starting)
         # Closed in this order: the source last, when nothing is left to be committed.
         held.callback(source.close)
         held.callback(sink.close)
@@ -133,16 +134,15 @@ def prepared_stream(
             bury=burier(source.name),
             fingerprinting=fingerprinting,
             builder=parts.version_builder(settings),
-            feed=_feed(config, ledger, metrics),
+            feed=_feed(config, ledger, hooks),
             detector=detector,
             sink=sink,
             journal=journal,
-            observer=Observers([monitoring, latest, BatchLog(), *spans, *(make(store) for make in onlookers)]),
+            hooks=hooks,
             stopping=stopping,
             keep_ms=config.lifetime_s * MS_PER_S,
             postings_watch=config.judge.postings_watch,
-            patience=Backoff(turn_and_check, monitoring),
-            at_work=monitoring.at_work,
+            patience=Backoff(turn_and_check, hooks),
             turn=turn,
             check=check,
             poison=PoisonGate(
@@ -150,7 +150,7 @@ def prepared_stream(
             ),
         )
         # Whatever was waited for until now: from here on records are.
-        monitoring.resting()
+        turns.rest()
         yield StreamRun(pipeline, store, detector.tally, health, address)
 
 
@@ -189,7 +189,7 @@ def _check_filled(config: Config) -> None:
         )
 
 
-def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> KafkaSource:
+def _source(config: Config, hooks: Hooks, stopping: Stopping) -> KafkaSource:
     section, place = config.kafka, parse_kafka(config.source.url)
     options = SourceOptions(
         start=section.start,
@@ -199,26 +199,26 @@ def _source(config: Config, monitoring: Monitoring, stopping: Stopping) -> Kafka
         transactional=section.delivery == "exactly-once",
     )
     settings = consumer_settings(place.brokers, parts.kafka_options(config))
-    return KafkaSource(settings, place.names, parts.read_limits(config), options, monitoring, stopping.asked)
+    return KafkaSource(settings, place.names, parts.read_limits(config), options, hooks, stopping.asked)
 
 
-def _feed(config: Config, ledger: Ledger, metrics: Metrics) -> LiveFeed:
+def _feed(config: Config, ledger: Ledger, hooks: Hooks) -> LiveFeed:
     section = config.kafka
-    topics = TopicFeed(now_ms, int(section.ahead_s_max * MS_PER_S), partial(metrics.record_times_replaced, 1))
-    return LiveFeed(topics, ledger, int(section.behind_s_max * MS_PER_S), metrics.record_time_behind)
+    topics = TopicFeed(now_ms, int(section.ahead_s_max * MS_PER_S), hooks)
+    return LiveFeed(topics, ledger, int(section.behind_s_max * MS_PER_S), hooks)
 
 
 @contextmanager
-def _store(config: Config, settings: JudgeSettings, starting: Starting, monitoring: Monitoring) -> Iterator[Store]:
+def _store(config: Config, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> Iterator[Store]:
     """The store, bound to the settings; waited for where it is out of reach."""
     with ExitStack() as opened:
 
         def bound() -> Store:
-            store = opened.enter_context(stores.opened_store(config, watcher=monitoring))
+            store = opened.enter_context(stores.opened_store(config, report=hooks.report))
             stores.bind(store, settings)
             return store
 
-        yield Backoff(starting.check, monitoring).call(partial(starting.call, bound))
+        yield Backoff(starting.check, hooks).call(partial(starting.call, bound))
 
 
 class _Intake(NamedTuple):
@@ -232,7 +232,7 @@ def _delivery(
     config: Config,
     streams: parts.Streams,
     intake: _Intake,
-    monitoring: Monitoring,
+    hooks: Hooks,
     check: Callable[[], None],
     starting: Starting,
 ) -> tuple[Sink, Journal]:
@@ -243,8 +243,8 @@ def _delivery(
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, parts.kafka_options(config), transactional=exactly_once)
     messages = Messages(topics, dress_of(config, intake.source.name), letter_headers)
-    times = record_times(config, monitoring)
+    times = record_times(config, hooks)
     if exactly_once:
-        sink = TransactionalSink(settings, messages, times, monitoring, check)
+        sink = TransactionalSink(settings, messages, times, hooks, check)
         return sink, TransactionalJournal(intake.source, sink, intake.ledger)
-    return KafkaSink(settings, messages, times, monitoring, check), KafkaJournal(*intake)
+    return KafkaSink(settings, messages, times, hooks, check), KafkaJournal(*intake)

@@ -18,7 +18,8 @@ from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.tables import OutOfUse, out_of_use
 from storage.hbase.waits import Tell, Waits
-from storage.watched import Operation, StoreWatcher
+from storage.watched import StoreConnected, StoreRepeated, StoreReport
+from storage.wrapped import Operation
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
@@ -42,20 +43,21 @@ class Gateways:
     """All ways to one HBase: the pool of connections, and the threads that use several at once."""
 
     def __init__(
-        self, place: Place, options: HbaseOptions, watcher: StoreWatcher | None = None, tell_wait: Tell | None = None
+        self, place: Place, options: HbaseOptions, report: StoreReport | None = None, tell_wait: Tell | None = None
     ) -> None:
         self.place = place
         self.options = options
-        self.watcher = watcher
+        self.report = report
         self.waits = Waits(place, tell_wait)
         self.waits.watch()
-        self.pool = Pool(place.addresses, options, told=None if watcher is None else watcher.store_connected)
+        told = None if report is None else lambda change: report(StoreConnected(change))
+        self.pool = Pool(place.addresses, options, told=told)
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
     def calls(self, operation: Operation | None = None) -> "Calls":
         """What one call of the store asks, all of it within one deadline that begins now.
 
-        The watcher hears of the repeats of an ``operation``; without one they are nobody's but the caller's.
+        Repeats of an ``operation`` are reported; without one they are not.
         """
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
@@ -147,8 +149,8 @@ class Calls:
             self._reasons[:] = [why]
         if wait_s >= self.deadline.left_s:
             raise self._given_up(self._reasons[0]) from why
-        if self.operation is not None and self.gateways.watcher is not None:
-            self.gateways.watcher.store_repeated(self.operation)
+        if self.operation is not None and self.gateways.report is not None:
+            self.gateways.report(StoreRepeated(self.operation))
         self.gateways.waits.failed(why)
         time.sleep(wait_s)
 

@@ -35,7 +35,7 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
         ttl_min_s=own.ttl_min_s if opening.readonly else opening.lifetime_s,
         readonly=opening.readonly,
     )
-    return HbaseStore.open(parse_place(url), options, opening.watcher, opening.tell_wait)
+    return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
 
 
 HBASE: Final = StoreKind(

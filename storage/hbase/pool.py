@@ -13,7 +13,7 @@ from storage.hbase.connection import GatewayConnection
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost
 from storage.hbase.options import Address, HbaseOptions, TlsOptions
-from storage.watched import Connecting
+from storage.watched import ConnectionChange
 
 _AGE_MAX_S: Final = 300.0
 """How old a connection gets: so a gateway that comes back has its share again after a while."""
@@ -22,7 +22,7 @@ _SHUNNED_MAX_S: Final = 30.0
 
 Connect = Callable[[Address, Deadline], GatewayConnection]
 """Makes an open connection, or raises ``Lost``."""
-Told = Callable[[Connecting], None]
+Told = Callable[[ConnectionChange], None]
 """Is told of connections that were made, could not be made, or broke."""
 
 

@@ -16,7 +16,8 @@ from storage.hbase.waits import Tell
 from storage.interface import Stats
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
-from storage.watched import Operation, StoreWatcher
+from storage.watched import StoreReport
+from storage.wrapped import Operation
 
 _What = TypeVar("_What", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
@@ -40,19 +41,19 @@ class HbaseStore:
         cls,
         place: Place,
         options: HbaseOptions | None = None,
-        watcher: StoreWatcher | None = None,
+        report: StoreReport | None = None,
         tell_wait: Tell | None = None,
     ) -> Self:
         """Open the store in the tables of ``place``, which have to be there.
 
-        ``watcher`` is told of its connections, and of what a run's calls repeat; ``tell_wait`` of an answer that takes
-        more than two seconds.
+        ``report`` takes what happens to its connections and which calls of a run repeat a question; ``tell_wait`` is
+        called when an answer takes more than two seconds.
 
         Raises ``StoreRefused`` where they are not, or are not as they have to be; ``StoreUnavailable`` where no gateway
         answers.
         """
         try:
-            gateways = Gateways(place, options or HbaseOptions(), watcher, tell_wait)
+            gateways = Gateways(place, options or HbaseOptions(), report, tell_wait)
         except (OSError, ValueError) as error:
             raise StoreRefused(f"TLS to {place} cannot be set up: {error}.") from error
         store = cls(gateways)

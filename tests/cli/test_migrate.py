@@ -13,6 +13,9 @@ from consumer.cli import render
 from consumer.cli.migrate import Told
 from consumer.judge.tally import Tally
 from consumer.migration.adopting import Adopted
+from consumer.migration.migration import WindowGap
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
 from tests.cli.command import Command
 
 SOURCE = ("--source", "kafka://127.0.0.1:1/articles")
@@ -71,7 +74,7 @@ def test_the_report_says_what_came_of_it() -> None:
     run: Any = Run()
 
     def report(console: Console, told: Told) -> None:
-        told.gap("articles [0] has messages since noon only")
+        Hooks(told).report(WindowGap("articles [0] has messages since noon only"))
         console.print(command.table(run, told, 2.0))
 
     shown = " ".join(printed(terminal=False, what=report).split())
@@ -87,7 +90,7 @@ def test_a_log_is_told_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest
     """How many messages are filled of how many; in a log not at every batch."""
 
     def batch(_: Console, told: Told) -> None:
-        told.judged([], [])
+        Hooks(told).report(BatchCommitted([], []))
 
     assert "filled" not in printed(terminal=False, what=batch)
     monkeypatch.setattr(command, "SAY_S", 0.0)

@@ -17,9 +17,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.model.errors import Abandoned
+from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord
+from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.holds import NoteUnreadable, PartitionsHeld
 from consumer.sources.kafka import KafkaSource, SourceOptions
+from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalanced
 
 GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)
@@ -113,8 +117,9 @@ def number_of(record: RawRecord) -> int:
 
 @dataclass
 class Watched:
-    """A watcher that remembers."""
+    """Keeps what a source reports."""
 
+    hooks: Hooks = field(default_factory=Hooks)
     beats: int = 0
     events: list[str] = field(default_factory=list)
     troubles: list[str | None] = field(default_factory=list)
@@ -126,45 +131,31 @@ class Watched:
     unreadable_notes: int = 0
     partitions: int = 0
 
-    def beat(self) -> None:
-        """Count."""
+    def __post_init__(self) -> None:
+        """Listen."""
+        on = self.hooks.on
+        on(ClientTurned, self._turned)
+        on(Rebalanced, self._rebalanced)
+        on(LagRead, lambda lag: self.lags.update({lag.partition: lag.records}))
+        on(PartitionsHeld, self._hold)
+        on(NoteUnreadable, self._unreadable)
+        on(FetchingPaused, lambda fetching: self.pauses.append(fetching.paused))
+        on(FetchingWaited, lambda fetching: self.waits_s.append(fetching.seconds))
+        on(Outage, lambda outage: self.troubles.append(outage.why))
+        on(RecordsDeleted, lambda deleted: self.gaps.append(deleted.records))
+
+    def _turned(self, _: ClientTurned) -> None:
         self.beats += 1
 
-    def assigned(self, partitions: int) -> None:
-        """Keep."""
-        self.partitions = partitions
+    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+        self.events.append(rebalanced.what)
+        self.partitions = rebalanced.partitions
 
-    def rebalanced(self, what: Literal["assigned", "revoked", "lost"]) -> None:
-        """Keep."""
-        self.events.append(what)
+    def _hold(self, held: PartitionsHeld) -> None:
+        self.held = {partition: why for partition, why in held.reasons.items() if why is not None}
 
-    def lag(self, topic: str, partition: int, records: int) -> None:
-        """Keep."""
-        self.lags[partition] = records
-
-    def holding(self, held: Mapping[Partition, str | None]) -> None:
-        """Keep those that are."""
-        self.held = {one: why for one, why in held.items() if why is not None}
-
-    def note_unreadable(self) -> None:
-        """Count."""
+    def _unreadable(self, _: NoteUnreadable) -> None:
         self.unreadable_notes += 1
-
-    def paused(self, *, paused: bool) -> None:
-        """Keep."""
-        self.pauses.append(paused)
-
-    def held_back(self, seconds: float) -> None:
-        """Keep."""
-        self.waits_s.append(seconds)
-
-    def source_trouble(self, why: str | None) -> None:
-        """Keep."""
-        self.troubles.append(why)
-
-    def gap(self, records: int) -> None:
-        """Keep."""
-        self.gaps.append(records)
 
 
 class Member:
@@ -263,7 +254,7 @@ class Group:
         )
         settings |= client or {}
         watched = Watched()
-        source = KafkaSource(settings, [self.topic], limits, SourceOptions(**options), watched)
+        source = KafkaSource(settings, [self.topic], limits, SourceOptions(**options), watched.hooks)
         self.members.append(Member(source, watched))
         return self.members[-1]
 

@@ -12,13 +12,14 @@ from consumer.kafka.client_settings import KafkaOptions, producer_settings
 from consumer.kafka.topics import Shape, SinkTopics, new_topic, planned
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
+from consumer.model.hooks import Hooks, Outage
 from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
-from consumer.sinks.record_times import RecordTimes
-from consumer.sinks.transactions import TransactionalSink
+from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
+from consumer.sinks.transactions import SinkReconnected, TransactionalSink
 from storage.clock import now_ms
 
 GROUP = "readers"
@@ -73,16 +74,16 @@ class Watching:
         self.reconnections = 0
         self.times_moved = 0
 
-    def sink_trouble(self, why: str | None) -> None:
-        """As the port says."""
-        self.said.append(why)
+    def listen(self, hooks: Hooks) -> None:
+        """Listen."""
+        hooks.on(Outage, lambda outage: self.said.append(outage.why))
+        hooks.on(SinkReconnected, self._reconnected)
+        hooks.on(RecordTimeMoved, self._moved)
 
-    def reconnected(self) -> None:
-        """As the port says."""
+    def _reconnected(self, _: SinkReconnected) -> None:
         self.reconnections += 1
 
-    def time_moved(self) -> None:
-        """As the port says."""
+    def _moved(self, _: RecordTimeMoved) -> None:
         self.times_moved += 1
 
 
@@ -134,9 +135,10 @@ def sink_to(
     settings = producer_settings(address, options or KafkaOptions(), transactional=transactional)
     settings |= {name.replace("_", "."): value for name, value in own.items()}
     watching = Watching()
+    hooks = Hooks(watching)
     kind = TransactionalSink if transactional else KafkaSink
-    times = RecordTimes(now_ms, AHEAD_MS_MAX, watching.time_moved)
-    sink = kind(settings, Messages(topics, dress, letter_headers), times, watching, give_up)
+    times = RecordTimes(now_ms, AHEAD_MS_MAX, hooks)
+    sink = kind(settings, Messages(topics, dress, letter_headers), times, hooks, give_up)
     return Given(sink, topics, watching)
 
 

@@ -20,8 +20,9 @@ from consumer.kafka import groups
 from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group
 from consumer.kafka.offset_metadata import Note
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration.migration import Moves, Watcher, prepared_migration
+from consumer.migration.migration import Moves, prepared_migration
 from consumer.model.errors import ConfigError, SourceError, StoreMismatch
+from consumer.model.hooks import Hooks
 from consumer.wiring import stores
 from storage.errors import StoreRefused
 from storage.hbase import parse_place
@@ -518,5 +519,5 @@ def begin(topics: Topics, old: str, new: str, from_group: str | None = None, set
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip
     moves = Moves(from_group or topics.prefix, old)
-    with prepared_migration(chosen, moves, Watcher(), Stopping()) as ready:
+    with prepared_migration(chosen, moves, Hooks(), Stopping()) as ready:
         ready.run()

@@ -19,6 +19,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets
 from consumer.sources import kafka_client
 from consumer.sources.kafka import KafkaSource
+from consumer.sources.kafka_client import ClientTurned, Rebalanced
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,
@@ -388,15 +389,18 @@ def test_a_wrong_setting_is_a_config_error(kafka_address: str) -> None:
         assert "no.such.setting" in str(member.error)
 
 
-@pytest.mark.parametrize("where", ["beat", "rebalanced"])
-def test_a_defect_in_the_clients_thread_comes_out(
-    kafka_address: str, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
+def fail(_: object) -> None:
+    """A defect."""
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("where", [ClientTurned, Rebalanced])
+def test_a_defect_in_the_clients_thread_comes_out(kafka_address: str, where: type[ClientTurned | Rebalanced]) -> None:
     """An exception of the client's thread, in its loop or in a callback, is raised where batches are asked for."""
     topic = make_topic(kafka_address, 1)
     with grouped(kafka_address, topic) as group:
         member = group.member()
-        monkeypatch.setattr(member.watched, where, lambda *_: 1 / 0)
+        member.watched.hooks.on(where, fail)
         member.start()
         until(lambda: member.error is not None)
         assert isinstance(member.error, ZeroDivisionError)

@@ -1,7 +1,7 @@
 """How good the verdicts are with the settings that come with the program: floors, so that nothing falls unseen."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ from consumer.config.loading import load_config
 from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.dead_letter import DeadLetter
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.pipeline.batches import BatchCommitted
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import Streams
 from tests.dev_feed import FOLDER_VARIABLE, REQUIRED_VARIABLE, dev_data_dir
@@ -37,14 +38,14 @@ class Label(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Letters(Onlooker):
+class _Letters:
     """Keeps the dead letters of a run."""
 
     letters: list[DeadLetter] = field(default_factory=list)
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """See one batch."""
-        self.letters += letters
+    def listen(self, hooks: Hooks) -> None:
+        """Keep those of each batch."""
+        hooks.on(BatchCommitted, lambda batch: self.letters.extend(batch.letters))
 
 
 class Outcome(NamedTuple):
@@ -74,7 +75,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     def judge(feed: Path, **overrides: Any) -> Outcome:  # noqa: ANN401  # any setting
         config = load_config(None, {"source": {"url": str(feed)}, "sink": {"emit": "all"}} | overrides)
         streams, observer = Streams(io.BytesIO(), io.BytesIO()), _Letters()
-        with prepared_run(config, streams, observer, Stopping()) as run:
+        with prepared_run(config, streams, Hooks(observer), Stopping()) as run:
             run.pipeline.run()
             tally = run.tally
         assert observer.letters == []

@@ -7,6 +7,7 @@ import pytest
 from consumer.lifecycle.retry import Backoff, Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
+from consumer.model.hooks import Hooks, Outage
 from storage.errors import StoreRefused, StoreUnavailable
 from tests.unit.flickering import Flickering
 
@@ -19,9 +20,9 @@ class Notes:
     def __init__(self) -> None:
         self.told: list[str | None] = []
 
-    def store_trouble(self, why: str | None) -> None:
-        """Note."""
-        self.told.append(why)
+    def listen(self, hooks: Hooks) -> None:
+        """Listen."""
+        hooks.on(Outage, lambda outage: self.told.append(outage.why))
 
 
 def never() -> None:
@@ -31,14 +32,14 @@ def never() -> None:
 def test_a_call_is_made_again_until_it_is_answered() -> None:
     """The watcher hears of each failure, and that it is over."""
     notes, store = Notes(), Flickering(3, AWAY)
-    assert Backoff(never, notes).call(store.call) == 4
+    assert Backoff(never, Hooks(notes)).call(store.call) == 4
     assert notes.told == ["no route"] * 3 + [None]
 
 
 def test_pauses_grow() -> None:
     """A store that comes back is not met by everybody at once, and one that is away is not hammered."""
     began_s = time.monotonic()
-    Backoff(never, Notes()).call(Flickering(4, AWAY).call)
+    Backoff(never, Hooks()).call(Flickering(4, AWAY).call)
     assert time.monotonic() - began_s > 0.5 * (0.1 + 0.2 + 0.4 + 0.8)
 
 
@@ -54,7 +55,7 @@ def test_waiting_ends_when_the_batch_is_given_up() -> None:
 
     began_s = time.monotonic()
     with pytest.raises(Abandoned, match="taken away"):
-        Backoff(check, Notes()).call(Flickering(10**9, AWAY).call)
+        Backoff(check, Hooks()).call(Flickering(10**9, AWAY).call)
     assert time.monotonic() - began_s < 2
 
 
@@ -65,7 +66,7 @@ def test_only_a_store_out_of_reach_is_waited_for() -> None:
         raise StoreRefused("other settings")
 
     with pytest.raises(StoreRefused):
-        Backoff(never, Notes()).call(refuse)
+        Backoff(never, Hooks()).call(refuse)
 
 
 def test_a_run_that_is_to_stop_has_its_time_to_finish() -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from consumer.model.errors import Abandoned
+from consumer.model.hooks import Hooks, Outage
 from consumer.sinks import producing
 from consumer.sinks.producing import TROUBLE_AFTER_S, Waiting
 
@@ -17,18 +18,23 @@ def now_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return clock
 
 
+def keeping(told: list[str | None]) -> Hooks:
+    """Hooks whose listener keeps what is reported of the sink."""
+    hooks = Hooks()
+    hooks.on(Outage, lambda outage: told.append(outage.why))
+    return hooks
+
+
 @pytest.fixture
 def told() -> list[str | None]:
-    """What the watcher was told."""
+    """What was reported of the sink."""
     return []
 
 
 @pytest.fixture
 def waiting(told: list[str | None]) -> Waiting:
-    """One whose watcher keeps what it is told."""
-    return Waiting(
-        SimpleNamespace(sink_trouble=told.append, reconnected=lambda: None, time_moved=lambda: None), lambda: None
-    )
+    """One that waits for ever."""
+    return Waiting(keeping(told), lambda: None)
 
 
 def test_trouble_is_told_once_it_is_long_and_again_when_it_is_over(
@@ -65,7 +71,7 @@ def test_whoever_gives_up_is_heard_at_once(told: list[str | None]) -> None:
     def give_up() -> None:
         raise Abandoned("asked to end")
 
-    waiting = Waiting(SimpleNamespace(sink_trouble=told.append, reconnected=None, time_moved=None), give_up)
+    waiting = Waiting(keeping(told), give_up)
     with pytest.raises(Abandoned):
         waiting.still("nothing is acknowledged", "")
     assert told == []

@@ -11,8 +11,9 @@ from consumer.kafka.offset_metadata import Held, Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration import migration
-from consumer.migration.migration import GAP_MS, Migration, Moves, Watcher, filled_places, gap_in, places_of
+from consumer.migration.migration import GAP_MS, CaughtUp, Migration, Moves, WindowGap, filled_places, gap_in, places_of
 from consumer.model.errors import ConfigError, SourceError
+from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
 
 A, B = ("articles", 0), ("articles", 1)
@@ -141,19 +142,16 @@ class Filling:
             self._journal.commit(Offsets(dict(ahead), 0), [], [])
 
 
-class Noting(Watcher):
-    """Notes what it is told."""
+class Noting:
+    """Notes what a migration reports beside its batches."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def caught_up(self) -> None:
-        """Note it."""
-        self.told.append("caught up")
-
-    def gap(self, sentence: str) -> None:
-        """Note it."""
-        self.told.append(sentence)
+    def listen(self, hooks: Hooks) -> None:
+        """Listen."""
+        hooks.on(CaughtUp, lambda _: self.told.append("caught up"))
+        hooks.on(WindowGap, lambda gap: self.told.append(gap.sentence))
 
 
 class Made:
@@ -161,7 +159,7 @@ class Made:
 
     def __init__(self, cluster: Cluster, *, allow_gap: bool = False) -> None:
         self.stopping = Stopping()
-        self.watcher = Noting()
+        self.noting = Noting()
         fakes: Any = {
             "topics": cluster,
             "old": OldGroup(cluster),
@@ -173,7 +171,7 @@ class Made:
         }
         self.migration = Migration(
             moves=Moves("old", None, allow_gap),
-            watcher=self.watcher,
+            hooks=Hooks(self.noting),
             stopping=self.stopping,
             topic_names=["articles"],
             begin_ms=NOW_MS - 2 * WINDOW_MS,
@@ -232,7 +230,7 @@ def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> N
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 50)] + [(B, n) for n in range(20, 60)]
     assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
     assert {note for _, note in cluster.saved[:-1]} == {FILLING}
-    assert made.watcher.told == ["caught up"]
+    assert made.noting.told == ["caught up"]
     assert made.migration.progress() == (80, 80)
 
 
@@ -367,7 +365,7 @@ def test_what_retention_took_is_refused_or_told(cluster: Cluster) -> None:
     assert cluster.saved == []
     allowed = Made(cluster, allow_gap=True)
     assert allowed.migration.run()
-    assert [told for told in allowed.watcher.told if "missing" in told]
+    assert [told for told in allowed.noting.told if "missing" in told]
     assert min(offset for key, offset in cluster.filled if key == B) == 30
 
 

@@ -7,11 +7,13 @@ from html.parser import HTMLParser
 
 import pytest
 
+from consumer.model.hooks import Hooks
 from consumer.pages import flags as flags_pages
 from consumer.pages.flags import FlagPages
 from consumer.pages.flags_page import flags_page, safe_url
 from consumer.pages.latest_flags import Latest, LatestFlags
 from consumer.pages.server import Page, Request, Response
+from consumer.pipeline.batches import BatchCommitted
 from storage.memory import MemoryStore
 from storage.records import Version
 from tests.builders import TIME_MS, make_version
@@ -63,7 +65,7 @@ def shown(article: Version, original: Version, similarity: float | None = 0.94) 
     store = MemoryStore()
     latest = LatestFlags(5, TIME_MS, lambda: None)
     latest.read_from(store)
-    latest.judged([flagged(store, article, original, similarity=similarity)], [])
+    Hooks(latest).report(BatchCommitted([flagged(store, article, original, similarity=similarity)], []))
     latest.latest(20)
     return FlagPages(latest).pages(), latest
 
@@ -173,7 +175,7 @@ def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPat
     pages, latest = shown(make_version("b"), make_version("a"))
     bodies = {ask(pages["/"]).body for _ in range(20)}
     assert (len(bodies), len(made)) == (1, 1)
-    latest.judged([latest.latest().flags[0].verdict], [])
+    Hooks(latest).report(BatchCommitted([latest.latest().flags[0].verdict], []))
     ask(pages["/"])
     assert len(made) == 1
     monkeypatch.setattr(flags_pages, "_KEPT_S", 0.0)
@@ -186,11 +188,11 @@ def test_a_version_that_is_over_shows() -> None:
     store = MemoryStore()
     latest = LatestFlags(5, TIME_MS, lambda: None)
     latest.read_from(store)
-    latest.judged([flagged(store, make_version("b", b"same"), make_version("a", b"same"))], [])
+    Hooks(latest).report(BatchCommitted([flagged(store, make_version("b", b"same"), make_version("a", b"same"))], []))
     pages = FlagPages(latest).pages()
     assert "replaced or retracted" not in Reader(ask(pages["/"]).body).text
     store.create([make_version("a", b"other", time_ms=TIME_MS + 60_000)])
-    latest.judged([latest.latest(20).flags[0].verdict], [])
+    Hooks(latest).report(BatchCommitted([latest.latest(20).flags[0].verdict], []))
     (flag,) = json.loads(ask(pages["/flags.json"]).body)["flags"]
     assert (flag["article"]["ended_at"], flag["original"]["ended_at"]) == (None, "2023-11-14T22:14:20.000Z")
     text = Reader(FlagPages(latest).pages()["/"].answer(Request("/", {}, Message(), trusted=True)).body).text
@@ -221,7 +223,7 @@ def test_json_for_programs() -> None:
 def test_json_of_fewer(limit: str, count: int) -> None:
     """A limit that is a number holds; anything else is passed over."""
     pages, latest = shown(make_version("b"), make_version("a"))
-    latest.judged([flagged(MemoryStore(), make_version("d"), make_version("c"))], [])
+    Hooks(latest).report(BatchCommitted([flagged(MemoryStore(), make_version("d"), make_version("c"))], []))
     assert len(json.loads(ask(pages["/flags.json"], limit=limit).body)["flags"]) == count
 
 

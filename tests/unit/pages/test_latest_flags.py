@@ -8,9 +8,11 @@ import pytest
 
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.judge.events import duplicate_event, released_event
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict, decode_verdict
 from consumer.pages import latest_flags
 from consumer.pages.latest_flags import Latest, LatestFlags
+from consumer.pipeline.batches import BatchCommitted
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.records import Release, Stored
@@ -86,8 +88,8 @@ def wait_for(holds: Callable[[], bool]) -> None:
 def test_the_newest_come_first_and_no_more_are_held_than_allowed(store: SlowStore, latest: LatestFlags) -> None:
     """Of all that went by the last three are there, with both articles; verdicts of other kinds are passed over."""
     flags = [flag(store, number) for number in range(5)]
-    latest.judged(flags[:2], [])
-    latest.judged(flags[2:], [])
+    Hooks(latest).report(BatchCommitted(flags[:2], []))
+    Hooks(latest).report(BatchCommitted(flags[2:], []))
     now = latest.latest(20)
     assert ids(now) == ["copy-4", "copy-3", "copy-2"]
     assert (now.seen, now.trouble) == (5, None)
@@ -104,21 +106,21 @@ def test_what_is_unique_is_no_flag(store: SlowStore, latest: LatestFlags) -> Non
     kept = store.history(make_version("first-1", b"1").record.id_hash)[0]
     assert isinstance(kept, Stored)
     assert kept.verdict is not None
-    latest.judged([decode_verdict(kept.verdict)], [])
+    Hooks(latest).report(BatchCommitted([decode_verdict(kept.verdict)], []))
     assert latest.latest(20) == Latest((), 0, "2023-11-14T22:13:20.000Z", None)
 
 
 def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFlags) -> None:
     """After a crash a batch is judged again: its flags are the newest, and there once."""
     flags = [flag(store, number) for number in range(2)]
-    latest.judged(flags, [])
-    latest.judged(flags[:1], [])
+    Hooks(latest).report(BatchCommitted(flags, []))
+    Hooks(latest).report(BatchCommitted(flags[:1], []))
     assert ids(latest.latest(20)) == ["copy-0", "copy-1"]
 
 
 def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: SlowStore, latest: LatestFlags) -> None:
     """A run alone reads nothing; many who ask within a second cause one read."""
-    latest.judged([flag(store, 1)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     assert store.reads == 0
     for _ in range(20):
         latest.latest(20)
@@ -131,12 +133,12 @@ def test_a_run_and_who_asks_do_not_wait_for_a_slow_store(
     """Flags are shown without articles after the wait, and go on being noted; with them when the store is back."""
     later(monkeypatch)
     store.go_on.clear()
-    latest.judged([flag(store, 1)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     began_s = time.monotonic()
     now = latest.latest(0.1)
     assert time.monotonic() - began_s < 10
     assert (now.flags[0].article, now.trouble) == (None, "The store has not been read yet.")
-    latest.judged([flag(store, 2)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 2)], []))
     assert ids(latest.latest(0)) == ["copy-2", "copy-1"]
     store.go_on.set()
     wait_for(lambda: latest.latest(1).flags[0].article is not None)
@@ -153,7 +155,7 @@ def test_a_store_that_fails_is_counted_and_asked_again(
 ) -> None:
     """What was read before is shown still, with a word about it; the next who asks may have more luck."""
     later(monkeypatch)
-    latest.judged([flag(store, 1)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     latest.latest(20)
     store.error = error
     now = latest.latest(20)
@@ -172,7 +174,7 @@ def test_texts_are_held_cut_and_read_once(
     """Of a long text its beginning is held, with its whole length; what has left the page is forgotten."""
     later(monkeypatch)
     long = make_version("long", b"long", "x" * (latest_flags.TEXT_CHARS_MAX + 5), time_ms=TIME_MS + 1)
-    latest.judged([flagged(store, long, make_version("none", b"long", None))], [])
+    Hooks(latest).report(BatchCommitted([flagged(store, long, make_version("none", b"long", None))], []))
     side = latest.latest(20).flags[0].article
     assert side is not None
     assert side.text == "x" * latest_flags.TEXT_CHARS_MAX
@@ -184,7 +186,7 @@ def test_texts_are_held_cut_and_read_once(
     assert latest.latest(20).trouble is None
     monkeypatch.undo()
     later(monkeypatch)
-    latest.judged([flag(store, number) for number in range(3)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, number) for number in range(3)], []))
     wait_for(lambda: latest.latest(20).flags[2].article is not None)
     assert len(latest._texts) == 6
 
@@ -193,7 +195,7 @@ def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pyt
     """Who undoes a flag sees that on the page."""
     later(monkeypatch)
     told = flag(store, 1)
-    latest.judged([told], [])
+    Hooks(latest).report(BatchCommitted([told], []))
     before = latest.latest(20).flags[0]
     assert not before.released
     assert before.original is not None
@@ -215,19 +217,19 @@ def test_plain_simhash_has_no_similarity(store: SlowStore, latest: LatestFlags) 
     """A flag without an estimate is held like any other."""
     near = Neighbour(make_version("b").record, 3, None)
     event = duplicate_event(Duplicate(make_version("a").record, near, (near,)), truncated=True, decided_ms=TIME_MS)
-    latest.judged([event.verdict], [])
+    Hooks(latest).report(BatchCommitted([event.verdict], []))
     now = latest.latest(20).flags[0]
     assert (now.verdict.similarity, now.article) == (None, None)
 
 
 def test_who_asks_right_after_a_flag_sees_its_articles(store: SlowStore, latest: LatestFlags) -> None:
     """What was read a moment ago does not hide what came since; still the store is not read at every question."""
-    latest.judged([flag(store, 1)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     assert latest.latest(20).flags[0].article is not None
-    latest.judged([flag(store, 2)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 2)], []))
     assert latest.latest(20).flags[0].article is not None
     assert store.reads == 2
     began_s = time.monotonic()
-    latest.judged([flag(store, 3)], [])
+    Hooks(latest).report(BatchCommitted([flag(store, 3)], []))
     latest.latest(20)
     assert time.monotonic() - began_s >= 0.15

@@ -13,11 +13,13 @@ from statistics import median
 
 import pytest
 
+from consumer.model.hooks import Hooks
 from consumer.pages import server as health_server
 from consumer.pages.access import HOST, Address
 from consumer.pages.connections import HEAD_BYTES_MAX, Connection, Room
 from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Response, tls_context
+from consumer.sources.kafka_client import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
 from tests.unit.pages.test_serving import certificate
@@ -75,7 +77,7 @@ def probed_s(server: HealthServer, path: str, context: ssl.SSLContext | None = N
 def pages() -> dict[str, Page]:
     """Those of a run that is ready."""
     health = Health(600)
-    health.assigned(1)
+    Hooks(health).report(Rebalanced("assigned", 1))
     return health_pages(health, Metrics(Build("1", "scheme", "plan")))
 
 

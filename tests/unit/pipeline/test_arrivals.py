@@ -9,7 +9,16 @@ from hypothesis import strategies as some
 from consumer.judge.versions import Came
 from consumer.kafka.offset_metadata import Note
 from consumer.model.article import Article
-from consumer.pipeline.arrivals import ArchiveFeed, FileFeed, LiveFeed, StreamFeed, TopicFeed
+from consumer.model.hooks import Hooks
+from consumer.pipeline.arrivals import (
+    ArchiveFeed,
+    FileFeed,
+    LiveFeed,
+    RecordTimeBehind,
+    RecordTimeReplaced,
+    StreamFeed,
+    TopicFeed,
+)
 from consumer.pipeline.loop import distinct_ids
 from consumer.pipeline.partition_notes import Ledger
 from storage.records import Tombstone, Version
@@ -68,7 +77,7 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 
 def test_a_message_came_when_its_timestamp_says() -> None:
     """And its sequence is its offset."""
-    feed = TopicFeed(lambda: TIME_MS + 5, 1_000, lambda: None)
+    feed = TopicFeed(lambda: TIME_MS + 5, 1_000, Hooks())
     assert feed.came(raw_message(b"", offset=7), ARTICLE) == Came(TIME_MS, 7)
     assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == Came(TIME_MS + 1_005, 0)
 
@@ -76,16 +85,18 @@ def test_a_message_came_when_its_timestamp_says() -> None:
 @pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
 def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -> None:
     """By the time of reading: without one, or too far ahead."""
-    replaced: list[int] = []
-    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: replaced.append(1))
+    replaced: list[RecordTimeReplaced] = []
+    hooks = Hooks()
+    hooks.on(RecordTimeReplaced, replaced.append)
+    feed = TopicFeed(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
     assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == Came(TIME_MS, 7, stamped_ms)
-    assert replaced == [1]
+    assert replaced == [RecordTimeReplaced()]
 
 
 def test_a_message_is_named_by_topic_partition_and_offset() -> None:
     """The same in every run, and like no other."""
-    feed = TopicFeed(lambda: TIME_MS, 1_000, lambda: None)
+    feed = TopicFeed(lambda: TIME_MS, 1_000, Hooks())
     places = {
         feed.place(raw_message(b"", offset=offset, topic=topic, partition=partition))
         for offset in (1, 11)
@@ -100,13 +111,15 @@ def test_a_message_is_named_by_topic_partition_and_offset() -> None:
 @pytest.mark.parametrize("published_at", [None, -1.0, TIME_MS / 1000 + 1])
 def test_an_article_of_an_archive_came_when_it_was_published(published_at: float | None) -> None:
     """One that cannot say when came when the run began, and is counted."""
-    replaced: list[int] = []
-    feed = ArchiveFeed(TIME_MS, b"archive", lambda: replaced.append(1))
+    replaced: list[RecordTimeReplaced] = []
+    hooks = Hooks()
+    hooks.on(RecordTimeReplaced, replaced.append)
+    feed = ArchiveFeed(TIME_MS, b"archive", hooks)
     assert feed.came(raw_line(3), Article("a", "text", published_at=1.5)) == Came(1_500, 3)
     assert feed.came(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == Came(TIME_MS, 3)
     assert replaced == []
     assert feed.came(raw_line(4), Article("a", "text", published_at=published_at)) == Came(TIME_MS, 4)
-    assert replaced == [1]
+    assert replaced == [RecordTimeReplaced()]
     assert feed.place(raw_line(3)) == FileFeed(0, b"archive").place(raw_line(3))
 
 
@@ -122,10 +135,12 @@ class Live:
         self.ledger.begin({P0: notes["p0"]} if notes else {})
         self.now_ms = TIME_MS
         self.behind = 0
-        topics = TopicFeed(lambda: self.now_ms, 300_000, lambda: None)
-        self.feed = LiveFeed(topics, self.ledger, BEHIND_MS, self._count)
+        topics = TopicFeed(lambda: self.now_ms, 300_000, Hooks())
+        hooks = Hooks()
+        hooks.on(RecordTimeBehind, self._count)
+        self.feed = LiveFeed(topics, self.ledger, BEHIND_MS, hooks)
 
-    def _count(self) -> None:
+    def _count(self, _: RecordTimeBehind) -> None:
         self.behind += 1
 
     def came(self, timestamp_ms: int, offset: int, partition: int = 0) -> Came:

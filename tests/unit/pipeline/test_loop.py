@@ -5,8 +5,9 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import get_args
 
 import msgspec
 import pytest
@@ -18,18 +19,21 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import Drain, Result
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Article
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord, SinkError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.ports import Answer, Marks, Rejection
 from consumer.model.record import End, Position, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
+from consumer.pipeline import loop, stages
 from consumer.pipeline.arrivals import FileFeed
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.observer import Entered, Measured, Stage, Summed
-from consumer.telemetry.health import MAIN
+from consumer.pipeline.stages import EnteredStage, Stage, StageBegan, StageEnded
 from consumer.workers.pool import InProcess, Made
 from consumer.workers.word_files import load_lexicon
 from storage.errors import StoreUnavailable
@@ -57,7 +61,7 @@ class Ends:
     committed: list[End] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    batches_measured: list[Measured] = field(default_factory=list)
+    batches_measured: list[BatchMeasured] = field(default_factory=list)
     taken_away: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[RawBatch]:
@@ -112,30 +116,18 @@ class Ends:
         """Note the end."""
         self.calls.append("finish")
 
-    def begun(self, batch: RawBatch) -> None:
-        """Note nothing."""
+    def listen(self, hooks: Hooks) -> None:
+        """Note what the loop reports."""
+        hooks.on(BatchAbandoned, lambda _: self.calls.append("abandoned"))
+        hooks.on(StageBegan, lambda began: self.stages.append(began.stage))
+        hooks.on(StageEnded, self._stage_ended)
+        hooks.on(BatchMeasured, self.batches_measured.append)
+        hooks.on(BatchCommitted, lambda _: self.calls.append("judged"))
 
-    def abandoned(self) -> None:
-        """Note that it was told."""
-        self.calls.append("abandoned")
-
-    def stage(self, stage: Entered) -> AbstractContextManager[None]:
-        """Note which."""
-        self.stages.append(stage)
-        return nullcontext()
-
-    def spent(self, stage: Summed, seconds: float) -> None:
-        """Note which, and how long."""
-        self.stages.append(stage)
-        self.seconds.append(seconds)
-
-    def measured(self, batch: Measured) -> None:
-        """Note what was measured."""
-        self.batches_measured.append(batch)
-
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Note that a batch was seen."""
-        self.calls.append("judged")
+    def _stage_ended(self, ended: StageEnded) -> None:
+        if ended.stage not in get_args(EnteredStage):
+            self.stages.append(ended.stage)
+            self.seconds.append(ended.seconds)
 
 
 class WatchedStore(MemoryStore):
@@ -195,7 +187,7 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
         detector=Detector(store, SETTINGS, lambda: 10_000),
         sink=ends,
         journal=ends,
-        observer=ends,
+        hooks=Hooks(ends),
         stopping=Stopping(),
         keep_ms=KEEP_MS,
         postings_watch=postings_watch,
@@ -253,7 +245,7 @@ def test_a_batch_is_measured() -> None:
     pipeline(ends, MemoryStore()).run()
     (batch,) = ends.batches_measured
     assert (batch.records, batch.size_bytes) == (5, sum(map(len, lines)))
-    assert batch.said == [("wire", "unique"), ("", "duplicate"), ("wire", "retracted"), ("", "unique")]
+    assert batch.outcomes == [("wire", "unique"), ("", "duplicate"), ("wire", "retracted"), ("", "unique")]
     assert batch.keyword_counts.tolist() == [batch.keyword_counts[0], batch.keyword_counts[0], 0]
     assert batch.keyword_counts[0] > 10
 
@@ -299,13 +291,11 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
     """What was begun is committed, what follows is not read, and the run does not count as finished."""
     ends = Ends([[line("a")], [line("b")]])
     running = pipeline(ends, MemoryStore())
-    whole = running.observer.judged
 
-    def stop_after(verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        whole(verdicts, letters)
+    def stop(_: BatchCommitted) -> None:
         running.stopping.asked_by = 15
 
-    running.observer.judged = stop_after  # type: ignore[method-assign]
+    running.hooks.on(BatchCommitted, stop)
     running.run()
     assert ends.committed == [Position(1, 0)]
     assert "finish" not in ends.calls
@@ -424,27 +414,26 @@ class AtWork:
 
     told: list[tuple[str, str]] = field(default_factory=list)
 
-    def note(self, what: str) -> None:
-        """One thing of this thread."""
-        this = threading.current_thread()
-        self.told.append((MAIN if this is threading.main_thread() else this.name, what))
+    def listen(self, hooks: Hooks) -> None:
+        """Note when a thread works, and when it rests."""
+        hooks.on(ThreadTurned, lambda turned: self.told.append((turned.thread, "work")))
+        hooks.on(ThreadRested, lambda rested: self.told.append((rested.thread, "rest")))
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """The thread works."""
-        self.note("work")
-        yield
-        self.note("rest")
+    def turn(self) -> None:
+        """A turn of this thread."""
+        this = threading.current_thread()
+        self.told.append((MAIN if this is threading.main_thread() else this.name, "turn"))
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_threads_rest_only_while_they_wait(ahead: int) -> None:
     """Decoding, fingerprinting, judging and sweeping are work, in whatever thread; each record is a turn."""
     ends, at_work = Ends([[line("a"), line("b")], [line("c")]]), AtWork()
-    store = InterruptibleStore(MemoryStore(), lambda: at_work.note("turn"))
+    store = InterruptibleStore(MemoryStore(), at_work.turn)
     running = pipeline(ends, store)
     running.fingerprinting = Ahead(ahead)
-    running.at_work, running.turn = at_work, lambda: at_work.note("turn")
+    running.turn = at_work.turn
+    at_work.listen(running.hooks)
     running.run()
     preparing = "read-ahead" if ahead else MAIN
     for thread in {preparing, MAIN}:
@@ -501,3 +490,19 @@ def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_sto
     running.check = check
     running.run()
     assert ends.calls == ["abandon", "abandoned"]
+
+
+def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages are not timed, and batches are not measured, where nobody asks for it."""
+
+    def costs(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(stages, "_timed", costs)
+    monkeypatch.setattr(loop, "_measured", costs)
+    ends = Ends([[line("a"), b"{"], [line("b")]])
+    running = pipeline(ends, MemoryStore())
+    running.hooks = Hooks()
+    running.run()
+    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
+    assert ends.stages == []

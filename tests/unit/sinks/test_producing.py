@@ -1,10 +1,10 @@
 """A producer that is let go leaves no thread behind."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from consumer.model.hooks import Hooks
 from consumer.sinks.producing import Producing, Waiting
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
@@ -17,9 +17,8 @@ def threads() -> set[str]:
 
 def test_a_producer_that_is_closed_is_gone() -> None:
     """A transactional sink makes another for each that it drops; its threads and what they hold end at once."""
-    watcher = SimpleNamespace(sink_trouble=lambda _: None, reconnected=lambda: None, time_moved=lambda: None)
     before = threads()
-    producing = Producing(NOBODY, Waiting(watcher, lambda: None))
+    producing = Producing(NOBODY, Waiting(Hooks(), lambda: None))
     own = threads() - before
     assert own
     producing.close()

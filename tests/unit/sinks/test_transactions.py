@@ -1,12 +1,12 @@
 """A transactional producer that never gets as far as a commit: what no broker does for as long as it has to last."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from consumer.model.errors import Abandoned, SinkError
+from consumer.model.hooks import Hooks
 from consumer.sinks import transactions
 from consumer.sinks.transactions import RENEWALS_MAX, TransactionalSink
 
@@ -51,9 +51,8 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> TransactionalSink:
     monkeypatch.setattr(LostProducing, "made", 0)
     monkeypatch.setattr(LostProducing, "lets_through", False)
     monkeypatch.setattr(transactions, "Producing", LostProducing)
-    watcher = SimpleNamespace(reconnected=lambda: None, moved=lambda: None, waits=lambda *_: None)
     unused: Any = None
-    return TransactionalSink({}, unused, unused, watcher, lambda: None)
+    return TransactionalSink({}, unused, unused, Hooks(), lambda: None)
 
 
 def lose(sink: TransactionalSink, times: int) -> None:

@@ -193,7 +193,7 @@ class Given:
                 **chosen,
             ),
             self.handover,
-            self.watched,
+            self.watched.hooks,
         )
         self.thread.consumer = self.thread._subscribed()
 

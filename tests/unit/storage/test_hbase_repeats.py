@@ -15,7 +15,8 @@ from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
 from storage.postings import KeyedCode
-from storage.watched import Connecting, Ending, Operation
+from storage.watched import ConnectionChange, StoreCalled, StoreConnected, StoreRepeated
+from storage.wrapped import Operation
 from tests.builders import make_tombstone, make_version
 
 PLACE = Place((Address("gateway", 9090),), "feed")
@@ -93,19 +94,15 @@ class Told:
 
     def __init__(self) -> None:
         self.repeated: list[Operation] = []
-        self.connected: list[Connecting] = []
+        self.connected: list[ConnectionChange] = []
 
-    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
-        """Calls end elsewhere."""
-        raise AssertionError((operation, ending, seconds))
-
-    def store_connected(self, what: Connecting) -> None:
-        """Note it."""
-        self.connected.append(what)
-
-    def store_repeated(self, operation: Operation) -> None:
-        """Note it."""
-        self.repeated.append(operation)
+    def __call__(self, what: StoreCalled | StoreConnected | StoreRepeated) -> None:
+        """Note it; calls end elsewhere."""
+        assert not isinstance(what, StoreCalled)
+        if isinstance(what, StoreConnected):
+            self.connected.append(what.change)
+        else:
+            self.repeated.append(what.operation)
 
 
 @pytest.fixture
@@ -127,7 +124,7 @@ def reached(told: Told) -> Iterator[Reached]:
             return Answering(address, answers)
 
         gateways = Gateways(PLACE, HbaseOptions(deadline_s=deadline_s), told)
-        gateways.pool = Pool(PLACE.addresses, gateways.options, connect, told.store_connected)
+        gateways.pool = Pool(PLACE.addresses, gateways.options, connect, lambda change: told(StoreConnected(change)))
         made.append(gateways)
         return gateways
 

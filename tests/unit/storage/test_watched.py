@@ -11,7 +11,8 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode
 from storage.records import Stored
-from storage.watched import Connecting, Ending, Operation, WatchedStore
+from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, WatchedStore
+from storage.wrapped import Operation, WrappedStore
 from tests.builders import make_tombstone, make_version
 
 VERSION = make_version()
@@ -50,24 +51,17 @@ UNTOLD: list[Callable[[Store], object]] = [
 
 
 class Told:
-    """What a watcher was told."""
+    """What a store reported; only calls are expected."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Operation, Ending]] = []
         self.seconds: list[float] = []
 
-    def store_called(self, operation: Operation, ending: Ending, seconds: float) -> None:
+    def __call__(self, what: StoreCalled | StoreConnected | StoreRepeated) -> None:
         """Note it."""
-        self.calls.append((operation, ending))
-        self.seconds.append(seconds)
-
-    def store_connected(self, what: Connecting) -> None:
-        """None are made."""
-        raise AssertionError(what)
-
-    def store_repeated(self, operation: Operation) -> None:
-        """Nothing is."""
-        raise AssertionError(operation)
+        assert isinstance(what, StoreCalled)
+        self.calls.append((what.operation, what.ending))
+        self.seconds.append(what.seconds)
 
 
 @pytest.fixture
@@ -142,6 +136,6 @@ def test_closing_closes_the_store() -> None:
 
 def test_it_has_all_that_a_store_has() -> None:
     """A call that is added to the port is added here too, with the same words."""
-    for name, call in vars(WatchedStore).items():
+    for name, call in vars(WrappedStore).items():
         if not name.startswith("_"):
             assert get_type_hints(call) == get_type_hints(getattr(Store, name))

@@ -10,14 +10,19 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from email.message import Message
 from http import HTTPStatus
+from typing import get_args
 
 import pytest
 
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks, Outage, Part
 from consumer.pages import server as health_server
 from consumer.pages.access import HOST, Address, parse_address
 from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Request, Response
+from consumer.sinks.transactions import SinkReconnected
+from consumer.sources.kafka_client import ClientTurned, Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
 
@@ -79,6 +84,12 @@ def health(clock: Clock) -> Health:
 
 
 @pytest.fixture
+def hooks(health: Health) -> Hooks:
+    """Where the run reports to its health."""
+    return Hooks(health)
+
+
+@pytest.fixture
 def metrics() -> Metrics:
     """Metrics of this run."""
     return Metrics(Build("1", "scheme", "plan"))
@@ -87,7 +98,7 @@ def metrics() -> Metrics:
 @pytest.fixture
 def server(health: Health, metrics: Metrics) -> Iterator[HealthServer]:
     """Its pages."""
-    with HealthServer(LOCAL, health_pages(health, metrics), lambda: metrics.error("request")) as served:
+    with HealthServer(LOCAL, health_pages(health, metrics), lambda: None) as served:
         yield served
 
 
@@ -96,24 +107,24 @@ def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthSe
     return HealthServer(LOCAL, {"/": Page(answer)}, failures)
 
 
-def test_a_run_is_alive_while_its_client_turns(server: HealthServer, health: Health, clock: Clock) -> None:
+def test_a_run_is_alive_while_its_client_turns(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
     """The heartbeat of the client's thread may be as old as the limit; older, the run is not alive until it beats."""
-    health.resting()
-    health.beat()
+    hooks.report(ThreadRested(MAIN))
+    hooks.report(ClientTurned())
     clock.now_s += 60
     assert get(server, "/healthz")[:2] == (200, "ok\n")
     clock.now_s += 0.1
     assert get(server, "/healthz")[0] == 503
-    health.beat()
+    hooks.report(ClientTurned())
     assert get(server, "/healthz")[0] == 200
 
 
-def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health, clock: Clock) -> None:
+def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health, hooks: Hooks, clock: Clock) -> None:
     """No client's thread is there yet; the main thread has to turn, from the beginning."""
     for _ in range(3):
         clock.now_s += 60
         assert health.late() == []
-        health.working()
+        hooks.report(ThreadTurned(MAIN))
     clock.now_s += 61
     assert [(late.thread, "test_health" in late.stack) for late in health.late()] == [("main", True)]
 
@@ -123,12 +134,12 @@ def stand_still_here(release: threading.Event) -> None:
     release.wait(10)
 
 
-def test_a_main_thread_that_hangs_is_shown(server: HealthServer, health: Health, clock: Clock) -> None:
+def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
     """The answer has the stack of the thread that works and does not turn."""
     release = threading.Event()
 
     def work() -> None:
-        health.working()
+        hooks.report(ThreadTurned(MAIN))
         stand_still_here(release)
 
     thread = threading.Thread(target=work)
@@ -147,10 +158,10 @@ def test_a_main_thread_that_hangs_is_shown(server: HealthServer, health: Health,
     assert shown[2]["Content-Type"].startswith("text/plain")
 
 
-def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, health: Health, clock: Clock) -> None:
+def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
     """The stack of the main thread is shown with that of a client thread that does not beat."""
-    health.resting()
-    health.beat()
+    hooks.report(ThreadRested(MAIN))
+    hooks.report(ClientTurned())
     clock.now_s += 61
     status, text, _ = get(server, "/healthz")
     assert status == 503
@@ -158,21 +169,21 @@ def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, he
     assert "test_where_the_main_thread_is_when_the_client_hangs" in text.partition("The main thread is here")[2]
 
 
-def test_a_main_thread_that_rests_need_not_turn(health: Health, clock: Clock) -> None:
+def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, clock: Clock) -> None:
     """A topic may be quiet for hours: only work has to go on."""
-    health.working()
+    hooks.report(ThreadTurned(MAIN))
     clock.now_s += 59
-    health.working()
-    health.beat()
+    hooks.report(ThreadTurned(MAIN))
+    hooks.report(ClientTurned())
     clock.now_s += 59
     assert health.late() == []
     clock.now_s += 2
     assert [late.thread for late in health.late()] == ["client", "main"]
-    health.beat()
-    health.resting()
+    hooks.report(ClientTurned())
+    hooks.report(ThreadRested(MAIN))
     assert health.late() == []
     clock.now_s += 59
-    health.beat()
+    hooks.report(ClientTurned())
     clock.now_s += 59
     assert health.late() == []
 
@@ -180,14 +191,15 @@ def test_a_main_thread_that_rests_need_not_turn(health: Health, clock: Clock) ->
 def test_a_file_has_no_group(clock: Clock) -> None:
     """A run over a file is ready at once and needs no heartbeat but that of its work."""
     health = Health(60, grouped=False, clock=clock)
+    hooks = Hooks(health)
     clock.now_s += 1000
     assert (health.late(), health.reasons()) == ([], [])
-    health.working()
+    hooks.report(ThreadTurned(MAIN))
     clock.now_s += 61
     assert [late.thread for late in health.late()] == ["main"]
 
 
-def test_ready_once_partitions_are_assigned(server: HealthServer, health: Health) -> None:
+def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) -> None:
     """An assignment of no partition is one too: the consumer is a member of its group."""
     status, text, headers = get(server, "/readyz")
     assert status == 503
@@ -197,39 +209,39 @@ def test_ready_once_partitions_are_assigned(server: HealthServer, health: Health
         "reasons": ["source: no assignment of partitions has come yet"],
         "held": {},
     }
-    health.assigned(0)
+    hooks.report(Rebalanced("assigned", 0))
     status, text, _ = get(server, "/readyz")
     assert status == 200
     assert json.loads(text) == {"ready": True, "reasons": [], "held": {}}
 
 
-def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, health: Health) -> None:
+def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, hooks: Hooks) -> None:
     """Each part that is out of reach is a reason, until it is back; the run is alive all the time."""
-    health.assigned(4)
-    told = {"source": health.source_trouble, "sink": health.sink_trouble, "store": health.store_trouble}
-    for tell in told.values():
-        tell("nobody listens there")
+    hooks.report(Rebalanced("assigned", 4))
+    for part in get_args(Part):
+        hooks.report(Outage(part, "test", "nobody listens there"))
     status, text, _ = get(server, "/readyz")
     assert status == 503
     assert json.loads(text)["reasons"] == [f"{part}: nobody listens there" for part in ("sink", "source", "store")]
     assert get(server, "/healthz")[0] == 200
-    for left, tell in zip(("sink", "store"), (told["source"], told["sink"]), strict=True):
-        tell(None)
+    back: Part
+    for left, back in (("sink", "source"), ("store", "sink")):
+        hooks.report(Outage(back, "test", None))
         assert f"{left}: nobody listens there" in json.loads(get(server, "/readyz")[1])["reasons"]
-    health.store_trouble(None)
+    hooks.report(Outage("store", "test", None))
     assert get(server, "/readyz")[0] == 200
 
 
-def test_not_ready_when_it_ends(health: Health) -> None:
+def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     """A run that was asked to stop takes nothing new."""
-    health.assigned(1)
+    hooks.report(Rebalanced("assigned", 1))
     health.ending()
     assert health.reasons() == ["run: it is coming to its end"]
 
 
 def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None:
     """Prometheus text by default, OpenMetrics for who asks for it."""
-    metrics.reconnected()
+    Hooks(metrics).report(SinkReconnected())
     status, text, headers = get(server, "/metrics")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain; version=")

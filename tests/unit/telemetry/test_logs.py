@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
+from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
+from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import logs
 from consumer.telemetry.batch_log import EVERY_S, BatchLog
 
@@ -207,13 +209,13 @@ def test_dead_letters_are_told_now_and_then(written: Written) -> None:
     """The first at once, then their sum every ten seconds, by reason and without what was in them."""
     logs.set_up("json", "info")
     now_s = [0.0]
-    batches = BatchLog(lambda: now_s[0])
-    batches.judged([], [])
-    batches.judged([], [letter("invalid_json", b"the text")])
+    hooks = Hooks(BatchLog(lambda: now_s[0]))
+    hooks.report(BatchCommitted([], []))
+    hooks.report(BatchCommitted([], [letter("invalid_json", b"the text")]))
     for _ in range(9):
-        batches.judged([], [letter("empty_id", b"the text"), letter("missing_id", b"the text")])
+        hooks.report(BatchCommitted([], [letter("empty_id", b"the text"), letter("missing_id", b"the text")]))
     now_s[0] = EVERY_S
-    batches.judged([], [letter("empty_id", b"the text")])
+    hooks.report(BatchCommitted([], [letter("empty_id", b"the text")]))
     told = lines(written)
     assert [line["dead_letters"] for line in told] == [1, 19]
     assert told[1]["message"].endswith("10 empty_id, 9 missing_id")
@@ -228,9 +230,9 @@ def test_flags_are_told_where_asked_for(written: Written) -> None:
         arrived_at="2026-11-21T10:00:00.000Z", decided_at="2026-11-21T10:00:00.000Z",
     )  # fmt: skip
     logs.set_up("json", "info")
-    BatchLog().judged([flag], [])
+    Hooks(BatchLog()).report(BatchCommitted([flag], []))
     assert lines(written) == []
     logs.set_up("json", "debug")
-    BatchLog().judged([flag], [])
+    Hooks(BatchLog()).report(BatchCommitted([flag], []))
     (line,) = lines(written)
     assert (line["article_id"], line["duplicate_of"], line["distance"], line["similarity"]) == ("b", "a", 1, 0.9)

@@ -2,25 +2,32 @@
 
 from dataclasses import fields
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pytest
 
 from consumer.judge.events import rfc3339
 from consumer.judge.tally import Tally
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
 from consumer.model.article import Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
+from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.limits import ReadLimits
-from consumer.model.ports import SinkWatcher, SourceWatcher
 from consumer.model.verdict import Outcome, Verdict
-from consumer.pipeline.observer import Measured, Observer
+from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
+from consumer.pipeline.stages import StageEnded, timed
+from consumer.sinks.transactions import SinkReconnected
+from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.holds import NoteUnreadable, PartitionsHeld
+from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalance, Rebalanced
 from consumer.telemetry import measures
 from consumer.telemetry.health import Health
-from consumer.telemetry.measures import TALLIED, TOLD_OTHERWISE, Rebalance
-from consumer.telemetry.metrics import Bounds, Build, Metrics
-from consumer.telemetry.monitoring import Monitoring
-from storage.watched import StoreWatcher
+from consumer.telemetry.measures import TALLIED, TOLD_OTHERWISE
+from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
+from storage.watched import StoreCalled, StoreConnected, StoreRepeated
 
 NOW_S = 1_800_000_000.0
 
@@ -46,6 +53,12 @@ def clock() -> Clock:
 def metrics(clock: Clock) -> Metrics:
     """Metrics of a run that began now."""
     return Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16"), clock)
+
+
+@pytest.fixture
+def hooks(metrics: Metrics) -> Hooks:
+    """Where the run reports to its metrics."""
+    return Hooks(metrics)
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -74,9 +87,9 @@ def verdict(
 
 def batch(
     said: list[tuple[str, Outcome]], records: int = 1, size_bytes: int = 1, keywords: tuple[int, ...] = ()
-) -> Measured:
+) -> BatchMeasured:
     """What was measured in a batch."""
-    return Measured(records, size_bytes, said, np.array(keywords, np.int64))
+    return BatchMeasured(records, size_bytes, said, np.array(keywords, np.int64))
 
 
 def letter(reason: str) -> DeadLetter:
@@ -84,15 +97,15 @@ def letter(reason: str) -> DeadLetter:
     return dead_letter(BadRecord(reason, "for a test"), LetterPosition("topic", 0, 1), b"{")
 
 
-def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metrics) -> None:
+def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metrics, hooks: Hooks) -> None:
     """All reasons are there from the start, at 0."""
     unread = {TimeFault.NO_ZONE: 2, TimeFault.EMPTY: 1}
-    metrics.measured(batch([("", "unique")])._replace(time_faults=unread))
+    hooks.report(batch([("", "unique")])._replace(time_faults=unread))
     found = {fault: value(metrics, "dupwatch_published_at_unread_total", reason=fault) for fault in TimeFault}
     assert found == dict.fromkeys(TimeFault, 0) | unread
 
 
-def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
+def test_a_batch_is_counted(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
     """Articles count by outcome, duplicates by kind, dead letters by reason; a copy has distance 0 and similarity 1."""
     clock.now_s += 1
     verdicts = [
@@ -103,7 +116,7 @@ def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
         verdict("duplicate", distance=1, similarity=1.0),
         verdict("duplicate", distance=0),
     ]
-    metrics.judged(verdicts, [letter("missing_id"), letter("missing_id")])
+    hooks.report(BatchCommitted(verdicts, [letter("missing_id"), letter("missing_id")]))
     assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
     assert value(metrics, "dupwatch_articles_total", outcome="retracted") == 1
     assert value(metrics, "dupwatch_articles_total", outcome="duplicate") == 4
@@ -118,32 +131,32 @@ def test_a_batch_is_counted(metrics: Metrics, clock: Clock) -> None:
     assert value(metrics, "dupwatch_last_processed_timestamp_seconds") == NOW_S + 1
 
 
-def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics) -> None:
+def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics, hooks: Hooks) -> None:
     """Series of dead letters are as many as reasons, and one for all others; each is there from the start."""
-    metrics.judged([], [letter("made up 1"), letter("made up 2")])
+    hooks.report(BatchCommitted([], [letter("made up 1"), letter("made up 2")]))
     assert value(metrics, "dupwatch_dead_letters_total", reason="other") == 2
     (family,) = [one for one in metrics.registry.collect() if one.name == "dupwatch_dead_letters"]
     labels = {one.labels["reason"] for one in family.samples if one.name.endswith("_total")}
     assert labels == set(Reason) | {"other"}
 
 
-def test_latency_is_from_the_record_time(metrics: Metrics, clock: Clock) -> None:
+def test_latency_is_from_the_record_time(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
     """The time from record to commit is measured; a producer whose clock is ahead counts as 0."""
     clock.now_s = NOW_S + 0.25
     ahead = verdict(arrived_s=NOW_S + 100, decided_s=NOW_S + 0.2)
-    metrics.judged([verdict(arrived_s=NOW_S + 0.1, decided_s=NOW_S + 0.2), ahead], [])
+    hooks.report(BatchCommitted([verdict(arrived_s=NOW_S + 0.1, decided_s=NOW_S + 0.2), ahead], []))
     assert value(metrics, "dupwatch_end_to_end_seconds_count") == 2
     assert value(metrics, "dupwatch_end_to_end_seconds_sum") == pytest.approx(0.15)
     assert value(metrics, "dupwatch_end_to_end_seconds_bucket", le="0.1") == 1
     assert value(metrics, "dupwatch_end_to_end_seconds_bucket", le="0.2") == 2
 
 
-def test_a_verdict_given_again_has_no_latency(metrics: Metrics, clock: Clock) -> None:
+def test_a_verdict_given_again_has_no_latency(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
     """What was decided before the batch began says nothing of how fast this run is."""
     clock.now_s = NOW_S + 10
-    metrics.judged([verdict(arrived_s=NOW_S - 86_400, decided_s=NOW_S - 80_000)], [])
+    hooks.report(BatchCommitted([verdict(arrived_s=NOW_S - 86_400, decided_s=NOW_S - 80_000)], []))
     clock.now_s = NOW_S + 20
-    metrics.judged([verdict(decided_s=NOW_S + 9), verdict(decided_s=NOW_S + 10)], [])
+    hooks.report(BatchCommitted([verdict(decided_s=NOW_S + 9), verdict(decided_s=NOW_S + 10)], []))
     assert value(metrics, "dupwatch_end_to_end_seconds_count") == 1
     assert value(metrics, "dupwatch_articles_total", outcome="unique") == 3
 
@@ -179,9 +192,10 @@ def test_a_batch_is_measured() -> None:
     """Records, bytes and keywords; how full it was is told by whichever limit is nearer, and never more than full."""
     read = ReadLimits(batch_records_max=100, batch_bytes_max=1_000)
     metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(read))
-    metrics.measured(batch([], records=20, size_bytes=100, keywords=(3, 70)))
-    metrics.measured(batch([], records=10, size_bytes=400))
-    metrics.measured(batch([], records=1, size_bytes=9_000))
+    hooks = Hooks(metrics)
+    hooks.report(batch([], records=20, size_bytes=100, keywords=(3, 70)))
+    hooks.report(batch([], records=10, size_bytes=400))
+    hooks.report(batch([], records=1, size_bytes=9_000))
     assert value(metrics, "dupwatch_batch_records_sum") == 31
     assert value(metrics, "dupwatch_batch_bytes_sum") == 9_500
     assert value(metrics, "dupwatch_batch_fill_ratio_sum") == pytest.approx(0.2 + 0.4 + 1)
@@ -197,10 +211,11 @@ def by_source(metrics: Metrics, source: str, outcome: Outcome) -> float | None:
 def test_articles_count_by_source() -> None:
     """The first sources by name, those after them together; each is there with all outcomes once it has come."""
     metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(sources_max=2, sources=("ours",)))
+    hooks = Hooks(metrics)
     assert by_source(metrics, "ours", "duplicate") == 0
     assert by_source(metrics, "wire", "unique") is None
-    metrics.measured(batch([("wire", "unique"), ("wire", "unique"), ("ours", "duplicate"), ("late", "unique")]))
-    metrics.measured(batch([("later", "unique"), ("", "retracted"), (" wi\u200bre", "unique")]))
+    hooks.report(batch([("wire", "unique"), ("wire", "unique"), ("ours", "duplicate"), ("late", "unique")]))
+    hooks.report(batch([("later", "unique"), ("", "retracted"), (" wi\u200bre", "unique")]))
     assert [by_source(metrics, "wire", outcome) for outcome in ("unique", "duplicate")] == [3, 0]
     assert by_source(metrics, "ours", "duplicate") == 1
     assert by_source(metrics, "other", "unique") == 2
@@ -208,13 +223,13 @@ def test_articles_count_by_source() -> None:
     assert by_source(metrics, "late", "unique") is None
 
 
-def test_calls_and_connections_of_the_store_count(metrics: Metrics) -> None:
+def test_calls_and_connections_of_the_store_count(metrics: Metrics, hooks: Hooks) -> None:
     """By operation and how they ended; the time of a call that failed counts too, and what it repeated by itself."""
-    metrics.store_called("settle", "ok", 0.003)
-    metrics.store_called("settle", "unavailable", 60.0)
-    metrics.store_connected("opened")
-    metrics.store_repeated("settle")
-    metrics.store_repeated("settle")
+    hooks.report(StoreCalled("settle", "ok", 0.003))
+    hooks.report(StoreCalled("settle", "unavailable", 60.0))
+    hooks.report(StoreConnected("opened"))
+    hooks.report(StoreRepeated("settle"))
+    hooks.report(StoreRepeated("settle"))
     assert value(metrics, "dupwatch_store_repeats_total", operation="settle") == 2
     assert value(metrics, "dupwatch_store_repeats_total", operation="create") == 0
     assert value(metrics, "dupwatch_store_operations_total", operation="settle", outcome="unavailable") == 1
@@ -224,31 +239,30 @@ def test_calls_and_connections_of_the_store_count(metrics: Metrics) -> None:
     assert value(metrics, "dupwatch_store_connections_total", what="lost") == 0
 
 
-def test_an_outage_counts_once(metrics: Metrics) -> None:
+def test_an_outage_counts_once(metrics: Metrics, hooks: Hooks) -> None:
     """However often it is told that the store is out of reach: it counts again only after it was back."""
     for why in ("refused", "refused", "timed out", None, None, "refused"):
-        metrics.store_trouble(why)
+        hooks.report(Outage("store", "test", why))
     assert value(metrics, "dupwatch_outages_total", part="store") == 2
     assert value(metrics, "dupwatch_recoveries_total", part="store") == 1
     assert value(metrics, "dupwatch_errors_total", type="store") == 2
     assert value(metrics, "dupwatch_unreachable", part="store") == 1
     assert value(metrics, "dupwatch_unreachable", part="sink") == 0
-    metrics.store_trouble(None)
+    hooks.report(Outage("store", "test", None))
     assert value(metrics, "dupwatch_unreachable", part="store") == 0
     assert value(metrics, "dupwatch_recoveries_total", part="store") == 2
     assert value(metrics, "dupwatch_recoveries_total", part="sink") == 0
 
 
-def test_a_source_is_watched(metrics: Metrics) -> None:
+def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
     """What a source tells of its group, its lag and what it lost shows."""
-    metrics.beat()
-    metrics.assigned(3)
-    metrics.rebalanced("assigned")
-    metrics.lag("articles", 0, 12)
-    metrics.paused(paused=True)
-    metrics.held_back(0.25)
-    metrics.gap(7)
-    metrics.source_trouble("all brokers are down")
+    hooks.report(ClientTurned())
+    hooks.report(Rebalanced("assigned", 3))
+    hooks.report(LagRead("articles", 0, 12))
+    hooks.report(FetchingPaused(paused=True))
+    hooks.report(FetchingWaited(0.25))
+    hooks.report(RecordsDeleted(7))
+    hooks.report(Outage("source", "test", "all brokers are down"))
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == NOW_S
     assert value(metrics, "dupwatch_assigned_partitions") == 3
     assert value(metrics, "dupwatch_rebalances_total", what="assigned") == 1
@@ -257,141 +271,134 @@ def test_a_source_is_watched(metrics: Metrics) -> None:
     assert value(metrics, "dupwatch_stage_seconds_sum", stage="back_pressure") == 0.25
     assert value(metrics, "dupwatch_records_lost_to_retention_total") == 7
     assert value(metrics, "dupwatch_unreachable", part="source") == 1
-    metrics.paused(paused=False)
+    hooks.report(FetchingPaused(paused=False))
     assert value(metrics, "dupwatch_paused") == 0
 
 
 @pytest.mark.parametrize("what", ["revoked", "lost"])
-def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, what: Rebalance) -> None:
+def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, hooks: Hooks, what: Rebalance) -> None:
     """Another consumer tells it now; told by two it would count twice. One that comes changes nothing."""
-    metrics.lag("articles", 0, 12)
-    metrics.rebalanced("assigned")
+    hooks.report(LagRead("articles", 0, 12))
+    hooks.report(Rebalanced("assigned", 1))
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
-    metrics.rebalanced(what)
+    hooks.report(Rebalanced(what, 1))
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") is None
 
 
-def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics) -> None:
+def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics, hooks: Hooks) -> None:
     """A partition that waits for a person would hide behind alerts on lag; one that went is told no more."""
-    metrics.lag("articles", 0, 12)
-    metrics.lag("articles", 1, 12)
-    metrics.holding({("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"})
+    hooks.report(LagRead("articles", 0, 12))
+    hooks.report(LagRead("articles", 1, 12))
+    hooks.report(
+        PartitionsHeld(
+            {("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"}
+        )
+    )
     held = [value(metrics, "dupwatch_partition_held", topic="articles", partition=str(number)) for number in range(3)]
     assert held == [1, 0, 1]
     lags = [value(metrics, "dupwatch_lag_records", topic="articles", partition=str(number)) for number in range(2)]
     assert lags == [None, 12]
-    metrics.holding({("articles", 1): None})
+    hooks.report(PartitionsHeld({("articles", 1): None}))
     assert value(metrics, "dupwatch_partition_held", topic="articles", partition="0") is None
-    metrics.record_time_behind()
-    metrics.note_unreadable()
+    hooks.report(RecordTimeBehind())
+    hooks.report(NoteUnreadable())
     assert value(metrics, "dupwatch_record_times_behind_total") == 1
     assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
 
 
-def test_a_sink_is_watched(metrics: Metrics) -> None:
+def test_a_sink_is_watched(metrics: Metrics, hooks: Hooks) -> None:
     """Its outages and new clients count."""
-    metrics.sink_trouble("timed out")
-    metrics.reconnected()
+    hooks.report(Outage("sink", "test", "timed out"))
+    hooks.report(SinkReconnected())
     assert value(metrics, "dupwatch_errors_total", type="sink") == 1
     assert value(metrics, "dupwatch_sink_reconnections_total") == 1
 
 
-def test_a_stage_that_fails_is_timed_too(metrics: Metrics) -> None:
+def test_a_stage_that_fails_is_timed_too(metrics: Metrics, hooks: Hooks) -> None:
     """How long a stage took counts also where it ended with an error, which passes."""
-    with pytest.raises(ZeroDivisionError), metrics.stage("emit"):
+    with pytest.raises(ZeroDivisionError), timed(hooks, "emit"):
         raise ZeroDivisionError
-    with metrics.stage("emit"):
+    with timed(hooks, "emit"):
         pass
-    metrics.spent("look_up", 1.5)
+    hooks.report(StageEnded("look_up", 1.5))
     assert value(metrics, "dupwatch_stage_seconds_count", stage="emit") == 2
     assert value(metrics, "dupwatch_stage_seconds_sum", stage="look_up") == 1.5
     assert value(metrics, "dupwatch_stage_seconds_count", stage="commit") == 0
 
 
-def test_records_without_a_time_are_counted(metrics: Metrics) -> None:
-    """So many at once as are told."""
-    metrics.record_times_replaced(2)
-    metrics.record_times_replaced(1)
-    assert value(metrics, "dupwatch_record_times_replaced_total") == 3
+def test_records_without_a_time_are_counted(metrics: Metrics, hooks: Hooks) -> None:
+    """One for each record that got another time than its own."""
+    hooks.report(RecordTimeReplaced())
+    hooks.report(RecordTimeReplaced())
+    assert value(metrics, "dupwatch_record_times_replaced_total") == 2
 
 
 def test_two_runs_share_nothing() -> None:
     """Metrics stand in a registry of their own, so that a process may hold several."""
     first, second = (Metrics(Build("1", "s", "p")) for _ in range(2))
-    first.reconnected()
+    Hooks(first).report(SinkReconnected())
     assert value(second, "dupwatch_sink_reconnections_total") == 0
 
 
-def test_all_is_told_to_both(metrics: Metrics, clock: Clock) -> None:
-    """One object takes what source, sink, pipeline and store tell, and metrics and health both know it."""
+def test_one_report_reaches_metrics_and_health(metrics: Metrics, clock: Clock) -> None:
+    """Both listen to the same hooks: an outage, an assignment and a hold show in both."""
     health = Health(60, clock=clock)
-    monitoring = Monitoring(metrics, health)
-    source: SourceWatcher = monitoring
-    sink: SinkWatcher = monitoring
-    observer: Observer = monitoring
-    source.beat()
-    source.assigned(2)
+    hooks = Hooks(metrics, health)
+    hooks.report(ClientTurned())
+    hooks.report(Rebalanced("assigned", 2))
     assert health.reasons() == []
-    source.source_trouble("a")
-    sink.sink_trouble("b")
-    monitoring.store_trouble("c")
+    assert value(metrics, "dupwatch_assigned_partitions") == 2
+    for part, why in (("source", "a"), ("sink", "b"), ("store", "c")):
+        hooks.report(Outage(cast("Part", part), "test", why))
     assert health.reasons() == ["sink: b", "source: a", "store: c"]
     assert [value(metrics, "dupwatch_unreachable", part=part) for part in ("source", "sink", "store")] == [1, 1, 1]
-    source.rebalanced("lost")
-    source.lag("t", 1, 4)
-    source.paused(paused=True)
-    source.gap(1)
-    source.holding({("t", 1): None, ("t", 2): "6 of the last 10"})
-    source.note_unreadable()
-    sink.reconnected()
-    assert value(metrics, "dupwatch_rebalances_total", what="lost") == 1
-    assert value(metrics, "dupwatch_lag_records", topic="t", partition="1") == 4
-    assert value(metrics, "dupwatch_paused") == 1
-    assert value(metrics, "dupwatch_records_lost_to_retention_total") == 1
-    assert value(metrics, "dupwatch_sink_reconnections_total") == 1
+    hooks.report(PartitionsHeld({("t", 1): None, ("t", 2): "6 of the last 10"}))
     assert value(metrics, "dupwatch_partition_held", topic="t", partition="2") == 1
-    assert value(metrics, "dupwatch_errors_total", type="offset_note") == 1
-    assert monitoring.health.held() == {"t:2": "6 of the last 10"}
-    monitoring.working()
+    assert health.held() == {"t:2": "6 of the last 10"}
+
+
+def test_threads_that_work_show_in_metrics_and_health(metrics: Metrics, clock: Clock) -> None:
+    """The main thread is busy while it works; one that does not turn is late, and one that rests is not."""
+    health = Health(60, clock=clock)
+    hooks = Hooks(metrics, health)
+    turns = Turns(hooks)
+    hooks.report(ClientTurned())
+    turns.turn()
     assert value(metrics, "dupwatch_busy") == 1
     clock.now_s += 61
     assert [late.thread for late in health.late()] == ["client", "main"]
-    source.beat()
-    observer.judged([verdict()], [])
-    monitoring.resting()
+    hooks.report(ClientTurned())
+    turns.rest()
     assert health.late() == []
     assert value(metrics, "dupwatch_busy") == 0
-    assert value(metrics, "dupwatch_articles_total", outcome="unique") == 1
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
-    with monitoring.at_work():
+    with turns.at_work():
         assert value(metrics, "dupwatch_busy") == 1
-        monitoring.abandoned()
+    assert value(metrics, "dupwatch_busy") == 0
     clock.now_s += 30
-    source.beat()
+    hooks.report(ClientTurned())
     clock.now_s += 31
     assert health.late() == []
+
+
+def test_threads_beside_the_main_one_are_not_busy(metrics: Metrics, clock: Clock) -> None:
+    """A thread that prepares batches counts for health, under its name, and not for the busy main thread."""
+    health = Health(60, clock=clock)
+    hooks = Hooks(metrics, health)
+    hooks.report(ThreadRested(MAIN))
+    hooks.report(ThreadTurned("read-ahead"))
+    assert value(metrics, "dupwatch_busy") == 0
+    clock.now_s += 61
+    assert [late.thread for late in health.late()] == ["read-ahead"]
+    hooks.report(ThreadRested("read-ahead"))
+    assert health.late() == []
+
+
+def test_what_goes_wrong_without_ending_a_run_is_counted(metrics: Metrics) -> None:
+    """Batches that were abandoned, and requests for pages that failed."""
+    hooks = Hooks(metrics)
+    hooks.report(BatchAbandoned())
+    hooks.report(RequestFailed())
     assert value(metrics, "dupwatch_errors_total", type="batch_abandoned") == 1
-
-
-def test_what_only_metrics_care_for_goes_to_them(metrics: Metrics) -> None:
-    """Stages, sizes and calls of the store: health has nothing to say of them."""
-    monitoring = Monitoring(metrics, Health(60))
-    source: SourceWatcher = monitoring
-    store: StoreWatcher = monitoring
-    observer: Observer = monitoring
-    source.held_back(1)
-    assert value(metrics, "dupwatch_stage_seconds_count", stage="back_pressure") == 1
-    store.store_called("read", "ok", 1)
-    assert value(metrics, "dupwatch_store_operations_total", operation="read", outcome="ok") == 1
-    store.store_repeated("read")
-    assert value(metrics, "dupwatch_store_repeats_total", operation="read") == 1
-    store.store_connected("opened")
-    assert value(metrics, "dupwatch_store_connections_total", what="opened") == 1
-    with observer.stage("decode"):
-        pass
-    assert value(metrics, "dupwatch_stage_seconds_count", stage="decode") == 1
-    observer.spent("settle", 2)
-    assert value(metrics, "dupwatch_stage_seconds_sum", stage="settle") == 2
-    observer.measured(batch([("wire", "unique")]))
-    assert by_source(metrics, "wire", "unique") == 1
+    assert value(metrics, "dupwatch_errors_total", type="request") == 1

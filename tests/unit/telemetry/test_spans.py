@@ -16,8 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from consumer.model.errors import SinkError
+from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Position, RawBatch, RawRecord
-from consumer.pipeline.observer import Observers, Stage
+from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
+from consumer.pipeline.stages import EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, Tracing, tracing_to
 from storage.memory import MemoryStore
 from tests.unit.pipeline.test_loop import Ends, line, pipeline
@@ -27,13 +29,14 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 class Made:
-    """An observer, and the spans that it has made."""
+    """A listener, and the spans that it has made."""
 
     def __init__(self, links_max: int = 256) -> None:
         self.exporter = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        self.observer = BatchSpans(provider.get_tracer("test"), "group", links_max)
+        self.listener = BatchSpans(provider.get_tracer("test"), "group", links_max)
+        self.hooks = Hooks(self.listener)
 
     @property
     def spans(self) -> list[ReadableSpan]:
@@ -67,7 +70,7 @@ def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
     """Its stages are its children, in their order and within its time; outcomes are attributes."""
     ends = Ends([[line("a"), b"{", line("b")], [line("c", None)]])
     running = pipeline(ends, MemoryStore())
-    running.observer = Observers([ends, made.observer])
+    made.listener.listen(running.hooks)
     running.run()
     first, second = made.batches
     assert first.attributes is not None
@@ -90,16 +93,16 @@ def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
         assert names[-2:] == ["emit", "commit"]
         for child in children:
             assert (one.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (one.end_time or 0)
-    # Every observer is told of every stage.
+    # Every listener hears of every stage.
     assert ends.stages.count("decode") == 2
 
 
 def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:
     """Topic and partition where there is one; ranges of offsets in any case; and nothing of an article."""
-    made.observer.begun(batch(("articles", 0, 5), ("articles", 0, 9)))
-    made.observer.judged([], [])
-    made.observer.begun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1)))
-    made.observer.judged([], [])
+    made.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 0, 9))))
+    made.hooks.report(BatchCommitted([], []))
+    made.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1))))
+    made.hooks.report(BatchCommitted([], []))
     one, several = made.batches
     assert (one.name, several.name) == ("process articles", "process")
     assert one.attributes is not None
@@ -117,8 +120,8 @@ def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:
 def test_a_batch_links_to_the_traces_of_its_articles() -> None:
     """So many at most; they are not its parents, since one batch has articles of many traces."""
     made = Made(links_max=2)
-    made.observer.begun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3))
-    made.observer.judged([], [])
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
+    made.hooks.report(BatchCommitted([], []))
     (span,) = made.batches
     assert span.parent is None
     assert [link.context.span_id for link in span.links] == [1, 2]
@@ -131,10 +134,10 @@ def test_a_batch_links_to_the_traces_of_its_articles() -> None:
 
 def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
     """Its seconds are told when the batch is done; outside of a batch they are nobody's."""
-    made.observer.spent("look_up", 1.0)
-    made.observer.begun(batch(("articles", 0, 1)))
-    made.observer.spent("look_up", 0.25)
-    made.observer.judged([], [])
+    made.hooks.report(StageEnded("look_up", 1.0))
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    made.hooks.report(StageEnded("look_up", 0.25))
+    made.hooks.report(BatchCommitted([], []))
     (span,) = made.batches
     assert span.attributes is not None
     assert span.attributes["dupwatch.look_up.seconds"] == 0.25
@@ -142,33 +145,33 @@ def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
 
 def test_a_batch_that_was_given_up_is_an_error(made: Made) -> None:
     """So is one that the end of a run finds open."""
-    made.observer.begun(batch(("articles", 0, 1)))
-    made.observer.abandoned()
-    made.observer.begun(batch(("articles", 0, 1)))
-    made.observer.ended()
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    made.hooks.report(BatchAbandoned())
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    made.listener.ended()
     given_up, cut_short = made.batches
     assert given_up.status.status_code is cut_short.status.status_code is StatusCode.ERROR
     assert given_up.attributes is not None
     assert given_up.attributes["error.type"] == "abandoned"
-    made.observer.ended()
+    made.listener.ended()
     assert len(made.batches) == 2
 
 
 def test_batches_that_are_decoded_ahead_keep_their_times(made: Made) -> None:
     """Each span begins with the decoding of its own batch, also where one was given up before it was begun."""
-    with made.observer.stage("decode"):
+    with timed(made.hooks, "decode"):
         pass
     time.sleep(0.01)
-    with made.observer.stage("decode"):
+    with timed(made.hooks, "decode"):
         pass
-    made.observer.begun(batch(("articles", 0, 1)))
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     time.sleep(0.01)
-    with made.observer.stage("decode"):
+    with timed(made.hooks, "decode"):
         pass
-    made.observer.judged([], [])
-    made.observer.abandoned()
-    made.observer.begun(batch(("articles", 0, 3)))
-    made.observer.judged([], [])
+    made.hooks.report(BatchCommitted([], []))
+    made.hooks.report(BatchAbandoned())
+    made.hooks.report(BatchBegun(batch(("articles", 0, 3))))
+    made.hooks.report(BatchCommitted([], []))
     decoded = [span.start_time for span in made.spans if span.name == "decode"]
     first, third = made.batches
     assert [first.start_time, third.start_time] == decoded
@@ -182,10 +185,10 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) 
         with stage:
             raise SinkError("secret body")
 
-    made.observer.begun(batch(("articles", 0, 1)))
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     with pytest.raises(SinkError):
-        fail(made.observer.stage("emit"))
-    made.observer.ended()
+        fail(timed(made.hooks, "emit"))
+    made.listener.ended()
     (emit,) = [span for span in made.spans if span.name == "emit"]
     assert emit.status.status_code is StatusCode.ERROR
     assert emit.attributes is not None
@@ -193,13 +196,13 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) 
     assert not [span for span in made.spans if "secret" in span.to_json()]
 
 
-@pytest.mark.parametrize("stage", ["poll", "fingerprint"])
-def test_what_belongs_to_no_batch_makes_no_span(made: Made, stage: Stage) -> None:
+@pytest.mark.parametrize("stage", ["poll", "decode"])
+def test_what_belongs_to_no_batch_makes_no_span(made: Made, stage: EnteredStage) -> None:
     """Waiting, and what another thread does for a later batch."""
-    made.observer.begun(batch(("articles", 0, 1)))
-    with made.observer.stage(stage):
+    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    with timed(made.hooks, stage):
         pass
-    made.observer.judged([], [])
+    made.hooks.report(BatchCommitted([], []))
     assert [span.name for span in made.spans] == ["process articles"]
 
 
@@ -226,8 +229,9 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch
 
 def judge_one(tracing: Tracing, parents: int = 0) -> None:
     """Make the span of one batch."""
-    tracing.observer.begun(batch(("articles", 0, 1), ("articles", 0, 2), parents=parents))
-    tracing.observer.judged([], [])
+    hooks = Hooks(tracing.spans)
+    hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), parents=parents)))
+    hooks.report(BatchCommitted([], []))
 
 
 def test_a_collector_gets_the_spans(no_variables: pytest.MonkeyPatch) -> None:
@@ -290,9 +294,12 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
     """Nothing that OpenTelemetry leaves behind holds it up, also where a run ends without closing anything."""
     work = (
         "import sys; from consumer.telemetry.spans import tracing_to\n"
+        "from consumer.model.hooks import Hooks\n"
         "from consumer.model.record import Position, RawBatch\n"
+        "from consumer.pipeline.batches import BatchBegun, BatchCommitted\n"
         "tracing = tracing_to(sys.argv[1], 'group', '1', 1)\n"
-        "tracing.observer.begun(RawBatch((), Position())); tracing.observer.judged([], [])\n"
+        "hooks = Hooks(tracing.spans)\n"
+        "hooks.report(BatchBegun(RawBatch((), Position()))); hooks.report(BatchCommitted([], []))\n"
         "sys.argv[2:] and tracing.close(0.2)"
     )
     with collecting() as collector:

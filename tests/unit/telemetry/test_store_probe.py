@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.store_probe import StoreProbe
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
@@ -20,10 +21,13 @@ class Told:
         self._said: list[str | None] = []
         self._changed = threading.Condition()
 
-    def __call__(self, why: str | None) -> None:
-        """As the port of a watcher says."""
+    def listen(self, hooks: Hooks) -> None:
+        """Listen."""
+        hooks.on(Outage, self._tell)
+
+    def _tell(self, outage: Outage) -> None:
         with self._changed:
-            self._said.append(why)
+            self._said.append(outage.why)
             self._changed.notify_all()
 
     def wait_for(self, what: str | None) -> None:
@@ -61,7 +65,7 @@ def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
         opened += 1
         yield store
 
-    with StoreProbe(open_store, told, pause_s=0.001):
+    with StoreProbe(open_store, Hooks(told), pause_s=0.001):
         told.wait_for(None)
         assert opened == 1
         store.error = error
@@ -79,6 +83,6 @@ def test_nobody_is_asked_after_it_was_left() -> None:
     def open_store() -> Iterator[Moody]:
         yield Moody()
 
-    with StoreProbe(open_store, told, pause_s=3600):
+    with StoreProbe(open_store, Hooks(told), pause_s=3600):
         told.wait_for(None)
     assert "store-probe" not in {one.name for one in threading.enumerate()}

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from consumer.kafka.client_properties import ALIASES, PROPERTIES
+from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.logs import JsonLines, Text
 from consumer.text.redaction import (
@@ -118,7 +119,7 @@ def test_why_a_run_is_not_ready_has_no_secrets() -> None:
     """Whatever the store, the brokers or the registry had to say."""
     health = Health()
     remember("hunter2222")
-    health.source_trouble("the registry at http://u:p4ssword@h refuses hunter2222")
+    Hooks(health).report(Outage("source", "registry", "the registry at http://u:p4ssword@h refuses hunter2222"))
     assert health.reasons()[0] == "source: the registry at http://*****@h refuses *****"
 
 

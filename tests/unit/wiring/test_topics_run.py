@@ -4,7 +4,7 @@ import io
 import json
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -19,9 +19,8 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.verdict import Verdict
-from consumer.pipeline.observer import Onlooker
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.measures import TIMED_STAGES
 from consumer.wiring import stores
 from consumer.wiring.parts import Streams, judge_settings, lexicon_of
@@ -36,18 +35,21 @@ WAIT_S = 30
 TOPICS = ["articles", *(f"judged.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters"))]
 
 
-class Until(Onlooker):
+class Until:
     """Asks the run to stop when so many records were answered."""
 
     def __init__(self, wanted: int, stopping: Stopping) -> None:
         self._left = wanted
         self._stopping = stopping
 
-    def judged(self, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Count."""
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is committed."""
+        hooks.on(BatchCommitted, self._committed)
+
+    def _committed(self, batch: BatchCommitted) -> None:
         # Slower than the client reads, so that it has to wait.
         time.sleep(0.01)
-        self._left -= len(verdicts) + len(letters)
+        self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
             self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
 
@@ -90,7 +92,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, Me
         send(address)
         config, stopping = configured(address, tmp_path_factory.mktemp("told"), 1), Stopping(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
-        with prepared_stream(config, streams, stopping, lambda _: Until(ARTICLES + 1, stopping)) as run:
+        with prepared_stream(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
             run.pipeline.run()
             return config, asked(run)
 
@@ -178,7 +180,10 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
 
     monkeypatch.setattr(stores, "opened_store", late)
     stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
-    with mock_cluster(TOPICS) as address, prepared_stream(configured(address, tmp_path, 0), streams, stopping) as run:
+    with (
+        mock_cluster(TOPICS) as address,
+        prepared_stream(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
+    ):
         families = asked(run)
         stopping.asked_by = 15
         run.pipeline.run()

@@ -1,0 +1,100 @@
+"""A store around another one: what a subclass does at each call is written once."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal, TypeVar
+
+from typing_extensions import override
+
+from storage.interface import Stats, Store
+from storage.postings import KeyedCode, Row
+from storage.records import Record, Release, Stored, Tombstone, Version
+
+Result = TypeVar("Result")
+
+Operation = Literal[
+    "agree", "retract", "create", "read", "bodies", "add", "look_up", "seek", "remove", "settle", "sweep"
+]
+"""The calls that a run makes."""
+StoreCall = Literal[Operation, "history", "release", "settings", "scan", "stats"]
+"""All calls but ``close``. A run makes none of the others: commands do, to look into a store or to release articles."""
+
+
+class WrappedStore(Store):
+    """Passes each call to another store, by way of ``_around``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @abstractmethod
+    def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
+        """Make this call, which is about so many items, and return its result. Called for every call but ``close``."""
+
+    @override
+    def create(self, versions: Sequence[Version]) -> list[Stored]:
+        return self._around("create", len(versions), partial(self._store.create, versions))
+
+    @override
+    def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
+        return self._around("retract", len(tombstones), partial(self._store.retract, tombstones))
+
+    @override
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        return self._around("read", len(references), partial(self._store.read, references))
+
+    @override
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        return self._around("history", 1, partial(self._store.history, id_hash))
+
+    @override
+    def bodies(self, references: Sequence[bytes]) -> list[str | None]:
+        return self._around("bodies", len(references), partial(self._store.bodies, references))
+
+    @override
+    def add(self, records: Sequence[Record]) -> None:
+        self._around("add", len(records), partial(self._store.add, records))
+
+    @override
+    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        return self._around("look_up", len(keys), partial(self._store.look_up, keys))
+
+    @override
+    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        return self._around("seek", len(places), partial(self._store.seek, places, postings_max))
+
+    @override
+    def remove(self, records: Sequence[Record]) -> None:
+        self._around("remove", len(records), partial(self._store.remove, records))
+
+    @override
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        return self._around("settle", len(verdicts), partial(self._store.settle, verdicts))
+
+    @override
+    def release(self, releases: Sequence[Release]) -> list[bytes | None]:
+        return self._around("release", len(releases), partial(self._store.release, releases))
+
+    @override
+    def agree(self, settings: bytes) -> bytes:
+        return self._around("agree", len(settings), partial(self._store.agree, settings))
+
+    @override
+    def settings(self) -> bytes | None:
+        return self._around("settings", 1, self._store.settings)
+
+    @override
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        return self._around("sweep", versions_max, partial(self._store.sweep, before_ms, versions_max))
+
+    @override
+    def scan(self) -> Iterator[Stored | Tombstone]:
+        return self._around("scan", 1, self._store.scan)
+
+    @override
+    def stats(self) -> Stats:
+        return self._around("stats", 1, self._store.stats)
+
+    @override
+    def close(self) -> None:
+        self._store.close()
