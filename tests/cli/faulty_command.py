@@ -16,7 +16,7 @@ from typing import Any, Final
 from consumer.cli import main
 from consumer.fingerprint import Fingerprinter, Fingerprints
 from consumer.pipeline.interruptible_store import InterruptibleStore
-from consumer.wiring import topics_run
+from consumer.wiring import kafka_parts
 from storage.lmdb import LmdbStore
 
 CALL_S: Final = 0.05
@@ -53,14 +53,14 @@ def _slow_store() -> None:
 
 
 def _hangs_in_decoding() -> None:
-    decode = vars(topics_run)["decode_message"]
+    decode = vars(kafka_parts)["decode_message"]
 
     def hang(record: Any, *more: Any) -> Any:  # noqa: ANN401  # as there
         if HANGS.encode() in record.data:
             hang_here()
         return decode(record, *more)
 
-    vars(topics_run)["decode_message"] = hang
+    vars(kafka_parts)["decode_message"] = hang
 
 
 def _hangs_in_fingerprinting() -> None:

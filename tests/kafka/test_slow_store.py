@@ -31,7 +31,16 @@ def test_a_store_that_is_slow_but_answers(kafka_address: str, tmp_path: Path, mo
     topics = make_topics(kafka_address)
     store = f"lmdb:{tmp_path / 'store'}"
     send(topics, [("a", {"body": text(number)}) for number in range(VERSIONS)])
-    settings = ("--set", f"http.stuck_s={STUCK_S}", "--set", f"kafka.drain_s={DRAIN_S}", *more)
+    # The first batch has all of them, however slowly the client hands them out.
+    settings = (
+        "--set",
+        f"http.stuck_s={STUCK_S}",
+        "--set",
+        f"kafka.drain_s={DRAIN_S}",
+        "--set",
+        "kafka.linger_s=20",
+        *more,
+    )
     with running(
         topics, store, tmp_path, *settings, begin=partial(start_faulty, "slow-store"), cwd=tmp_path
     ) as consumer:
