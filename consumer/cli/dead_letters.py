@@ -18,8 +18,10 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.dead_letters.kept import TOPIC_SUFFIX, FileLetters, Letter, Letters, Selection, TopicLetters
+from consumer.dead_letters.file_letters import FileLetters
+from consumer.dead_letters.letter import Letter, Letters, Selection
 from consumer.dead_letters.replay import Refused, Replay
+from consumer.dead_letters.topic_letters import TOPIC_SUFFIX, TopicLetters
 from consumer.judge.events import shown_time
 from consumer.kafka.client_settings import KafkaPlace, parse_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping

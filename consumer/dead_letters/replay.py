@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
-from consumer.dead_letters.kept import Letter
+from consumer.dead_letters.letter import Letter
 from consumer.kafka.client_log import client_log
 from consumer.kafka.client_settings import KafkaOptions, Settings, admin_settings, producer_settings
 from consumer.kafka.errors import no_answer

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.dead_letters.kept import FileLetters, Letter, Selection
+from consumer.dead_letters.file_letters import FileLetters
+from consumer.dead_letters.letter import Letter, Selection
 from consumer.model.errors import SourceError
 from consumer.sinks.file import dead_letters_path
 from tests.cli.command import FAST, Command, json_lines, write_lines
@@ -127,13 +128,13 @@ def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
     """The file is named with the line."""
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(line + b"\n")
-    with pytest.raises(SourceError, match=r"x\.dead-letters\.jsonl, line 1: it is no dead letter"):
+    with pytest.raises(SourceError, match=r"x\.dead-letters\.jsonl, line 1 is not a dead letter"):
         list(FileLetters(path).letters())
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is something else entirely is not read into memory."""
-    monkeypatch.setattr("consumer.dead_letters.kept.LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr("consumer.dead_letters.file_letters.LINE_BYTES_MAX", 1000)
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(bytes(5000))
     with pytest.raises(SourceError, match="too long for a dead letter"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from consumer.dead_letters import kept
+from consumer.dead_letters import topic_letters
 from consumer.kafka import groups, topics
 from consumer.sources import stretch
 from storage.lmdb.data_file import DATA_FILE
@@ -167,7 +167,7 @@ def test_a_mistake_is_told(
     dupwatch: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, name: str
 ) -> None:
     """With the exit code that is documented; nothing is left behind and no result is written."""
-    for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (stretch, "_ASK_S"), (kept, "_ASK_S")):
+    for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (stretch, "_ASK_S"), (topic_letters, "_ASK_S")):
         monkeypatch.setattr(module, limit, 0.5)
     mistake = MISTAKES[name]
     if name == "a sink that is in use":

@@ -25,9 +25,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
 from confluent_kafka.cimpl import NewTopic
 
 from consumer.cli import main
-from consumer.dead_letters import kept
-from consumer.dead_letters.kept import Letter, TopicLetters
+from consumer.dead_letters import topic_letters
+from consumer.dead_letters.letter import Letter
 from consumer.dead_letters.replay import Refused, Replay, target_of
+from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.kafka.letter_headers import Origin, letter_headers
 from consumer.model.dead_letter import LetterPosition, dead_letter
@@ -450,6 +451,6 @@ def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
 
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers that do not answer are an error that says so."""
-    monkeypatch.setattr(kept, "_ASK_S", 0.5)
+    monkeypatch.setattr(topic_letters, "_ASK_S", 0.5)
     with pytest.raises(SourceError, match=r"no broker answers at 127\.0\.0\.1:1 "):
         TopicLetters("127.0.0.1:1", "t.dead-letters", KafkaOptions(client={"log_level": 0}))

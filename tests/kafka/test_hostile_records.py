@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from consumer.dead_letters.kept import TopicLetters
+from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, Headers, read_client_headers
 from consumer.sources.kafka_records import record_of

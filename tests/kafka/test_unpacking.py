@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 from confluent_kafka import Producer
 
-from consumer.dead_letters.kept import TopicLetters
+from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.offset_metadata import Held

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from consumer.dead_letters import kept
-from consumer.dead_letters.kept import TopicLetters
+from consumer.dead_letters import topic_letters
+from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.model.errors import SourceError
 
@@ -43,7 +43,7 @@ def test_a_topic_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, code:
             """Be done."""
             closed.append(self)
 
-    monkeypatch.setattr(kept, "Consumer", Refusing)
+    monkeypatch.setattr(topic_letters, "Consumer", Refusing)
     with pytest.raises(SourceError, match=sentence):
         TopicLetters("broker:9092", TOPIC, KafkaOptions())
     assert len(closed) == 1

@@ -1,0 +1,184 @@
+"""Dead letters in a topic: the records themselves, with headers that say why each was rejected."""
+
+import sys
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, cast
+
+import msgspec
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from typing_extensions import override
+
+from consumer.dead_letters.letter import Letter, Letters, is_number
+from consumer.kafka.client_log import client_log
+from consumer.kafka.client_settings import KafkaOptions, consumer_settings
+from consumer.kafka.errors import no_answer
+from consumer.kafka.letter_headers import LetterHeaders, read_headers
+from consumer.kafka.watermarks import partitions_of, watermarks
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.model.errors import ConfigError, SourceError
+from consumer.model.record import NO_TIME_MS
+from consumer.sources.kafka_records import record_of
+from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
+
+TOPIC_SUFFIX: Final = ".dead-letters"
+_ASK_S: Final = 10.0
+_POLL_S: Final = 0.5
+_SILENCE_S: Final = 30.0
+
+
+class _Stretch(NamedTuple):
+    """The offsets of a partition from ``low`` to ``high``, which is excluded."""
+
+    partition: int
+    low: int
+    high: int
+
+
+class TopicLetters(Letters):
+    """Reads the letters in a topic, without joining a group or committing anything.
+
+    ``options`` are those of the consumer that wrote the letters. Partitions are read one after another, so that the
+    order of the letters is the same every time.
+    """
+
+    def __init__(self, brokers: str, topic: str, options: KafkaOptions) -> None:
+        self._topic = topic
+        self._done = 0
+        self._attempts = Attempts()
+        try:
+            self._consumer = Consumer(_settings(brokers, options), logger=client_log)
+        except KafkaException as error:
+            raise ConfigError(f"kafka: {error.args[0].str()}") from error
+        try:
+            self._stretches = self._ask(brokers)
+        except SourceError:
+            self.close()
+            raise
+
+    @override
+    def letters(self) -> Iterator[Letter]:
+        for stretch in self._stretches:
+            before = self._done
+            for message in self._messages(stretch):
+                self._done = before + cast("int", message.offset()) + 1 - stretch.low
+                yield _of_message(message)
+            self._done = before + stretch.high - stretch.low
+
+    @override
+    def letter(self, position: str) -> Letter | None:
+        partition, colon, offset = position.partition(":")
+        if not (colon and is_number(partition) and is_number(offset)):
+            raise ConfigError(f"invalid position {position!r}: in a topic it is PARTITION:OFFSET")
+        for stretch in self._stretches:
+            if stretch.partition == int(partition) and stretch.low <= int(offset) < stretch.high:
+                only = _Stretch(stretch.partition, int(offset), int(offset) + 1)
+                return next((_of_message(message) for message in self._messages(only)), None)
+        return None
+
+    @override
+    def progress(self) -> tuple[int, int]:
+        """Return both in offsets; not every offset has a letter."""
+        return self._done, sum(stretch.high - stretch.low for stretch in self._stretches)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, brokers: str) -> list[_Stretch]:
+        """Return what each partition has, of those that have anything."""
+        try:
+            stretches = []
+            with waiting_for_brokers(brokers):
+                for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
+                    low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
+                    stretches.append(_Stretch(partition, low, high))
+        except KafkaException as error:
+            refused = f"the topic {self._topic} at {brokers} cannot be read"
+            raise SourceError(no_answer(brokers, error.args[0], refused)) from error
+        return [stretch for stretch in stretches if stretch.low < stretch.high]
+
+    def _messages(self, stretch: _Stretch) -> Iterator[Message]:
+        """Yield the messages of a stretch; offsets that were deleted, or end a transaction, have none."""
+        self._consumer.assign([TopicPartition(self._topic, stretch.partition, stretch.low)])
+        heard_s = time.monotonic()
+        position = stretch.low
+        while True:
+            message = self._consumer.poll(_POLL_S)
+            if message is None:
+                if time.monotonic() - heard_s > _SILENCE_S:
+                    raise SourceError(f"the topic {self._topic} cannot be read: no answer for {_SILENCE_S:.0f} s")
+                continue
+            heard_s = time.monotonic()
+            error = message.error()
+            if error is not None and error.code() in UNPACK_ERRORS:
+                if (offset := message.offset() or 0) >= stretch.high:
+                    return
+                self._cannot_unpack(error, stretch.partition, position, offset)
+                continue
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
+                raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
+            # No message need ever follow the end of a transaction, and a new one may follow the last message.
+            if error is not None or cast("int", message.offset()) >= stretch.high:
+                return
+            yield message
+            position = cast("int", message.offset()) + 1
+
+    def _cannot_unpack(self, error: KafkaError, partition: int, position: int, offset: int) -> None:
+        key = (self._topic, partition)
+        if is_final(error, self._attempts.failed(key, position, offset)):
+            raise SourceError(
+                f"{cannot_unpack(error, key, offset)}. Delete the records of the partition up to the end of the batch"
+                " (kafka-delete-records.sh), or show letters outside of the batch one by one: dupwatch dead-letters show"
+            )
+
+
+def _settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
+    alone = msgspec.structs.replace(options, instance_id=None, group_protocol="classic")
+    return consumer_settings(brokers, alone) | {
+        # Letters that are deleted while they are being read are skipped.
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+        "statistics.interval.ms": 0,
+    }
+
+
+def _of_message(message: Message) -> Letter:
+    found = record_of(message, sys.maxsize)
+    record = found.message
+    if record is None:
+        raise TypeError("a record of a topic has a message")
+    value = None if record.null_value else found.data
+    try:
+        headers, why = read_headers(record.headers), "its headers do not say that it is a dead letter of dupwatch"
+    except ValueError as error:
+        headers, why = None, str(error)
+    reason = None if headers is None else headers.reason
+    if headers is None:
+        headers = LetterHeaders("", why, None, "", None, None, None, 0, tuple(record.headers))
+    written_ms = None if record.timestamp_ms == NO_TIME_MS else record.timestamp_ms
+    return Letter(
+        position=f"{record.partition}:{record.offset}",
+        time_ms=written_ms if headers.timestamp_ms is None else headers.timestamp_ms,
+        record_time_ms=headers.timestamp_ms,
+        reason=reason,
+        detail=headers.detail,
+        origin=headers.origin,
+        place=headers.position,
+        key=record.key,
+        value=value,
+        size_bytes=len(value or b"") if headers.size_bytes is None else headers.size_bytes,
+        sha256=headers.sha256,
+        cut=headers.size_bytes is not None,
+        headers=headers.own,
+        replays=headers.replays,
+    )
