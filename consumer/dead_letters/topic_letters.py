@@ -138,7 +138,7 @@ class TopicLetters(Letters):
         if is_final(error, self._attempts.failed(key, position, offset)):
             raise SourceError(
                 f"{cannot_unpack(error, key, offset)}. Delete the records of the partition up to the end of the batch"
-                " (kafka-delete-records.sh), or show letters outside of the batch one by one: dupwatch dead-letters show"
+                " (kafka-delete-records.sh), or show the letters outside it one by one: dupwatch dead-letters show"
             )
 
 

@@ -70,7 +70,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     ("arguments", "said"),
     [
         (("show", "4"), "there is no dead letter at 4"),
-        (("show", "0:1"), "in a file it is the number of a line"),
+        (("show", "0:1"), "in a file it is a line number"),
         (("list", "--since", "2026-11-21T00:00:00Z"), "the letters in a file have no time"),
         (("list", "--reason", "nonsense"), "there is no such reason. docs/formats.md"),
         (("replay",), "is no topic; name it with --sink kafka://"),
