@@ -1,55 +1,56 @@
-"""``docs/metrics.md``, made of the metrics: ``python -m consumer.telemetry.metrics_page > docs/metrics.md``."""
+"""Generates ``docs/metrics.md``: ``python -m consumer.telemetry.metrics_page > docs/metrics.md``."""
 
 import sys
 from collections.abc import Iterator
 from typing import Final
 
 from consumer.judge.known_originals import FLOOD_COPIES_MIN, KNOWN_ORIGINALS_MAX
-from consumer.telemetry.measures import GROUPS, Label, Measure
-from consumer.telemetry.metrics import SOURCES_MAX
+from consumer.telemetry.metrics import GROUPS, SOURCES_MAX
+from consumer.telemetry.metrics.measure import Label, Measure
 from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER
 
 _INTRO: Final = f"""# Metrics
 
-What `/metrics` tells Prometheus while topics are read; it is at `http.listen`. This page is made of the code, and a
-test fails where it is not: `python -m consumer.telemetry.metrics_page > docs/metrics.md`.
+A run over topics serves these metrics to Prometheus at `/metrics`, on the address in `http.listen`. This page is
+generated from the code, and a test fails when it is out of date:
+`python -m consumer.telemetry.metrics_page > docs/metrics.md`.
 
-Every series of a label with a fixed list of values is there from the start, at 0, so that `rate` sees its first count.
-A histogram `NAME` has the samples `NAME_bucket{{le="…"}}`, `NAME_sum` and `NAME_count`; the tables have its lowest and
-its highest bound. Besides there are `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`
-and others of the main process, and for some of the counters and histograms a `…_created`: since when they count.
+Every series whose label values are listed here exists from the start, at 0, so that `rate` sees its first count. A
+histogram `NAME` has the samples `NAME_bucket{{le="…"}}`, `NAME_sum` and `NAME_count`; the tables show its lowest and
+highest bound. `/metrics` also has `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds` and
+other metrics of the main process, and for some counters and histograms a `…_created`: when counting began.
 
-- **Stages.** `poll`, `decode`, `fingerprint`, `look_up`, `settle`, `emit` and `commit` are observed once a batch.
-  `look_up` is the finding of what is near: rows, records, comparisons. `settle` is all the rest of judging, with
-  everything that it writes. `back_pressure` is the Kafka client's: it takes nothing more in, since what it has taken in
-  is not judged yet. What was waited for a store that was away is in none of them.
-- **Workers.** With `workers` other processes make the fingerprints. Their seconds come back with each result and count
-  here: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy one is. `poll` and
-  `decode` then run beside the judge too.
-- **Sources.** The first names that come, {SOURCES_MAX} of them (`http.sources_max`), have series of their own, those
-  with `[rules]` among them; all that come later are `{OTHER}`, and articles that name no source are `{NONE}`. A name is
-  cut to {CHARS_MAX} characters, and what cannot be seen is left out of it.
-- **Floods.** From its {FLOOD_COPIES_MIN}th copy on an original makes a flood, as far as one process remembers:
-  {KNOWN_ORIGINALS_MAX:,} originals, those longest without a copy forgotten first.
-  `rate(dupwatch_flood_copies_total[5m])` is how many such copies come in a second.
-- **Drift.** When the feed, or how its texts are cut out of their pages, changes, the distributions of keywords and of
-  similarities do: compare today's with those of a week ago (`offset 1w`).
-- **A loop that hangs**:
+- **Stages.** `poll`, `decode`, `fingerprint`, `look_up`, `settle`, `emit` and `commit` are observed once per batch.
+  `look_up` finds near articles: rows, records, comparisons. `settle` is the rest of judging, including all writes.
+  `back_pressure` is the Kafka client waiting because the records it has fetched are not judged yet. Time spent waiting
+  for an unreachable store is in none of them.
+- **Workers.** With `workers`, other processes compute the fingerprints. Their time comes back with each result and is
+  counted here: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy a worker is.
+  `poll` and `decode` then run in parallel with judging.
+- **Sources.** The first {SOURCES_MAX} source names (`http.sources_max`) get series of their own, including those in
+  `[rules]`. All later ones are counted as `{OTHER}`, and articles without a source as `{NONE}`. Names are cut to
+  {CHARS_MAX} characters, without invisible characters.
+- **Floods.** An original starts a flood with its {FLOOD_COPIES_MIN}th copy. Each process remembers {KNOWN_ORIGINALS_MAX:,} originals
+  and forgets the ones without a copy for the longest time.
+  `rate(dupwatch_flood_copies_total[5m])` is the number of such copies per second.
+- **Drift.** When the feed changes, or how its texts are extracted from their pages, the distributions of keywords and
+  of similarities change: compare today's with last week's (`offset 1w`).
+- **A hanging loop**:
   `dupwatch_busy == 1 and on(job, instance) time() - dupwatch_loop_heartbeat_timestamp_seconds{{thread="main"}} > 60`.
-  A run that waits for its store or for a broker turns all the same.
-- Times since 1970 are 0 where there was none yet.
+  A run that waits for its store or for a broker still turns.
+- Timestamps are 0 before the first event.
 """
 _HEAD: Final = "| name | type | labels | unit | |\n|---|---|---|---|---|\n"
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page as Markdown."""
     return "".join(_parts())
 
 
 def _parts() -> Iterator[str]:
     yield _INTRO
-    for title, measures in GROUPS.items():
+    for title, measures in GROUPS:
         yield f"\n## {title}\n\n{_HEAD}"
         yield from map(_row, measures)
 

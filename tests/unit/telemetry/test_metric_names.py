@@ -10,12 +10,15 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.judge.tally import Tally
-from consumer.telemetry.measures import BUILD, GROUPS, LAG, OWN_MEMORY, PARTITION_HELD, SOURCE_ARTICLES, Measure
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import GROUPS, Build, Metrics
+from consumer.telemetry.metrics.measure import Measure
+from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
+from consumer.telemetry.metrics.topics import LAG, PARTITION_HELD
+from consumer.telemetry.metrics.verdicts import SOURCE_ARTICLES
 from consumer.telemetry.metrics_page import page
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
-MEASURES = [measure for group in GROUPS.values() for measure in group]
+MEASURES = [measure for group in GROUPS for measure in group.measures]
 OWN = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "seconds since 1970": "_timestamp_seconds"}
 ENDS = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",), "info": ("",)}

@@ -23,10 +23,10 @@ from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.gaps import RecordsDeleted
 from consumer.sources.holds import NoteUnreadable, PartitionsHeld
 from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalance, Rebalanced
-from consumer.telemetry import measures
 from consumer.telemetry.health import Health
-from consumer.telemetry.measures import TALLIED, TOLD_OTHERWISE
 from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
+from consumer.telemetry.metrics.measure import SECONDS
+from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated
 
 NOW_S = 1_800_000_000.0
@@ -163,9 +163,8 @@ def test_a_verdict_given_again_has_no_latency(metrics: Metrics, hooks: Hooks, cl
 
 def test_latencies_are_told_apart_from_a_millisecond_to_a_minute() -> None:
     """The bounds of the times rise from 1 ms to 60 s, each at most three times the one before."""
-    seconds = measures.SECONDS
-    assert (seconds[0], seconds[-1]) == (0.001, 60.0)
-    assert all(1 < after / before <= 3 for before, after in pairwise(seconds))
+    assert (SECONDS[0], SECONDS[-1]) == (0.001, 60.0)
+    assert all(1 < after / before <= 3 for before, after in pairwise(SECONDS))
 
 
 def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
@@ -184,8 +183,8 @@ def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
 
 def test_every_count_of_the_tally_is_told() -> None:
     """A count that is added to the tally is told too, or is known to be told otherwise."""
-    assert {one.name for one in fields(Tally)} == TALLIED.keys() | TOLD_OTHERWISE
-    assert not TALLIED.keys() & TOLD_OTHERWISE
+    assert {one.name for one in fields(Tally)} == TALLIED.keys() | REPORTED_OTHERWISE
+    assert not TALLIED.keys() & REPORTED_OTHERWISE
 
 
 def test_a_batch_is_measured() -> None:

@@ -21,7 +21,7 @@ from consumer.kafka.mock_cluster import mock_cluster
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.telemetry.measures import TIMED_STAGES
+from consumer.telemetry.metrics.batches import TIMED_STAGES
 from consumer.wiring import stores
 from consumer.wiring.parts import Streams, judge_settings, lexicon_of
 from consumer.wiring.topics_run import StreamRun, prepared_stream

@@ -1,0 +1,95 @@
+"""Metrics of batches: how long each stage takes, and how much a batch holds."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+from consumer.judge.events import rfc3339
+from consumer.judge.histogram import COUNTS
+from consumer.model.hooks import Hooks
+from consumer.model.limits import ReadLimits
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured
+from consumer.pipeline.stages import Stage, StageEnded
+from consumer.sources.kafka_client import FetchingWaited
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import SECONDS, SHORT_SECONDS, Group, Label, Measure
+
+TimedStage = Literal[Stage, "back_pressure"]
+
+TIMED_STAGES: Final[tuple[TimedStage, ...]] = get_args(TimedStage)
+_BYTES: Final = tuple(1024.0 * 4**power for power in range(10))
+_FILLS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.99, 1.0)
+
+END_TO_END: Final = Measure(
+    "dupwatch_end_to_end_seconds",
+    "histogram",
+    "From the time of a record until its verdict is written and committed. Repeated verdicts do not count.",
+    "seconds",
+    bounds=SECONDS,
+)
+STAGES: Final = Measure(
+    "dupwatch_stage_seconds",
+    "histogram",
+    "Duration of one stage of a batch; poll is the wait for records, back_pressure one wait of the Kafka client (up to "
+    "0.1 s).",
+    "seconds",
+    (Label("stage", TIMED_STAGES),),
+    SHORT_SECONDS,
+)
+BATCH_RECORDS: Final = Measure("dupwatch_batch_records", "histogram", "Records in a batch.", "records", bounds=COUNTS)
+BATCH_BYTES: Final = Measure(
+    "dupwatch_batch_bytes", "histogram", "Size of the records in a batch.", "bytes", bounds=_BYTES
+)
+BATCH_FILL: Final = Measure(
+    "dupwatch_batch_fill_ratio",
+    "histogram",
+    "How full a batch was: its share of source.batch_records_max or of source.batch_bytes_max, whichever is larger.",
+    "ratio",
+    bounds=_FILLS,
+)
+GROUP: Final = Group("Time and batches", (END_TO_END, STAGES, BATCH_RECORDS, BATCH_BYTES, BATCH_FILL))
+
+
+class BatchMetrics:
+    """Measures batches, which one thread reports, and stages, which any thread reports."""
+
+    def __init__(self, instruments: Instruments, clock: Callable[[], float], limits: ReadLimits) -> None:
+        self._clock = clock
+        self._committed_s = clock()
+        self._limits = limits
+        self._stages = instruments.distributions(STAGES, TIMED_STAGES)
+        self._end_to_end = instruments.distribution(END_TO_END)
+        self._records = instruments.distribution(BATCH_RECORDS)
+        self._bytes = instruments.distribution(BATCH_BYTES)
+        self._fill = instruments.distribution(BATCH_FILL)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Measure what is reported from now on."""
+        hooks.on(StageEnded, lambda stage: self._stages[stage.stage].add((stage.seconds,)))
+        hooks.on(FetchingWaited, lambda fetching: self._stages["back_pressure"].add((fetching.seconds,)))
+        hooks.on(BatchMeasured, self._measured)
+        hooks.on(BatchCommitted, self._committed)
+
+    def _measured(self, batch: BatchMeasured) -> None:
+        self._records.add((batch.records,))
+        self._bytes.add((batch.size_bytes,))
+        limits = self._limits
+        fill = max(batch.records / limits.batch_records_max, batch.size_bytes / limits.batch_bytes_max)
+        # A record larger than a batch may be is a batch of its own.
+        self._fill.add((min(fill, 1.0),))
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        """Measure latencies, but not of repeated verdicts: when their version first arrived says nothing of this run.
+
+        A verdict is repeated where it was decided before this batch began.
+        """
+        now_s = self._clock()
+        # The times of verdicts are all written in one form, and so compare as strings.
+        began_at = rfc3339(int(self._committed_s * 1000))
+        arrivals = [verdict.arrived_at for verdict in batch.verdicts if verdict.decided_at >= began_at]
+        self._end_to_end.add([max(0.0, now_s - _seconds(arrived_at)) for arrived_at in arrivals])
+        self._committed_s = now_s
+
+
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).timestamp()

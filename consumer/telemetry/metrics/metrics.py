@@ -1,0 +1,74 @@
+"""All metrics of a run, in a registry of their own."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from consumer.judge.tally import Tally
+from consumer.model.hooks import Hooks, Listener
+from consumer.model.limits import ReadLimits
+from consumer.telemetry.metrics import batches, drift, judging, outages, run, store, topics, verdicts
+from consumer.telemetry.metrics.instruments import Instruments, Series
+from consumer.telemetry.metrics.measure import Group, Measure
+from consumer.telemetry.source_names import SourceNames
+
+SOURCES_MAX: Final = 50
+
+GROUPS: Final[tuple[Group, ...]] = (
+    verdicts.GROUP,
+    drift.GROUP,
+    batches.GROUP,
+    judging.GROUP,
+    topics.GROUP,
+    store.GROUP,
+    outages.GROUP,
+    run.GROUP,
+)
+"""All metrics, in the order in which the documentation has them."""
+TALLIED: Final[Mapping[str, Measure]] = {**verdicts.TALLIED, **drift.TALLIED, **judging.TALLIED}
+"""The fields of the detector's tally that are metrics of their own."""
+REPORTED_OTHERWISE: Final = frozenset({"versions", "kept", "duplicates", "retractions", "look_up_s", "settle_s"})
+"""The other fields: metrics have them by outcome, or by stage."""
+
+
+class Bounds(NamedTuple):
+    """Settings that metrics depend on: how full a batch can be, and how many sources get series of their own."""
+
+    read: ReadLimits = ReadLimits()
+    sources_max: int = SOURCES_MAX
+    sources: tuple[str, ...] = ()
+    workers: int = 0
+
+
+class Metrics:
+    """All metrics of one run. ``clock`` gives seconds since 1970."""
+
+    def __init__(self, build: run.Build, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._instruments = instruments = Instruments(self.registry)
+        self._listeners: tuple[Listener, ...] = (
+            verdicts.VerdictMetrics(instruments, SourceNames(bounds.sources_max, bounds.sources)),
+            drift.DriftMetrics(instruments),
+            batches.BatchMetrics(instruments, clock, bounds.read),
+            topics.TopicMetrics(instruments),
+            store.StoreMetrics(instruments),
+            outages.OutageMetrics(instruments),
+            run.RunMetrics(instruments, clock, build, bounds.workers),
+        )
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        for listener in self._listeners:
+            listener.listen(hooks)
+
+    def watch(self, tally: Tally) -> None:
+        """Show the counts of this tally too; called once."""
+
+        def read() -> dict[Measure, float | Series]:
+            counts = {measure: getattr(tally, field) for field, measure in TALLIED.items()}
+            return {measure: {(): count} if measure.bounds else count for measure, count in counts.items()}
+
+        self._instruments.read(read)

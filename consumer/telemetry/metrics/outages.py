@@ -1,0 +1,82 @@
+"""Metrics of outages, and of other errors that a run survives."""
+
+import threading
+from typing import Final, Literal, NamedTuple, get_args
+
+from consumer.model.hooks import Hooks, Outage, Part
+from consumer.pipeline.batches import BatchAbandoned
+from consumer.sinks.transactions import SinkReconnected
+from consumer.sources.holds import NoteUnreadable
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import Group, Label, Measure
+
+ErrorType = Literal[Part, "batch_abandoned", "request", "offset_note"]
+
+_PART: Final = Label("part", get_args(Part))
+
+UNREACHABLE: Final = Measure(
+    "dupwatch_unreachable", "gauge", "1 while that part is unreachable, else 0.", "0 or 1", (_PART,)
+)
+OUTAGES: Final = Measure(
+    "dupwatch_outages_total", "counter", "Times that a part became unreachable.", "times", (_PART,)
+)
+RECOVERIES: Final = Measure(
+    "dupwatch_recoveries_total", "counter", "Times that a part became reachable again.", "times", (_PART,)
+)
+SINK_RECONNECTIONS: Final = Measure(
+    "dupwatch_sink_reconnections_total", "counter", "Times that the Kafka client of the sink was replaced.", "times"
+)
+ERRORS: Final = Measure(
+    "dupwatch_errors_total",
+    "counter",
+    "Errors that did not end the run, by type.",
+    "errors",
+    (Label("type", get_args(ErrorType)),),
+)
+GROUP: Final = Group("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SINK_RECONNECTIONS, ERRORS))
+
+
+class RequestFailed(NamedTuple):
+    """A request for a page could not be answered, or only in part, and not because of the client."""
+
+
+class OutageMetrics:
+    """Counts outages and errors, reported from any thread."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._lock = threading.Lock()
+        self._reporters: dict[Part, set[str]] = {part: set() for part in get_args(Part)}
+        self._errors = instruments.counter(ERRORS)
+        self._unreachable = instruments.gauge(UNREACHABLE)
+        self._outages = instruments.counter(OUTAGES)
+        self._recoveries = instruments.counter(RECOVERIES)
+        self._sink_reconnections = instruments.counter(SINK_RECONNECTIONS)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(Outage, self._outage)
+        hooks.on(SinkReconnected, lambda _: self._sink_reconnections.inc())
+        hooks.on(BatchAbandoned, lambda _: self._error("batch_abandoned"))
+        hooks.on(RequestFailed, lambda _: self._error("request"))
+        hooks.on(NoteUnreadable, lambda _: self._error("offset_note"))
+
+    def _error(self, error: ErrorType) -> None:
+        self._errors.labels(error).inc()
+
+    def _outage(self, outage: Outage) -> None:
+        """Count an outage when its first reporter sees it, and its end when the last one does."""
+        part = outage.part
+        with self._lock:
+            reporters = self._reporters[part]
+            was_reachable = not reporters
+            if outage.why is None:
+                reporters.discard(outage.reporter)
+            else:
+                reporters.add(outage.reporter)
+            is_reachable = not reporters
+            if was_reachable and not is_reachable:
+                self._error(part)
+                self._outages.labels(part).inc()
+            elif is_reachable and not was_reachable:
+                self._recoveries.labels(part).inc()
+            self._unreachable.labels(part).set(not is_reachable)

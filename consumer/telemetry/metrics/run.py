@@ -1,0 +1,88 @@
+"""Metrics of the process: what runs, and whether it makes progress."""
+
+from collections.abc import Callable
+from typing import Final, Literal, NamedTuple, get_args
+
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
+from consumer.model.hooks import Hooks
+from consumer.pipeline.batches import BatchCommitted
+from consumer.sources.kafka_client import ClientTurned
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.own_memory import own_memory_bytes
+
+Thread = Literal["client", "main"]
+
+_THREADS: Final[tuple[Thread, ...]] = get_args(Thread)
+
+BUILD: Final = Measure(
+    "dupwatch_build_info",
+    "info",
+    "What runs; settings is the SHA-256 of all settings that change verdicts.",
+    "1",
+    tuple(Label(name, others="one value") for name in ("version", "scheme", "plan", "settings")),
+)
+WORKERS: Final = Measure(
+    "dupwatch_workers", "gauge", "Worker processes that compute fingerprints; 0: the main process does.", "processes"
+)
+OWN_MEMORY: Final = Measure(
+    "dupwatch_own_memory_bytes",
+    "gauge",
+    "Memory that only the main process uses. Pages of files, such as those of an LMDB store, are not included: the "
+    "system reclaims them when it needs memory. 0 where the system does not report it (only Linux does).",
+    "bytes",
+)
+BUSY: Final = Measure("dupwatch_busy", "gauge", "1 while a batch is being processed, 0 while waiting.", "0 or 1")
+LAST_PROCESSED: Final = Measure(
+    "dupwatch_last_processed_timestamp_seconds",
+    "gauge",
+    "Time of the last commit of a batch; 0 before the first.",
+    "seconds since 1970",
+)
+HEARTBEAT: Final = Measure(
+    "dupwatch_loop_heartbeat_timestamp_seconds",
+    "gauge",
+    "Time of the last turn of a thread's loop, 0 before the first; the main thread rests while there are no records.",
+    "seconds since 1970",
+    (Label("thread", _THREADS),),
+)
+GROUP: Final = Group("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROCESSED, HEARTBEAT))
+
+
+class Build(NamedTuple):
+    """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts."""
+
+    version: str
+    scheme: str
+    plan: str
+    settings: str = ""
+
+
+class RunMetrics:
+    """Shows what runs, and the progress of its threads."""
+
+    def __init__(self, instruments: Instruments, clock: Callable[[], float], build: Build, workers: int) -> None:
+        self._clock = clock
+        instruments.info(BUILD, build._asdict())
+        instruments.gauge(WORKERS).set(workers)
+        instruments.gauge(OWN_MEMORY).set_function(own_memory_bytes)
+        self._busy = instruments.gauge(BUSY)
+        self._last_processed = instruments.gauge(LAST_PROCESSED)
+        heartbeats = instruments.gauge(HEARTBEAT)
+        self._heartbeats = {thread: heartbeats.labels(thread) for thread in _THREADS}
+
+    def listen(self, hooks: Hooks) -> None:
+        """Follow what is reported from now on."""
+        hooks.on(BatchCommitted, lambda _: self._last_processed.set(self._clock()))
+        hooks.on(ClientTurned, lambda _: self._heartbeats["client"].set(self._clock()))
+        hooks.on(ThreadTurned, self._turned)
+        hooks.on(ThreadRested, self._rested)
+
+    def _turned(self, turned: ThreadTurned) -> None:
+        if turned.thread == MAIN:
+            self._heartbeats["main"].set(self._clock())
+            self._busy.set(1)
+
+    def _rested(self, rested: ThreadRested) -> None:
+        if rested.thread == MAIN:
+            self._busy.set(0)

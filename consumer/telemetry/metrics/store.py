@@ -1,0 +1,66 @@
+"""Metrics of calls of the store."""
+
+from itertools import product
+from typing import Final, get_args
+
+from consumer.model.hooks import Hooks
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import SHORT_SECONDS, Group, Label, Measure
+from storage.watched import ConnectionChange, Ending, StoreCalled, StoreConnected, StoreRepeated
+from storage.wrapped import Operation
+
+_OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
+_ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
+_OPERATION: Final = Label("operation", _OPERATIONS)
+
+STORE_OPERATIONS: Final = Measure(
+    "dupwatch_store_operations_total",
+    "counter",
+    "Store calls, by their outcome after all retries.",
+    "calls",
+    (_OPERATION, Label("outcome", _ENDINGS)),
+)
+STORE_SECONDS: Final = Measure(
+    "dupwatch_store_operation_seconds",
+    "histogram",
+    "Duration of a store call.",
+    "seconds",
+    (_OPERATION,),
+    SHORT_SECONDS,
+)
+STORE_REPEATS: Final = Measure(
+    "dupwatch_store_repeats_total",
+    "counter",
+    "Retries within store calls, after an error or a missing answer; HBase only.",
+    "times",
+    (_OPERATION,),
+)
+STORE_CONNECTIONS: Final = Measure(
+    "dupwatch_store_connections_total",
+    "counter",
+    "Connections to HBase gateways that were opened, refused or lost; HBase only.",
+    "connections",
+    (Label("what", get_args(ConnectionChange)),),
+)
+GROUP: Final = Group("The store", (STORE_OPERATIONS, STORE_SECONDS, STORE_REPEATS, STORE_CONNECTIONS))
+
+
+class StoreMetrics:
+    """Counts what stores report, from any thread."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        calls = instruments.counter(STORE_OPERATIONS)
+        self._calls = {pair: calls.labels(*pair) for pair in product(_OPERATIONS, _ENDINGS)}
+        self._seconds = instruments.distributions(STORE_SECONDS, _OPERATIONS)
+        self._repeats = instruments.counter(STORE_REPEATS)
+        self._connections = instruments.counter(STORE_CONNECTIONS)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(StoreCalled, self._called)
+        hooks.on(StoreConnected, lambda connected: self._connections.labels(connected.change).inc())
+        hooks.on(StoreRepeated, lambda repeated: self._repeats.labels(repeated.operation).inc())
+
+    def _called(self, call: StoreCalled) -> None:
+        self._calls[call.operation, call.ending].inc()
+        self._seconds[call.operation].add((call.seconds,))

@@ -1,0 +1,87 @@
+"""Metrics of the topics that a consumer reads."""
+
+from contextlib import suppress
+from typing import Final, get_args
+
+from consumer.model.hooks import Hooks
+from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.holds import PartitionsHeld
+from consumer.sources.kafka_client import FetchingPaused, LagRead, Rebalance, Rebalanced
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import Group, Label, Measure
+
+_PARTITION: Final = (
+    Label("topic", others="the topics that are read"),
+    Label("partition", others="the partitions assigned to this consumer"),
+)
+
+LAG: Final = Measure(
+    "dupwatch_lag_records",
+    "gauge",
+    "Offsets of a partition that are not yet answered; none for held partitions. Offsets without a record are skipped "
+    "within 5 seconds.",
+    "records",
+    _PARTITION,
+)
+ASSIGNED: Final = Measure(
+    "dupwatch_assigned_partitions", "gauge", "Partitions assigned to this consumer.", "partitions"
+)
+PARTITION_HELD: Final = Measure(
+    "dupwatch_partition_held",
+    "gauge",
+    "1 while this consumer does not read a partition because too many of its records cannot be judged, or because the "
+    "client cannot unpack its next batch; else 0.",
+    "0 or 1",
+    _PARTITION,
+)
+REBALANCES: Final = Measure(
+    "dupwatch_rebalances_total",
+    "counter",
+    "Rebalances in which this consumer was assigned partitions, or had them revoked or lost.",
+    "times",
+    (Label("what", get_args(Rebalance)),),
+)
+PAUSED: Final = Measure("dupwatch_paused", "gauge", "1 while fetching is paused, else 0.", "0 or 1")
+LOST_TO_RETENTION: Final = Measure(
+    "dupwatch_records_lost_to_retention_total",
+    "counter",
+    "Records that were deleted from a topic before they were read.",
+    "records",
+)
+GROUP: Final = Group("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, LOST_TO_RETENTION))
+
+
+class TopicMetrics:
+    """Counts what the thread of the Kafka client reports."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._lag = instruments.gauge(LAG)
+        self._assigned = instruments.gauge(ASSIGNED)
+        self._held = instruments.gauge(PARTITION_HELD)
+        self._rebalances = instruments.counter(REBALANCES)
+        self._paused = instruments.gauge(PAUSED)
+        self._lost_to_retention = instruments.counter(LOST_TO_RETENTION)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(Rebalanced, self._rebalanced)
+        hooks.on(LagRead, lambda lag: self._lag.labels(lag.topic, str(lag.partition)).set(lag.records))
+        hooks.on(FetchingPaused, lambda fetching: self._paused.set(fetching.paused))
+        hooks.on(RecordsDeleted, lambda deleted: self._lost_to_retention.inc(deleted.records))
+        hooks.on(PartitionsHeld, self._hold)
+
+    def _rebalanced(self, rebalanced: Rebalanced) -> None:
+        self._rebalances.labels(rebalanced.what).inc()
+        self._assigned.set(rebalanced.partitions)
+        if rebalanced.what != "assigned":
+            # The lag of partitions that stay is reported again soon, that of the others by their new owner.
+            self._lag.clear()
+
+    def _hold(self, held: PartitionsHeld) -> None:
+        """Show which partitions are held, without their lag: it would set off alerts until a person acts."""
+        self._held.clear()
+        for (topic, partition), why in held.reasons.items():
+            self._held.labels(topic, str(partition)).set(why is not None)
+            if why is not None:
+                with suppress(KeyError):
+                    self._lag.remove(topic, str(partition))

@@ -1,0 +1,148 @@
+"""Metrics of verdicts and dead letters."""
+
+from collections import Counter as Tallied
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from prometheus_client import Counter
+
+from consumer.model.article import Reason, TimeFault
+from consumer.model.hooks import Hooks
+from consumer.model.verdict import Outcome
+from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
+from consumer.pipeline.batches import BatchCommitted, BatchMeasured
+from consumer.sinks.record_times import RecordTimeMoved
+from consumer.telemetry.metrics.drift import DUPLICATES
+from consumer.telemetry.metrics.instruments import Instruments
+from consumer.telemetry.metrics.measure import Group, Label, Measure
+from consumer.telemetry.source_names import NONE, OTHER, SourceNames
+
+_REASONS: Final = frozenset(map(str, Reason))
+_OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+_OUTCOME: Final = Label("outcome", _OUTCOMES)
+
+ARTICLES: Final = Measure("dupwatch_articles_total", "counter", "Articles judged, by outcome.", "articles", (_OUTCOME,))
+SOURCE_ARTICLES: Final = Measure(
+    "dupwatch_source_articles_total",
+    "counter",
+    "Articles judged, by source and outcome.",
+    "articles",
+    (
+        Label("source", (NONE, OTHER), "sources in `[rules]`, then the first new ones, up to `http.sources_max`"),
+        _OUTCOME,
+    ),
+)
+DEAD_LETTERS: Final = Measure(
+    "dupwatch_dead_letters_total",
+    "counter",
+    "Records that could not be judged, by reason.",
+    "records",
+    (Label("reason", (*sorted(map(str, Reason)), OTHER)),),
+)
+REPEATED: Final = Measure(
+    "dupwatch_verdicts_repeated_total",
+    "counter",
+    "Versions that had been judged before and got the same verdict again.",
+    "articles",
+)
+TRUNCATED: Final = Measure(
+    "dupwatch_verdicts_truncated_total", "counter", "Versions whose search was cut short by a limit.", "articles"
+)
+WITHOUT_KEYWORDS: Final = Measure(
+    "dupwatch_articles_without_keywords_total",
+    "counter",
+    "Versions without keywords, which match nothing.",
+    "articles",
+)
+TIMES_REPLACED: Final = Measure(
+    "dupwatch_record_times_replaced_total",
+    "counter",
+    "Records whose time was missing or impossible and was replaced by the time of reading.",
+    "records",
+)
+TIMES_MOVED: Final = Measure(
+    "dupwatch_record_times_moved_total",
+    "counter",
+    "Dead letters and copies in the clean feed whose record time no topic accepts; a header has it instead.",
+    "messages",
+)
+TIMES_BEHIND: Final = Measure(
+    "dupwatch_record_times_behind_total",
+    "counter",
+    "Records stamped more than `kafka.behind_s_max` before the highest arrival of their partition; they arrive at that "
+    "time.",
+    "records",
+)
+HEADERS_LOST: Final = Measure(
+    "dupwatch_records_headers_lost_total",
+    "counter",
+    "Records with headers that the Kafka client cannot pass on unchanged.",
+    "records",
+)
+TIMES_UNREAD: Final = Measure(
+    "dupwatch_published_at_unread_total",
+    "counter",
+    "Articles judged without their `published_at`, because it could not be read.",
+    "articles",
+    (Label("reason", tuple(sorted(map(str, TimeFault)))),),
+)
+GROUP: Final = Group(
+    "Verdicts and dead letters",
+    (
+        ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD,
+    ),
+)  # fmt: skip
+TALLIED: Final[Mapping[str, Measure]] = {
+    "replays": REPEATED,
+    "truncated": TRUNCATED,
+    "without_keywords": WITHOUT_KEYWORDS,
+}
+"""Metrics that are fields of the detector's tally."""
+
+
+class VerdictMetrics:
+    """Counts articles, dead letters, and what was wrong with records. Batches are reported by one thread."""
+
+    def __init__(self, instruments: Instruments, names: SourceNames) -> None:
+        articles = instruments.counter(ARTICLES)
+        # What is counted in every batch is looked up by its labels once.
+        self._articles = {outcome: articles.labels(outcome) for outcome in _OUTCOMES}
+        self._dead_letters = instruments.counter(DEAD_LETTERS)
+        self._names = names
+        self._source_articles = instruments.counter(SOURCE_ARTICLES)
+        self._sources: dict[str, Mapping[Outcome, Counter]] = {}
+        for source in names.labels:
+            self._source(source)
+        self._times_unread = instruments.counter(TIMES_UNREAD)
+        self._times_replaced = instruments.counter(TIMES_REPLACED)
+        self._times_moved = instruments.counter(TIMES_MOVED)
+        self._times_behind = instruments.counter(TIMES_BEHIND)
+        self._headers_lost = instruments.counter(HEADERS_LOST)
+
+    def listen(self, hooks: Hooks) -> None:
+        """Count what is reported from now on."""
+        hooks.on(BatchCommitted, self._committed)
+        hooks.on(BatchMeasured, self._measured)
+        hooks.on(RecordTimeReplaced, lambda _: self._times_replaced.inc())
+        hooks.on(RecordTimeBehind, lambda _: self._times_behind.inc())
+        hooks.on(RecordTimeMoved, lambda _: self._times_moved.inc())
+
+    def _committed(self, batch: BatchCommitted) -> None:
+        for outcome, articles in Tallied(verdict.outcome for verdict in batch.verdicts).items():
+            self._articles[outcome].inc(articles)
+        for letter in batch.letters:
+            self._dead_letters.labels(letter.reason if letter.reason in _REASONS else OTHER).inc()
+
+    def _measured(self, batch: BatchMeasured) -> None:
+        self._headers_lost.inc(batch.headers_lost)
+        for fault, articles in batch.time_faults.items():
+            self._times_unread.labels(fault).inc(articles)
+        for (source, outcome), articles in Tallied(batch.outcomes).items():
+            self._source(self._names.label(source))[outcome].inc(articles)
+
+    def _source(self, source: str) -> Mapping[Outcome, Counter]:
+        """Return what counts the articles of a source; from its first article on it exists with all outcomes."""
+        if source not in self._sources:
+            self._sources[source] = {outcome: self._source_articles.labels(source, outcome) for outcome in _OUTCOMES}
+        return self._sources[source]
