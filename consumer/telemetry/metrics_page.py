@@ -25,13 +25,13 @@ other metrics of the main process, and for some counters and histograms a `…_c
   `back_pressure` is the Kafka client waiting because the records it has fetched are not judged yet. Time spent waiting
   for an unreachable store is in none of them.
 - **Workers.** With `workers`, other processes compute the fingerprints. Their time comes back with each result and is
-  counted here: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy a worker is.
+  counted here; `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy one is.
   `poll` and `decode` then run in parallel with judging.
 - **Sources.** The first {SOURCES_MAX} source names (`http.sources_max`) get series of their own, including those in
   `[rules]`. All later ones are counted as `{OTHER}`, and articles without a source as `{NONE}`. Names are cut to
   {CHARS_MAX} characters, without invisible characters.
-- **Floods.** An original starts a flood with its {FLOOD_COPIES_MIN}th copy. Each process remembers {KNOWN_ORIGINALS_MAX:,} originals
-  and forgets the ones without a copy for the longest time.
+- **Floods.** An original starts a flood with its {FLOOD_COPIES_MIN}th copy. Each process remembers
+  {KNOWN_ORIGINALS_MAX:,} originals and forgets the ones without a copy for the longest time.
   `rate(dupwatch_flood_copies_total[5m])` is the number of such copies per second.
 - **Drift.** When the feed changes, or how its texts are extracted from their pages, the distributions of keywords and
   of similarities change: compare today's with last week's (`offset 1w`).
