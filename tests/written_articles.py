@@ -33,7 +33,7 @@ AVRO: Final = msgspec.json.encode(
         ],
     }
 ).decode()
-FIELDS: Final = {
+FIELDS: Final[dict[str, Any]] = {
     "id": "meta.id",
     "body": "content.body",
     "title": "content.title",

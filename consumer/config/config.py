@@ -3,39 +3,27 @@
 ``DUPWATCH_JUDGE__MAX_DISTANCE=2`` in the environment is ``max_distance = 2`` under ``[judge]`` in the file.
 """
 
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, Final
 
 from pydantic import Field, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from consumer.config.sections import (
-    FilesSection,
-    FingerprintSection,
-    HttpSection,
-    JudgeSection,
-    KafkaSection,
-    LogSection,
-    RegistrySection,
-    RuleSection,
-    SinkSection,
-    SourceSection,
-    StoreSection,
-    TracingSection,
-)
+from consumer.config.consistency import rule_faults, schema_faults, source_faults
+from consumer.config.sections.feed import FilesSection, SinkSection, SourceSection
+from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
+from consumer.config.sections.kafka import KafkaSection, RegistrySection
+from consumer.config.sections.service import HttpSection, LogSection, TracingSection
+from consumer.config.sections.store import StoreSection
 
-ENV_PREFIX = "DUPWATCH_"
-CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
-"""Names the file, for all commands of a container: its health check gets no options of the run."""
-SECRETS_IN = ("kafka.client", "kafka.consumer", "kafka.producer", "registry.client")
-SECRETS = frozenset({"http.password"})
-ENV_NESTING = "__"
+ENV_PREFIX: Final = "DUPWATCH_"
+ENV_NESTING: Final = "__"
+CONFIG_VARIABLE: Final = f"{ENV_PREFIX}CONFIG"
+"""Names the file for all commands of a container: its health check does not get the options of the run."""
 
 
 class Config(BaseSettings):
-    """All of it. Frozen; the only thing that the parts of a run are built from."""
+    """All settings. Frozen; the parts of a run are built from this and nothing else."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -58,57 +46,22 @@ class Config(BaseSettings):
     log: LogSection = LogSection()
     tracing: TracingSection = TracingSection()
     workers: Annotated[int, Field(ge=0, le=256)] = 0
-    """Processes that make fingerprints beside the judge; 0 makes them in the judge's own."""
+    """Processes that compute fingerprints beside the judge; with 0 the judge's own process does."""
 
     @model_validator(mode="after")
-    def _batch_can_be_verified(self) -> "Config":
-        if self.source.batch_records_max > self.judge.verifications_max:
-            raise ValueError(
-                f"source.batch_records_max {self.source.batch_records_max} is more than judge.verifications_max"
-                f" {self.judge.verifications_max}: a flood within one batch would not be looked at in full"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _schemas_have_a_registry(self) -> "Config":
-        if self.kafka.value_format != "json" and not self.registry.url:
-            raise ValueError(
-                f'kafka.value_format = "{self.kafka.value_format}" needs schemas: name their registry in registry.url'
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _fact_guards_have_effect(self) -> "Config":
-        for name, rule in self.rules.items():
-            if rule.facts_shared_min is not None and not self.judge.verify:
-                raise ValueError(f"rules.{name}.facts_shared_min has no effect with verify = false")
-            if rule.facts_shared_min is not None and rule.facts_shared_min < self.judge.facts_shared_min:
-                raise ValueError(
-                    f"rules.{name}.facts_shared_min can only be stricter than {self.judge.facts_shared_min}"
-                )
+    def _consistent(self) -> "Config":
+        for fault in chain(
+            source_faults(self.source, self.judge),
+            schema_faults(self.kafka, self.registry),
+            rule_faults(self.rules, self.judge),
+        ):
+            raise ValueError(fault)
         return self
 
     @property
     def guards_facts(self) -> bool:
-        """Whether the facts of any article are asked for: of all, then, since a pair's stricter guard counts."""
+        """Whether facts are extracted: from all articles if any rule needs them, since a pair obeys both its rules."""
         return bool(self.judge.facts_shared_min or any(rule.facts_shared_min for rule in self.rules.values()))
-
-    @model_validator(mode="after")
-    def _rules_have_effect(self) -> "Config":
-        for name, rule in self.rules.items():
-            if rule.max_distance is not None and self.judge.verify:
-                raise ValueError(
-                    f"rules.{name}.max_distance has no effect with verify = true; set similarity_min instead"
-                )
-            if rule.similarity_min is not None and not self.judge.verify:
-                raise ValueError(
-                    f"rules.{name}.similarity_min has no effect with verify = false; set max_distance instead"
-                )
-            if rule.similarity_min is not None and rule.similarity_min < self.judge.similarity_min:
-                raise ValueError(f"rules.{name}.similarity_min can only be stricter than {self.judge.similarity_min}")
-            if rule.max_distance is not None and rule.max_distance > self.judge.max_distance:
-                raise ValueError(f"rules.{name}.max_distance can only be stricter than {self.judge.max_distance}")
-        return self
 
     @property
     def lifetime_s(self) -> int:

@@ -1,11 +1,11 @@
-"""Reads the configuration from file, environment and command line."""
+"""Reads the configuration from file, environment and command line, and says what is wrong with it."""
 
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -17,24 +17,22 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from consumer.config.config import CONFIG_VARIABLE, ENV_NESTING, ENV_PREFIX, SECRETS, SECRETS_IN, Config
+from consumer.config.config import CONFIG_VARIABLE, ENV_NESTING, ENV_PREFIX, Config
 from consumer.config.printing import flatten
+from consumer.config.secret_settings import SECRETS, SECRETS_IN, holds_secrets
 from consumer.config.values import parse_value
 from consumer.model.errors import ConfigError
-from consumer.text.redaction import (
-    is_secret,
-    redacted,
-    remember,
-    remember_credentials,
-    remember_settings,
-)
+from consumer.text.redaction import is_secret, redacted, remember, remember_credentials, remember_settings
 
-_MEANT_MIN = 0.8
-"""How much of a name that is proposed has to be in the wrong one: a common section is not enough."""
+_UNKNOWN: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+_NOT_A_SECTION: Final = frozenset({"model_type", "dataclass_type"})
+"""pydantic's names for faults, of models and of dataclasses."""
+_MEANT_MIN: Final = 0.8
+"""How similar a name has to be to be suggested: a common section is not enough."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
-    """Read the file (None: no file), the environment and the overrides; ConfigError says all that is wrong."""
+    """Read the file (None: no file), the environment and the overrides; ConfigError lists all faults."""
     if path is not None:
         _check_toml(path)
     _check_environment()
@@ -69,7 +67,7 @@ class Environment(EnvSettingsSource):
     """Environment variables; maps and lists are written as ``--set`` takes them."""
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401, ARG002  # as there
-        """The value of a map or a list."""
+        """Parse the value of a map or a list."""
         return parse_value(value)
 
 
@@ -105,33 +103,33 @@ def _check_toml(path: Path) -> None:
 
 
 def _check_environment() -> None:
-    """The settings library passes over variables that name no field; here they are errors like any other."""
+    """Refuse variables that name no section: the settings library ignores them."""
     for name in os.environ:
         if name.upper().startswith(ENV_PREFIX) and name != CONFIG_VARIABLE:
             section = name[len(ENV_PREFIX) :].lower().split(ENV_NESTING)[0]
             if section == "rules":
-                # Their names would be in small letters, and a rule for another source is no error that shows.
-                raise ConfigError(f"{name}: rules of sources stand in the file, since their names have capital letters")
+                # Its name would become lower case, and a rule for a source that does not exist goes unnoticed.
+                raise ConfigError(
+                    f"{name}: set rules in the file; the environment loses the capital letters in names of sources"
+                )
             if section not in Config.model_fields:
                 known = ", ".join(sorted(Config.model_fields))
                 raise ConfigError(f"the environment variable {name} names no section of the configuration ({known})")
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:
-    for one in error.errors(include_url=False):
-        name = ".".join(str(part) for part in one["loc"])
-        if one["type"] == "extra_forbidden":
-            known = [each for each, _ in flatten(Config.model_construct())]
-            meant = "".join(f" did you mean {each}?" for each in get_close_matches(name, known, 1, _MEANT_MIN))
+    for fault in error.errors(include_url=False):
+        name = ".".join(str(part) for part in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] in _UNKNOWN:
+            known = [setting for setting, _ in flatten(Config.model_construct())]
+            meant = "".join(f" did you mean {setting}?" for setting in get_close_matches(name, known, 1, _MEANT_MIN))
             yield f"there is no setting {name};{meant} dupwatch config show lists all"
         elif name:
-            hidden = isinstance(one["input"], Mapping) or is_secret(name) or _holds_secrets(name)
-            given = "" if hidden else f" (it is {redacted(repr(one['input']))})"
-            yield f"{name}: {one['msg'].removeprefix('Value error, ')}{given}"
+            if fault["type"] in _NOT_A_SECTION:
+                message = "this is a section; set the settings in it"
+            hidden = isinstance(fault["input"], Mapping) or is_secret(name) or holds_secrets(name)
+            given = "" if hidden else f" (it is {redacted(repr(fault['input']))})"
+            yield f"{name}: {message}{given}"
         else:
-            yield one["msg"].removeprefix("Value error, ")
-
-
-def _holds_secrets(name: str) -> bool:
-    """Whether secrets stand below a setting, which may be given as a text by mistake."""
-    return any(place == name or place.startswith(f"{name}.") for place in (*SECRETS_IN, *SECRETS))
+            yield message

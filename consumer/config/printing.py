@@ -1,22 +1,20 @@
-"""Shows the configuration, without secrets."""
+"""Prints the configuration, without secrets."""
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
-from consumer.config.config import SECRETS, SECRETS_IN, Config
-from consumer.config.sections import RuleSection
-from consumer.text.redaction import (
-    HIDDEN,
-    is_secret,
-    without_credentials,
-)
+from consumer.config.config import Config
+from consumer.config.secret_settings import SECRETS, SECRETS_IN
+from consumer.config.sections.judge import RuleSection
+from consumer.text.redaction import HIDDEN, is_secret, without_credentials
 
 
 def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
-    """Every setting as (dotted name, TOML value), in the order of the sections; None for what is not set.
+    """Yield every setting as (dotted name, TOML value), in the order of the sections; None for what is not set.
 
-    What is secret, by its name or by credentials in it, has ``HIDDEN`` as its value. Where no source has a rule, what
-    one can say is there under the name ``SOURCE``.
+    ``HIDDEN`` replaces a value that is secret by its name or by credentials in it. Where no source has a rule, the
+    settings of a rule appear under the name ``SOURCE``.
     """
 
     def walk(prefix: str, value: object) -> Iterator[tuple[str, str | None]]:
@@ -35,10 +33,10 @@ def flatten(config: Config) -> Iterator[tuple[str, str | None]]:
         else:
             yield prefix, None if value is None or value == {} else _toml(value)
 
-    unruled = {} if config.rules else {"rules": {"SOURCE": dict.fromkeys(RuleSection.model_fields)}}
+    unruled = {} if config.rules else {"rules": {"SOURCE": dict.fromkeys(field.name for field in fields(RuleSection))}}
     yield from walk("", config.model_dump() | unruled)
 
 
 def _toml(value: object) -> str:
-    """A value as TOML writes it: as JSON does, but for the one control character that JSON lets stand."""
+    """Write a value as TOML: as JSON, except for the one control character that JSON does not escape."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,23 +1,23 @@
-"""Whether the limits that are configured fit into one another; pure functions.
+"""Whether the configured time limits fit into each other; pure functions.
 
 ::
 
-    kafka.revoke_s + CLOSE_S           <  max.poll.interval.ms    else the group takes the consumer for dead
-    kafka.drain_s + ENDING_S           <= kafka.grace_s           else a supervisor kills what is still ending
-    3 · heartbeat.interval.ms          <= session.timeout.ms      else one late heartbeat loses the partitions
+    kafka.revoke_s + CLOSE_S           <  max.poll.interval.ms    or the group removes the consumer
+    kafka.drain_s + ENDING_S           <= kafka.grace_s           or a supervisor kills a run that is still ending
+    3 · heartbeat.interval.ms          <= session.timeout.ms      or one late heartbeat loses the partitions
     message.max.bytes                  <= queue.buffering.max.kbytes
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from consumer.config.sections import KafkaSection
+from consumer.config.sections.kafka import KafkaSection
 from consumer.model.errors import ConfigError
 from consumer.sources.kafka import CLOSE_S
 from storage.clock import MS_PER_S
 
 ENDING_S: Final = 2 * CLOSE_S
-"""How long after ``kafka.drain_s`` a run that hangs is ended by itself."""
+"""How long after ``kafka.drain_s`` a run that hangs ends itself."""
 _BYTES_PER_KB: Final = 1_024
 _HEARTBEATS: Final = 3
 _SESSION_MS: Final = 45_000
@@ -26,17 +26,17 @@ _HEARTBEAT_MS: Final = 3_000
 
 
 def check_limits(section: KafkaSection, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
-    """Raise ConfigError for the first that does not fit; ``reading`` and ``writing`` are the clients' settings."""
+    """Raise ConfigError for the first limit that does not fit; ``reading`` and ``writing`` are settings of clients."""
     for fault in limit_faults(section, reading, writing):
         raise ConfigError(fault)
 
 
 def limit_faults(section: KafkaSection, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> Iterator[str]:
-    """What does not fit, a phrase each that says what to change."""
+    """Yield a phrase for each limit that does not fit, which says what to change."""
     poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
     if section.revoke_s + CLOSE_S >= poll_s:
         yield (
-            f"kafka.revoke_s is {section.revoke_s:g}, and the group takes a consumer for dead that is silent for "
+            f"kafka.revoke_s is {section.revoke_s:g}, and the group removes a consumer that does not poll for "
             f"{poll_s:g} s (max.poll.interval.ms); set kafka.revoke_s below {poll_s - CLOSE_S:g}, or raise "
             "max.poll.interval.ms in [kafka.consumer]"
         )

@@ -1,4 +1,4 @@
-"""How the value of a setting is written as text, in ``--set`` and in the environment alike."""
+"""Parses the values of settings, which are written alike in ``--set`` and in the environment."""
 
 import json
 import tomllib
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 
 def parse_value(text: str) -> object:
-    """The value that a text gives as TOML or as JSON: ``{"a.b" = 1}`` and ``{"a.b": 1}`` are one map.
+    """Parse a value as TOML or as JSON: ``{"a.b" = 1}`` and ``{"a.b": 1}`` are the same map.
 
-    Raises ``ValueError`` where it is neither.
+    Raises ``ValueError`` if it is neither.
     """
     try:
         found = tomllib.loads(f"value = {text}")
@@ -20,7 +20,7 @@ def parse_value(text: str) -> object:
 
 
 def dotted(value: object) -> dict[str, object]:
-    """A map whose names have dots, however it was written: ``a.b = 1`` in TOML is a map within a map.
+    """Flatten a map whose names have dots: TOML reads ``a.b = 1`` as a map within a map.
 
     Raises ``ValueError`` for anything but a map.
     """

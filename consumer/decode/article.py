@@ -9,9 +9,11 @@ in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, NoReturn
 
 import msgspec
+from annotated_types import MinLen
 
 from consumer.decode.html_text import MarkupTooComplex, text_of_html
 from consumer.decode.published_at import Instant, TimeForm, read_time
@@ -24,22 +26,31 @@ Parse = Callable[[bytes], object]
 """Makes plain values of a record's bytes: what JSON has, and ``bytes``. Raises ``BadRecord``, and what ends a run."""
 
 
-class FieldMap(msgspec.Struct, frozen=True):
-    """Where in a record each field stands.
+_Path = Annotated[str, MinLen(1)]
 
-    ``a.b`` is the member ``b`` of the object ``a``. A member whose own name has the dots in it goes before: at each
-    level the longest name that is there is taken, and there is no way back from it. ``times`` says what is meant by a
-    number, or a time without a zone, in ``published_at``.
+
+@dataclass(frozen=True, slots=True)
+class FieldPaths:
+    """Where in a record each field is. The configuration's section is derived from this.
+
+    ``a.b`` is the member ``b`` of the object ``a``. A member whose own name contains dots takes precedence: at each
+    level the longest name that exists is taken, without backtracking.
     """
 
-    id: str = "id"
-    body: str = "body"
-    title: str = "title"
-    source: str = "source"
-    url: str = "url"
-    lang: str = "lang"
-    published_at: str = "published_at"
-    times: TimeForm = TimeForm()
+    id: _Path = "id"
+    body: _Path = "body"
+    title: _Path = "title"
+    source: _Path = "source"
+    url: _Path = "url"
+    lang: _Path = "lang"
+    published_at: _Path = "published_at"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap(FieldPaths):
+    """Where each field is, and what a number, or a time without a zone, means in ``published_at``."""
+
+    times: TimeForm = field(default_factory=TimeForm)
 
 
 FOLDED_FREE_CHARS: Final = 10_000

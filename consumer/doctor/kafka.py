@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from consumer.config.sections import KafkaSection
+from consumer.config.sections.kafka import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Newest, Progress
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
+from annotated_types import Ge, Le
 
 from consumer.fingerprint import BlockPlan, Scheme
 
@@ -24,15 +25,21 @@ FACTS_DIFFERING_MIN = 3
 DAY_MS = 86_400_000
 
 
+_Share = Annotated[float, Ge(0), Le(1)]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRule:
-    """What is different for the articles of one source; None means as for all others."""
+    """What is different for the articles of one source; None means as for all others.
 
-    similarity_min: float | None = None
-    max_distance: int | None = None
+    The configuration's section is derived from this, limits included. They are not checked here.
+    """
+
+    similarity_min: _Share | None = None
+    max_distance: Annotated[int, Ge(0), Le(128)] | None = None
     flag: Literal["duplicates", "never"] = "duplicates"
     within_source: bool = True
-    facts_shared_min: float | None = None
+    facts_shared_min: _Share | None = None
 
 
 _DEFAULT_RULE = SourceRule()

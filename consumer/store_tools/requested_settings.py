@@ -4,7 +4,7 @@ A store is bound to the settings that it was made with, and commands that look i
 as named where the configuration file, the environment or an option has it.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,9 +28,7 @@ def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     if "window_s" in named:
         changed["window_ms"] = judge.window_s * MS_PER_S
     if "rules" in config.model_fields_set:
-        changed["sources"] = MappingProxyType(
-            {name: SourceRule(**rule.model_dump()) for name, rule in config.rules.items()}
-        )
+        changed["sources"] = MappingProxyType({name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()})
     section = config.fingerprint
     made = {ours: getattr(section, name) for name, ours in _SCHEME_NAMES.items() if name in section.model_fields_set}
     layout = {name: getattr(section, name) for name in _LAYOUT_NAMES if name in section.model_fields_set}

@@ -1,6 +1,7 @@
 """The one place where things are built and wired together."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -75,7 +76,7 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
     """What decides verdicts, as configured; ConfigError where it cannot hold."""
     scheme = scheme_of(config)
     judge = config.judge
-    rules = {name: SourceRule(**rule.model_dump()) for name, rule in config.rules.items()}
+    rules = {name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()}
     try:
         settings = JudgeSettings(
             plan=BlockPlan.named(judge.plan, scheme.bits),
@@ -201,7 +202,7 @@ def field_map(config: Config) -> FieldMap:
     section = config.source
     zone = section.published_at_zone
     times = TimeForm(section.published_at_unit, None if zone is None else parse_zone(zone))
-    return FieldMap(**section.fields.model_dump(), times=times)
+    return FieldMap(**asdict(section.fields), times=times)
 
 
 def _json_decoder(config: Config) -> DecodeValue:

@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from consumer.config.config import Config
-from consumer.config.sections import RuleSection
+from consumer.config.sections.judge import RuleSection
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.records import Stored
 from tests.cli.command import Command, articles, json_lines, text, write_lines
@@ -169,8 +170,10 @@ def names_of(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from names_of(field.annotation, f"{prefix}{name}.")
+        elif is_dataclass(field.annotation):
+            yield from (f"{prefix}{name}.{setting.name}" for setting in fields(field.annotation))
         elif field.annotation == dict[str, RuleSection]:
-            yield from names_of(RuleSection, f"{prefix}{name}.SOURCE.")
+            yield from (f"{prefix}{name}.SOURCE.{setting.name}" for setting in fields(RuleSection))
         else:
             yield f"{prefix}{name}"
 

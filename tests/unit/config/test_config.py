@@ -42,6 +42,13 @@ def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.Mo
     [
         ({"judge": {"mood": 1}}, "there is no setting judge.mood"),
         ({"mood": 1}, "there is no setting mood"),
+        ({"rules": {"wire": {"flags": "never"}}}, "there is no setting rules.wire.flags;"),
+        ({"source": {"fields": {"bodi": "x"}}}, "no setting source.fields.bodi; did you mean source.fields.body?"),
+        ({"source": {"fields": {"body": ""}}}, "source.fields.body: String should have at least 1 character"),
+        ({"source": {"fields": "body"}}, "source.fields: this is a section; set the settings in it (it is 'body')"),
+        ({"judge": 3}, "judge: this is a section; set the settings in it (it is 3)"),
+        ({"rules": {"wire": {"facts_shared_min": 2}}}, "rules.wire.facts_shared_min: Input should be less than or"),
+        ({"rules": {"wire": {"max_distance": 129}}}, "rules.wire.max_distance: Input should be less than or equal to"),
         ({"judge": {"reach": 129}}, "judge.reach"),
         ({"judge": {"similarity_min": 1.1}}, "judge.similarity_min"),
         ({"judge": {"max_distance": 5, "reach": 4}}, "reach 4 is less than max_distance 5"),
@@ -150,6 +157,18 @@ def test_facts_are_made_where_a_guard_asks_for_them(overrides: Mapping[str, Any]
     config = load_config(None, overrides)
     assert scheme_of(config).facts is facts
     assert dict(flatten(config))["judge.facts_shared_min"] == str(config.judge.facts_shared_min)
+
+
+def test_sections_derived_from_code_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting at a time, as in sections that are declared in the configuration."""
+    monkeypatch.setenv("DUPWATCH_SOURCE__FIELDS__BODY", "content.text")
+    fields = load_config(None, {}).source.fields
+    assert (fields.body, fields.id) == ("content.text", "id")
+
+
+def test_a_version_is_kept_for_the_window_and_the_slack() -> None:
+    """Tables, topics, sweeps and migrations all go by this."""
+    assert load_config(None, {"judge": {"window_s": 100}, "store": {"slack_s": 20}}).lifetime_s == 120
 
 
 def test_the_defaults_are_valid_and_frozen() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -295,7 +296,7 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
     max_leaves=12,
 )
-RECORDS = st.fixed_dictionaries({}, optional=dict.fromkeys(FieldMap.__struct_fields__, JSON_VALUES))
+RECORDS = st.fixed_dictionaries({}, optional=dict.fromkeys((field.name for field in fields(FieldMap)), JSON_VALUES))
 
 
 def article_or_reason(data: bytes, body_format: BodyFormat) -> Article | Reason:

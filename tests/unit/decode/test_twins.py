@@ -1,8 +1,8 @@
 """Articles from Avro and Protobuf, as producers' own serializers write them, against the same articles from JSON."""
 
+from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from consumer.decode.article import FieldMap, decode
@@ -13,7 +13,7 @@ from consumer.wiring.registry_outages import Briefly
 from tests.registry_server import any_registry
 from tests.written_articles import FIELDS, WRITERS, as_json
 
-MAPPED = msgspec.structs.replace(FieldMap(), **FIELDS)
+MAPPED = replace(FieldMap(), **FIELDS)
 LIMITS = DecodeLimits()
 ARTICLES: list[dict[str, Any]] = [
     {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.config.sections import KafkaSection
+from consumer.config.sections.kafka import KafkaSection
 from consumer.doctor.brokers import OFFSETS, Cluster, Group, Member, Newest, Progress
 from consumer.doctor.finding import Finding
 from consumer.doctor.kafka import (

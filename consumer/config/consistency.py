@@ -1,0 +1,43 @@
+"""Settings of different sections that contradict each other; pure functions.
+
+Limits that have to fit into each other are in ``time_limits``: they need the settings of the Kafka clients as well.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from consumer.config.sections.feed import SourceSection
+from consumer.config.sections.judge import JudgeSection, RuleSection
+from consumer.config.sections.kafka import KafkaSection, RegistrySection
+
+
+def source_faults(source: SourceSection, judge: JudgeSection) -> Iterator[str]:
+    """Yield why a batch could not be judged in full."""
+    if source.batch_records_max > judge.verifications_max:
+        yield (
+            f"source.batch_records_max {source.batch_records_max} is more than judge.verifications_max"
+            f" {judge.verifications_max}: a flood within one batch would not be looked at in full"
+        )
+
+
+def schema_faults(kafka: KafkaSection, registry: RegistrySection) -> Iterator[str]:
+    """Yield why values could not be decoded."""
+    if kafka.value_format != "json" and not registry.url:
+        yield f'kafka.value_format = "{kafka.value_format}" needs schemas: name their registry in registry.url'
+
+
+def rule_faults(rules: Mapping[str, RuleSection], judge: JudgeSection) -> Iterator[str]:
+    """Yield which settings of rules have no effect, or would accept more than the judge does."""
+    for source, rule in rules.items():
+        if rule.facts_shared_min is not None and not judge.verify:
+            yield f"rules.{source}.facts_shared_min has no effect with verify = false"
+        if rule.facts_shared_min is not None and rule.facts_shared_min < judge.facts_shared_min:
+            yield f"rules.{source}.facts_shared_min can only be stricter than {judge.facts_shared_min}"
+    for source, rule in rules.items():
+        if rule.max_distance is not None and judge.verify:
+            yield f"rules.{source}.max_distance has no effect with verify = true; set similarity_min instead"
+        if rule.similarity_min is not None and not judge.verify:
+            yield f"rules.{source}.similarity_min has no effect with verify = false; set max_distance instead"
+        if rule.similarity_min is not None and rule.similarity_min < judge.similarity_min:
+            yield f"rules.{source}.similarity_min can only be stricter than {judge.similarity_min}"
+        if rule.max_distance is not None and rule.max_distance > judge.max_distance:
+            yield f"rules.{source}.max_distance can only be stricter than {judge.max_distance}"

@@ -1,0 +1,78 @@
+"""What is read, where verdicts are written, and who may read the files: ``[source]``, ``[sink]``, ``[files]``."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
+
+from consumer.config.setting_types import DERIVED, Count, FeedUrl, FileMode, Section, Share, Text
+from consumer.decode.article import FieldPaths
+from consumer.decode.published_at import Unit
+from consumer.model.limits import DecodeLimits, ReadLimits
+from consumer.sinks.file import Emit
+from consumer.text.timestamps import parse_zone
+from storage.files import FILE_MODE
+
+_READ = ReadLimits()
+_DECODE = DecodeLimits()
+
+
+def _zone(name: str) -> str:
+    parse_zone(name)
+    return name
+
+
+@dataclass(frozen=True, config=DERIVED)
+class FieldsSection(FieldPaths):
+    """Where the fields of an article are in a record. Its settings are the fields of ``FieldPaths``."""
+
+
+class SourceSection(Section):
+    """Where articles come from and how they are read."""
+
+    url: FeedUrl = "-"
+    """A file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
+    fields: FieldsSection = FieldsSection()
+    body_format: Literal["text", "html"] = "text"
+    published_at_unit: Unit = "auto"
+    """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
+    published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
+    """The zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
+    record_bytes_max: Count = _READ.record_bytes_max
+    body_chars_max: Count = _DECODE.body_chars_max
+    folded_chars_max: Count = _DECODE.folded_chars_max
+    """Maximum characters of a body after case folding: one character can become eighteen."""
+    fold_growth_max: Annotated[int, Field(ge=1, le=18)] = _DECODE.fold_growth_max
+    """Maximum factor by which case folding may lengthen a body that exceeds 10,000 characters afterwards."""
+    values_max: Count = _DECODE.values_max
+    """Maximum number of objects, lists, members and items in a record."""
+    attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
+    """Maximum number of different attributes of one HTML tag."""
+    depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max
+    poison_share_max: Share = 0.5
+    """End a run over a file or a stream when more than this share of its last records is invalid; 1 for never."""
+    poison_records_min: Count = 100
+    """The number of records that the share is computed over; a shorter feed counts if all of it is invalid."""
+    batch_records_max: Annotated[int, Field(ge=1, le=10_000)] = _READ.batch_records_max
+    batch_bytes_max: Count = _READ.batch_bytes_max
+
+
+class SinkSection(Section):
+    """Where verdicts go."""
+
+    url: FeedUrl = "-"
+    """A file of JSON lines, - for standard output, or kafka://HOST:PORT[,HOST:PORT]/PREFIX for topics."""
+    emit: Emit = "duplicates"
+    """duplicates, all or none."""
+
+
+class FilesSection(Section):
+    """Who may read what is written to disk: stores, verdicts, dead letters, checkpoints, tables of words."""
+
+    mode: FileMode = f"{FILE_MODE:04o}"
+    """The mode of new files, in octal; new folders get the matching execute bits. Existing files keep their mode."""
+
+    @property
+    def bits(self) -> int:
+        """The mode as a number, as the operating system takes it."""
+        return int(self.mode, 8)

@@ -1,0 +1,66 @@
+"""What makes two articles near-duplicates: ``[fingerprint]``, ``[judge]`` and ``[rules.SOURCE]``."""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from consumer.config.setting_types import DERIVED, Count, Section, Share, Text
+from consumer.fingerprint import BlockPlan, Scheme
+from consumer.judge.settings import JudgeSettings, SourceRule
+
+_SCHEME = Scheme()
+_JUDGE = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
+
+
+class FingerprintSection(Section):
+    """The scheme: how a text becomes a fingerprint."""
+
+    scheme: Text = _SCHEME.name
+    keywords_max: Count | None = None
+    """How many of the weightiest keywords count; when unset, all."""
+    dictionary: Text | None = None
+    """A file of words for jieba, beside its own."""
+    stop_words: Text | None = None
+    """A file of words that are not keywords, in place of jieba's list."""
+    idf: Text | None = None
+    """A table of inverse document frequencies, in place of jieba's; dupwatch idf build makes one."""
+    short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
+    bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
+    band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
+
+
+class JudgeSection(Section):
+    """What is near. Except for ``postings_watch`` all of it changes verdicts, and a store is bound to it."""
+
+    plan: Text = _JUDGE.plan.name
+    max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
+    reach: Annotated[int, Field(ge=0, le=128)] = _JUDGE.reach
+    verify: bool = _JUDGE.verify
+    similarity_min: Share = _JUDGE.similarity_min
+    facts_shared_min: Share = _JUDGE.facts_shared_min
+    """The fact guard: what share of their numbers, dates and names similar articles must have in common; 0 for none."""
+    lane1: bool = _JUDGE.lane1
+    window_s: Count = _JUDGE.window_ms // 1000
+    verifications_max: Count = _JUDGE.verifications_max
+    postings_watch: Count = 20_000
+    """Warn when an article reads more postings than this on average; changes no verdict."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "JudgeSection":
+        if self.verify and self.reach < self.max_distance:
+            raise ValueError(
+                f"reach {self.reach} is less than max_distance {self.max_distance}; raise it at least to that"
+            )
+        if not self.verify and self.lane1:
+            raise ValueError(
+                "lane1 searches by sketches, so it needs verify = true; set lane1 = false for plain SimHash"
+            )
+        if not self.verify and self.facts_shared_min:
+            raise ValueError("facts_shared_min has no effect with verify = false; plain SimHash compares no facts")
+        return self
+
+
+@dataclass(frozen=True, config=DERIVED)
+class RuleSection(SourceRule):
+    """What is different for the articles of one source. Its settings are the fields of ``SourceRule``."""

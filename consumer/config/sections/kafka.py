@@ -1,0 +1,79 @@
+"""How topics and schemas are read and written: ``[kafka]`` and ``[registry]``."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from consumer.config.setting_types import ClientSettings, Count, Seconds, SecretFiles, Section, Share, Text
+from consumer.decode.registry import SCHEMA_BYTES_MAX
+from consumer.decode.registry import URL_PATTERN as REGISTRY_URL_PATTERN
+
+
+class KafkaSection(Section):
+    """How topics are read and written."""
+
+    group: Text = "dupwatch"
+    """The consumer group: its members share the partitions."""
+    instance_id: Text | None = None
+    """This member's own name, for static membership: no rebalance when it is away for less than a session."""
+    group_protocol: Literal["classic", "consumer"] = "classic"
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    id_from: Literal["key", "value"] = "key"
+    """Whether the key of a message is its article's id; with value nothing can be retracted."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a group starts that has never committed."""
+    on_gap: Literal["stop", "continue"] = "stop"
+    """What to do when messages were deleted before they were read."""
+    value_format: Literal["json", "avro", "protobuf"] = "json"
+    """The format of values; avro and protobuf need the schemas of a [registry]."""
+    unique: bool = False
+    """Copy each article that repeats nothing to PREFIX.unique, unchanged."""
+    events: Literal["plain", "cloudevents"] = "plain"
+    """The format of the headers of events."""
+    linger_s: Annotated[float, Field(ge=0, le=60)] = 0.002
+    """How long a first message waits for more when there is nothing else to do."""
+    revoke_s: Seconds = 20.0
+    """How long a batch may still take when its partitions are revoked."""
+    drain_s: Seconds = 20.0
+    """How long a batch may still take when the run is asked to stop."""
+    grace_s: Seconds = 60.0
+    """How long the supervisor waits before it kills a consumer; drain_s and 20 s for closing have to fit into it."""
+    ahead_s_max: Seconds = 300.0
+    """How far ahead of the clock a message's timestamp may be; beyond it the time of reading is used instead."""
+    behind_s_max: Seconds = 60.0
+    """How far a timestamp may be before the highest arrival of its partition; beyond it that arrival is used."""
+    poison_share_max: Share = 0.5
+    """Hold a partition when more than this share of its last messages is invalid."""
+    poison_records_min: Count = 1_000
+    """The number of messages of a partition that the share is computed over."""
+    client: ClientSettings = Field(default_factory=dict)
+    """librdkafka's own settings, for consumer and producer."""
+    consumer: ClientSettings = Field(default_factory=dict)
+    producer: ClientSettings = Field(default_factory=dict)
+    secret_files: SecretFiles = Field(default_factory=dict)
+    """Files that hold the values of secret settings: {"sasl.password" = "/run/secrets/kafka"}."""
+
+
+def _registry_url(url: str) -> str:
+    if url and not re.fullmatch(REGISTRY_URL_PATTERN, url):
+        raise ValueError(
+            "write it as http://HOST:PORT or https://HOST:PORT/PATH, several with commas between them; credentials go"
+            ' to registry.secret_files or registry.client, as "basic.auth.user.info"'
+        )
+    return url
+
+
+class RegistrySection(Section):
+    """Where the schemas of avro and protobuf values are."""
+
+    url: Annotated[str, AfterValidator(_registry_url)] = ""
+    """http://HOST:PORT[,http://HOST:PORT] of a schema registry with Confluent's API."""
+    request_s: Seconds = 10.0
+    """How long to wait for one answer."""
+    schema_bytes_max: Annotated[int, Field(ge=1_000, le=1 << 30)] = SCHEMA_BYTES_MAX
+    """Maximum bytes of one schema together with all schemas that it refers to."""
+    client: ClientSettings = Field(default_factory=dict)
+    """More settings of confluent-kafka's SchemaRegistryClient, for example "ssl.ca.location"."""
+    secret_files: SecretFiles = Field(default_factory=dict)
+    """Files that hold the values of secret settings, for example "basic.auth.user.info"."""

@@ -1,0 +1,51 @@
+"""Types of settings that several sections share, and the base of sections."""
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from consumer.config.values import dotted
+from consumer.kafka.client_settings import is_kafka
+
+DERIVED: Final = ConfigDict(extra="forbid", validate_default=True)
+"""How a section is validated that is derived from a dataclass."""
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Text = Annotated[str, Field(min_length=1)]
+"""A name, path or URL: anything but the empty string."""
+ClientSettings = Annotated[dict[str, str | int | float | bool], BeforeValidator(dotted)]
+"""Settings of a client library, by their own names, which have dots in them."""
+SecretFiles = Annotated[dict[str, Text], BeforeValidator(dotted)]
+"""Files that hold the values of a client library's settings."""
+
+
+class Section(BaseModel):
+    """A section that is declared here, and not by the code that it configures."""
+
+    model_config = ConfigDict(frozen=True, **DERIVED)
+
+
+def _file_or_topic(url: str) -> str:
+    if "://" in url and not is_kafka(url):
+        raise ValueError("write it as a file, - or kafka://HOST:PORT/TOPIC")
+    return url
+
+
+FeedUrl = Annotated[Text, AfterValidator(_file_or_topic)]
+"""A file, - for a standard stream, or topics."""
+
+
+def _file_mode(mode: str) -> str:
+    if not re.fullmatch("06[046][046]", mode):
+        raise ValueError(
+            'write it in octal: "0600", or "0640" to let the group read; the owner reads and writes, others read, or '
+            "read and write, or neither"
+        )
+    return mode
+
+
+FileMode = Annotated[str, AfterValidator(_file_mode)]
+"""The mode of a file in octal."""
