@@ -24,12 +24,17 @@ from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import Made, make_feed
 from consumer.fingerprint import default_tokenizer, normalise, sketch_batch
-from consumer.judge import detector
+from consumer.judge import detector, search
+from consumer.judge.comparison import Lineup
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"
 STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle", "remove")
-JUDGE_FUNCTIONS: Final = ("find_candidates", "compare", "decide")
+JUDGE_STEPS: Final[tuple[tuple[object, str], ...]] = (
+    (search, "find_candidates"),
+    (Lineup, "compare"),
+    (detector, "decide"),
+)
 _BATCH: Final = 256
 
 
@@ -59,9 +64,9 @@ def watched(clock: Clock, store: object) -> Iterator[None]:
         for name in STORE_CALLS:
             stand_in = clock.timed(f"store: {name}", getattr(store, name))
             held.enter_context(mock.patch.object(store, name, stand_in))
-        for name in JUDGE_FUNCTIONS:
-            stand_in = clock.timed(f"judge: {name}", getattr(detector, name))
-            held.enter_context(mock.patch.object(detector, name, stand_in))
+        for owner, name in JUDGE_STEPS:
+            stand_in = clock.timed(f"judge: {name}", getattr(owner, name))
+            held.enter_context(mock.patch.object(owner, name, stand_in))
         yield
 
 

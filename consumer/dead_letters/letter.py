@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import msgspec
 
 from consumer.kafka.letter_headers import Origin
+from consumer.model.record import Header
 
 
 class _HasId(msgspec.Struct):
@@ -43,7 +44,7 @@ class Letter:
     size_bytes: int
     sha256: str | None
     cut: bool
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: tuple[Header, ...] = ()
     replays: int = 0
 
     @property

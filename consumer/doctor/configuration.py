@@ -1,6 +1,5 @@
 """Settings that are each right, and contradict each other or what is on this machine."""
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from consumer.wiring.client_trial import try_clients
 from storage.hbase.kind import HBASE
 from storage.kinds import kind_of, lasting_examples
 
-_DIGEST_CHARS: Final = 12
 _IDLE_S: Final = 60
 """After how long a gateway drops a connection that nobody uses, unless it is told otherwise."""
 
@@ -24,7 +22,7 @@ _IDLE_S: Final = 60
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
     """Whether a run could be built from this configuration; ``settings`` raises ConfigError where it could not."""
     judged = settings()
-    yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {digest_of(judged)}.")
+    yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
     if is_kafka(config.source.url):
         yield from _stream(config)
     else:
@@ -35,11 +33,6 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
             f"{_IDLE_S} s unless it is told otherwise.",
             f"Set it below the gateway's limit, to {_IDLE_S - 15} for example.",
         )
-
-
-def digest_of(settings: JudgeSettings) -> str:
-    """A short name for what decides verdicts, to compare consumers and stores by eye."""
-    return hashlib.sha256(settings.encode()).hexdigest()[:_DIGEST_CHARS]
 
 
 def _file(config: Config) -> Iterator[Finding]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.doctor.configuration import digest_of
 from consumer.doctor.finding import Finding, ok, unchecked, warning, wrong
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.model.errors import ConfigError, StoreBroken, StoreMismatch
@@ -95,7 +94,7 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
         yield unchecked(f"The store does not answer: {error}", "Mend that first.")
         return
     if stored is None:
-        yield ok(f"The store is bound to no settings yet; the first run binds it to {digest_of(ours)}.")
+        yield ok(f"The store is bound to no settings yet; the first run binds it to {ours.short_digest()}.")
         return
     try:
         differing = differences(stored, ours)
@@ -105,11 +104,11 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
     if differing:
         yield wrong(
             StoreMismatch,
-            f"The store is bound to other settings than {digest_of(ours)}: {'; '.join(differing)}.",
+            f"The store is bound to other settings than {ours.short_digest()}: {'; '.join(differing)}.",
             "Use those settings, or name another store: dupwatch store stats --json shows all it is bound to.",
         )
     else:
-        yield ok(f"The store is bound to these settings, {digest_of(ours)}.")
+        yield ok(f"The store is bound to these settings, {ours.short_digest()}.")
 
 
 def directory_at(place: OnDisk) -> Directory:

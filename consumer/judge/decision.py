@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from storage.records import Record
+from consumer.model.verdict import outcome_of
+from storage.records import Record, Stored
 
 
 class State(Enum):
@@ -17,6 +18,13 @@ class State(Enum):
     PENDING = "pending"
     KEPT = "kept"
     DUPLICATE = "duplicate"
+
+
+def state_of(stored: Stored) -> State:
+    """Return what the verdict cell of a version says, as it was read."""
+    if stored.verdict is None:
+        return State.PENDING
+    return State.KEPT if outcome_of(stored.verdict) == "unique" else State.DUPLICATE
 
 
 class Neighbour(NamedTuple):

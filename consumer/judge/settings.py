@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 import msgspec
 from annotated_types import Ge, Le
@@ -23,6 +23,7 @@ FACTS_DIFFERING_MIN = 3
 """A pair in which an article lacks fewer of the other's facts than this may be a correction, and is never held back."""
 
 DAY_MS = 86_400_000
+_SHORT_DIGEST_CHARS: Final = 12
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
@@ -150,8 +151,12 @@ class JudgeSettings:
         return json.dumps(self.describe(), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def digest(self) -> str:
-        """The SHA-256 of that in hex: short enough to be shown, and compared by eye."""
+        """Return the SHA-256 of the encoded settings in hex: equal for consumers that judge alike."""
         return hashlib.sha256(self.encode()).hexdigest()
+
+    def short_digest(self) -> str:
+        """Return the beginning of the digest, to be compared by eye."""
+        return self.digest()[:_SHORT_DIGEST_CHARS]
 
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:

@@ -11,10 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from consumer.model.ports import Answer
-from consumer.model.record import Message
+from consumer.model.record import Header, Headers, Message
 from consumer.model.verdict import Verdict
-
-Headers = list[tuple[str, bytes | None]]
 
 SCHEMA: Final = "dupwatch-schema"
 SCHEME: Final = "dupwatch-scheme"
@@ -62,7 +60,7 @@ def origin_headers(message: Message) -> Headers:
     ]
 
 
-def trace_headers(headers: Sequence[tuple[str, bytes | None]]) -> Headers:
+def trace_headers(headers: Sequence[Header]) -> Headers:
     """The headers by which a trace goes on, in their order and untouched; a name that comes twice stays twice."""
     return [header for header in headers if header[0] in TRACE]
 
@@ -94,5 +92,5 @@ def event_id(verdict: Verdict) -> str:
     return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()
 
 
-def _text(name: str, value: str) -> tuple[str, bytes | None]:
+def _text(name: str, value: str) -> Header:
     return name, value.encode()

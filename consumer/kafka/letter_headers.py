@@ -13,9 +13,7 @@ from typing import Final, NamedTuple
 
 from consumer.model.dead_letter import SCHEMA
 from consumer.model.ports import Rejection
-from consumer.model.record import NO_TIME_MS
-
-Headers = Sequence[tuple[str, bytes | None]]
+from consumer.model.record import NO_TIME_MS, Header, Headers
 
 TOPIC: Final = "__connect.errors.topic"
 PARTITION: Final = "__connect.errors.partition"
@@ -80,10 +78,10 @@ class LetterHeaders(NamedTuple):
     size_bytes: int | None
     sha256: str | None
     replays: int
-    own: tuple[tuple[str, bytes | None], ...]
+    own: tuple[Header, ...]
 
 
-def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
+def letter_headers(rejection: Rejection) -> Headers:
     """The headers of a rejected record's letter, its own before those of the letter.
 
     A record that brings the headers of an earlier letter gets new ones in their place.
@@ -110,7 +108,7 @@ def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
     return [*own, *encoded, (STAGE, _CONVERTING), (EXCEPTION, _BAD_RECORD)]
 
 
-def read_headers(headers: Headers) -> LetterHeaders | None:
+def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
     """What ``letter_headers`` wrote; None for headers of something else. Raises ``ValueError`` for damaged ones."""
     start = _start(headers)
     if start is None:
@@ -132,7 +130,7 @@ def read_headers(headers: Headers) -> LetterHeaders | None:
     )
 
 
-def own_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
+def own_headers(headers: Sequence[Header]) -> Headers:
     """A record's headers without those of its letter, in their order; all of them where it is no letter."""
     start = _start(headers)
     if start is None:
@@ -141,18 +139,18 @@ def own_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     return [*headers[:start], *(header for header in headers[start:] if header[0] not in _LETTER_NAMES)]
 
 
-def replayed_headers(own: Headers, replays: int) -> list[tuple[str, bytes | None]]:
+def replayed_headers(own: Sequence[Header], replays: int) -> Headers:
     """The headers of a letter's record when it is sent again: its own, and how often it was sent again so far."""
     return [*(header for header in own if header[0] != REPLAYS), (REPLAYS, b"%d" % (replays + 1))]
 
 
-def _start(headers: Headers) -> int | None:
+def _start(headers: Sequence[Header]) -> int | None:
     """Where the headers of the letter begin; None where it is no letter."""
     starts = (at for at, (name, value) in enumerate(headers) if name == SCHEMA_NAME and value == SCHEMA.encode())
     return next(starts, None)
 
 
-def _replays(headers: Iterable[tuple[str, bytes | None]]) -> int:
+def _replays(headers: Iterable[Header]) -> int:
     """How often a record was replayed; the header may be anybody's, so what is no number counts as none."""
     value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last one of that name
     return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0

@@ -109,7 +109,7 @@ class AdoptingDetector(Detector):
         self.adopted.duplicates += len(records) - len(kept)
         if not records:
             return
-        sight = self._look_up(records, {})
+        sight = self._look_up(records)
         repeats = {
             one.reference: any(other.record.arrival < one.arrival for other in sight.neighbours[one.reference])
             for one in records

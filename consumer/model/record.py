@@ -15,6 +15,11 @@ NO_TIME_MS: Final = -1
 Partition = tuple[str, int]
 """The topic and the number."""
 
+Header = tuple[str, bytes | None]
+"""A header of a message: its name, which may repeat, and its value."""
+Headers = list[Header]
+"""Headers of a message that is being built, in order."""
+
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a source was read: ``line`` lines are done, which were ``offset`` bytes of decompressed input."""
@@ -37,14 +42,14 @@ class Message:
     partition: int
     offset: int
     key: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: tuple[Header, ...]
     timestamp_ms: int
     null_value: bool = False
     leader_epoch: int | None = None
     headers_lost: int = 0
 
 
-def headers_bytes(headers: Iterable[tuple[str, bytes | None]]) -> int:
+def headers_bytes(headers: Iterable[Header]) -> int:
     """What headers hold in bytes that their sender chose the number of."""
     return sum(len(name) + len(value or b"") for name, value in headers)
 

@@ -15,7 +15,7 @@ REASON_CHARS_MAX = 2_000
 Outcome = Literal["unique", "duplicate", "retracted"]
 Similarity = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Distance = Annotated[int, msgspec.Meta(ge=0)]
-Version = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
+VersionName = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")]
 Fingerprint = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
 Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
@@ -24,7 +24,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """An earlier version that is near: ``distance`` in bits, ``similarity`` from 0 to 1."""
 
     id: str
-    version: Version
+    version: VersionName
     distance: Distance
     similarity: Similarity | None
 
@@ -33,7 +33,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a release undid: the version it had been flagged against and when, who undid it, and why."""
 
     duplicate_of: str
-    duplicate_of_version: Version
+    duplicate_of_version: VersionName
     flagged_at: Timestamp
     by: Annotated[str, msgspec.Meta(max_length=RELEASED_BY_CHARS_MAX)] | None = None
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
@@ -49,10 +49,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
     id: str
-    version: Version | None = None
+    version: VersionName | None = None
     outcome: Outcome
     duplicate_of: str | None = None
-    duplicate_of_version: Version | None = None
+    duplicate_of_version: VersionName | None = None
     distance: Distance | None = None
     similarity: Similarity | None = None
     cluster: str | None = None

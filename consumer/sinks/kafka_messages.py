@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from consumer.kafka.event_headers import CUT_OF_BYTES, Headers, origin_headers
+from consumer.kafka.event_headers import CUT_OF_BYTES, origin_headers
 from consumer.kafka.letter_headers import TIMESTAMP
 from consumer.kafka.topics import SinkTopics
 from consumer.model.ports import Answer, Rejection
-from consumer.model.record import NO_TIME_MS, Message
+from consumer.model.record import NO_TIME_MS, Headers, Message
 
 
 class Outgoing(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError
 
-from consumer.kafka.event_headers import Headers
 from consumer.kafka.letter_headers import TIMESTAMP
 from consumer.model.hooks import Hooks
+from consumer.model.record import Headers
 from consumer.sinks.kafka_messages import Outgoing
 from consumer.sinks.producing import Failed
 from storage.clock import Clock

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from confluent_kafka import Message
 
-Pairs = tuple[tuple[str, bytes | None], ...]
+from consumer.model.record import Header
 
 UNREADABLE_NAME: Final = "dupwatch-unreadable-name"
 """Stands for a name that the client cannot hand out."""
@@ -31,23 +31,23 @@ _PAIR: Final = 2
 _HEADERS: Final = methodcaller("headers")
 
 
-class Headers(NamedTuple):
+class ClientHeaders(NamedTuple):
     """A message's headers; ``lost`` of them have ``UNREADABLE_NAME`` for a name, or are missing."""
 
-    pairs: Pairs
+    pairs: tuple[Header, ...]
     lost: int
 
 
-def read_client_headers(message: Message) -> Headers:
+def read_client_headers(message: Message) -> ClientHeaders:
     """All headers in their order; where any was lost, ``HEADERS_LOST`` comes last and says how many."""
     kept = _kept(message)
     if kept is not None and len(gc.get_referents(*kept)) == _PAIR * len(kept):
         # The client's types allow what a producer may be given; a consumer gets pairs, with bytes.
-        return Headers(tuple(cast("list[tuple[str, bytes | None]]", kept)), 0)
+        return ClientHeaders(tuple(cast("list[Header]", kept)), 0)
     pairs = tuple(_pairs(kept or ()))
     # Without a list nobody can say how many there were, but one was.
     lost = sum(name == UNREADABLE_NAME for name, _ in pairs) or 1
-    return Headers((*pairs, (HEADERS_LOST, b"%d" % lost)), lost)
+    return ClientHeaders((*pairs, (HEADERS_LOST, b"%d" % lost)), lost)
 
 
 def _kept(message: Message) -> Sequence[Any] | None:
@@ -58,7 +58,7 @@ def _kept(message: Message) -> Sequence[Any] | None:
     return None
 
 
-def _pairs(kept: Iterable[Any]) -> Iterator[tuple[str, bytes | None]]:
+def _pairs(kept: Iterable[Any]) -> Iterator[Header]:
     for pair in kept:
         held = gc.get_referents(pair)
         if len(held) == _PAIR:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from consumer.model.record import RawRecord
+from consumer.model.record import Header, RawRecord
 
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
@@ -58,7 +58,7 @@ def parse(parent: bytes, state: bytes) -> TraceContext | None:
     return TraceContext(trace_id, span_id, int(found[4], 16), told)
 
 
-def _values(headers: Sequence[tuple[str, bytes | None]]) -> tuple[bytes, bytes] | None:
+def _values(headers: Sequence[Header]) -> tuple[bytes, bytes] | None:
     """Both headers of a message. One that has two parents has none (section 3.2)."""
     parents = [value for name, value in headers if name == TRACEPARENT and value is not None]
     if len(parents) != 1:

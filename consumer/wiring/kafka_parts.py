@@ -6,7 +6,7 @@ from collections.abc import Callable
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
 from consumer.kafka.client_settings import admin_settings, parse_kafka
-from consumer.kafka.event_headers import Headers, cloud_event_headers, event_headers
+from consumer.kafka.event_headers import cloud_event_headers, event_headers
 from consumer.kafka.topics import SinkTopics, missing
 from consumer.lifecycle.retry import Patience
 from consumer.model.article import Article
@@ -15,7 +15,7 @@ from consumer.model.errors import BadRecord, ConfigError, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.ports import Answer
-from consumer.model.record import RawRecord
+from consumer.model.record import Headers, RawRecord
 from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import parts
 from storage.clock import MS_PER_S, now_ms

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
-from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, Headers, read_client_headers
+from consumer.sources.client_headers import HEADERS_LOST, UNREADABLE_NAME, ClientHeaders, read_client_headers
 from consumer.sources.kafka_records import record_of
 from tests.cli.command import Outcome, json_lines, run_process, text
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
@@ -182,7 +182,7 @@ def test_what_the_client_does_with_names_that_are_not_utf_8(topics: Topics) -> N
     consumer.close()
     with pytest.raises(SystemError):
         methodcaller("headers")(first)
-    assert read_client_headers(first) == read_client_headers(second) == Headers(tuple(AS_READ), 2)
+    assert read_client_headers(first) == read_client_headers(second) == ClientHeaders(tuple(AS_READ), 2)
 
 
 def test_headers_are_read_alike_however_often(topics: Topics) -> None:

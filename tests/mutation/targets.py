@@ -29,7 +29,9 @@ _JUDGE: Final = Target(
         ),
         *(
             "consumer/judge/events.py",
+            "consumer/judge/known_copies.py",
             "consumer/judge/known_originals.py",
+            "consumer/judge/search.py",
             "consumer/store_tools/releases.py",
             "consumer/judge/versions.py",
         ),

@@ -4,7 +4,8 @@ from bisect import insort
 from collections.abc import Sequence
 
 from consumer.judge.decision import Decisions, Duplicate, State, decide
-from consumer.judge.detector import Detector, _Sight
+from consumer.judge.detector import Detector
+from consumer.judge.search import Sight
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -18,7 +19,7 @@ class LooksUpFirst(Detector):
     def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         if not records:
             return {}
-        sight = self._look_up(records, {})
+        sight = self._look_up(records)
         self.store.add(records)
         return self._settle(records, sight)
 
@@ -57,7 +58,7 @@ class NeverReadsAgain(Detector):
 
     settling = False
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
+    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
         self.settling = True
         return super()._settle(records, sight)
 
@@ -82,7 +83,7 @@ class ReadsAgainOnlyWhatItLost(Detector):
 class GivesUpOnPendingOnes(Detector):
     """Treats an earlier version that is pending elsewhere as if it were not there."""
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
+    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
         own = {record.reference: record.arrival for record in records}
         neighbours = {
             reference: [
@@ -105,7 +106,7 @@ class TrustsItsMemory(Detector):
         for one in pending:
             own = one.record.reference
             found = self._read(self.known.recall(one.record, self.settings.verifications_max))
-            near = self._compare(one, list(found.values()), [])
+            near = self._search.compare(one, list(found.values()), [])
             states = dict.fromkeys(found, State.KEPT) | {own: State.PENDING}
             plan += decide([one.record], {own: near}, states).duplicates
         return self._settle_copies(plan)
@@ -114,7 +115,7 @@ class TrustsItsMemory(Detector):
 class RemovesWhatWasReplaced(Detector):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
-    def _settle(self, records: Sequence[Record], sight: _Sight) -> dict[bytes, VerdictEvent]:
+    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
         verdicts = super()._settle(records, sight)
         for record in records:
             history = self.store.history(record.id_hash)

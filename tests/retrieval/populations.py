@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.judge.detector import Detector
+from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.tally import Tally
 from consumer.judge.versions import Came, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
@@ -162,8 +163,7 @@ def fill(store: Store, versions: Sequence[Version]) -> None:
 
 def looked_up(store: Store, versions: Sequence[Version], settings: JudgeSettings) -> list[set[int]]:
     """What the judge's own look-up shows as near each of the versions, by number in the feed."""
-    detector = Detector(store, settings, lambda: TIME_MS)
-    sight = detector._look_up([version.record for version in versions], {})
+    sight = Search(store, settings, Tally()).look_up([version.record for version in versions], {})
     assert not sight.truncated
     return [numbers(other.record for other in sight.neighbours[version.record.reference]) for version in versions]
 

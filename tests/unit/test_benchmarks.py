@@ -18,6 +18,7 @@ from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch, synthetic_records
 from benchmarks.speed.peers import shingles
 from benchmarks.speed.preload import Entries, draw_entries, lmdb_store, memory_store
 from benchmarks.speed.report import publish
+from benchmarks.speed.stages import STORE_CALLS, measure
 from benchmarks.speed.texts import make_feed
 from benchmarks.speed.workers import rows as worker_rows
 from consumer.fingerprint import BlockPlan
@@ -201,6 +202,16 @@ def test_preloaded_articles_change_no_verdict(overrides: dict[str, object], tmp_
             outcomes.append([event.verdict.outcome for event in ours.judge(feed)])
     assert outcomes[0] == outcomes[1]
     assert outcomes[0].count("duplicate") > 5
+
+
+def test_the_stages_of_an_article_add_up(tmp_path: Path) -> None:
+    """Every step of the judge is timed, and no stage takes longer than the whole."""
+    feed = make_feed(20, 500, copies_share=0.3)
+    with ExitStack() as held:
+        found = measure(Dupwatch.opened(held, load_lexicon(), f"lmdb:{tmp_path}/store", {}), feed)
+    steps = {f"judge: {name}" for name in ("find_candidates", "compare", "decide", "the rest")}
+    assert steps | {f"store: {name}" for name in STORE_CALLS} <= found.keys()
+    assert found["judge"] + found["fingerprint"] + found["versions"] == pytest.approx(found["whole"])
 
 
 def test_workers_are_compared_without_their_start() -> None:

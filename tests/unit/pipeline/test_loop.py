@@ -14,7 +14,8 @@ import pytest
 
 from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
-from consumer.judge.detector import LOOK_UP_PROBES_MAX, Detector
+from consumer.judge.detector import Detector
+from consumer.judge.search import LOOK_UP_PROBES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import Drain, Result

@@ -1,0 +1,57 @@
+"""Copies of originals that this process remembers: found by reading records, without postings and look-ups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from consumer.judge.decision import Duplicate, State, decide, state_of
+from consumer.judge.known_originals import FLOOD_COPIES_MIN, KnownOriginals
+from consumer.judge.search import Search
+from storage.records import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCopies:
+    """Finds copies of known originals, and learns from every verdict which originals are repeated."""
+
+    known: KnownOriginals
+    search: Search
+
+    def find(self, pending: Sequence[Stored]) -> list[Duplicate]:
+        """Return the copies among these pending versions, each with the original that it repeats; write nothing.
+
+        What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
+        forgotten. Raises the store's errors.
+        """
+        originals_max = self.search.settings.verifications_max
+        hints = {version.record.reference: self.known.recall(version.record, originals_max) for version in pending}
+        recalled = {original for originals in hints.values() for original in originals}
+        wanted = recalled | {reference for reference, originals in hints.items() if originals}
+        if not wanted:
+            return []
+        fresh = self.search.read(sorted(wanted))
+        kept = {reference for reference, version in fresh.items() if state_of(version) is State.KEPT}
+        for reference in recalled - kept:
+            self.known.forget(reference)
+        copies: list[Duplicate] = []
+        compared: list[int] = []
+        similarities: list[float] = []
+        for reference, originals in hints.items():
+            version = fresh.get(reference)
+            if version is None or version.verdict is not None:
+                continue
+            others = [fresh[original] for original in originals if original in kept]
+            compared.append(len(others))
+            near = self.search.compare(version, others, similarities)
+            states = dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
+            copies.extend(decide([version.record], {reference: near}, states).duplicates)
+        self.search.tally.verifications.add(compared)
+        self.search.tally.similarities.add(similarities)
+        return copies
+
+    def remember(self, duplicates: Sequence[Duplicate]) -> None:
+        """Remember the originals of these duplicates, and count the floods of copies among them."""
+        tally = self.search.tally
+        for duplicate in duplicates:
+            copies = self.known.remember(duplicate.of.record)
+            tally.floods += copies == FLOOD_COPIES_MIN
+            tally.flood_copies += copies >= FLOOD_COPIES_MIN
