@@ -45,7 +45,7 @@ def test_plans_and_packing_change_where_the_documentation_says() -> None:
         f"{SHORT.postings_read(140_000_000):,.0f}, more than the 20,000",
         f"some {20_000 / SHORT.postings_read(7) / 1e6:.0f} million a day",
         f"{20 * Feed(20_000_000).peak_a_s:,.0f} a second at the peak",
-        f"{(LONG.keys - SHORT.keys) * 80} bytes more an",
+        f"{(LONG.keys - SHORT.keys) * 80} bytes more per article",
         f"{8 << SHORT.bits:,}\narticles a day",
         f"take {FINGERPRINT_US} + {1_000_000 / 802:,.0f} µs",
         f"give {1_000_000 / (FINGERPRINT_US + 1_000_000 / 802) // 100 * 100:.0f}",
