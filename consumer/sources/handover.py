@@ -1,15 +1,20 @@
-"""Where the client's thread and the judge's side of a source meet."""
+"""What the client's thread and the judge's side of a source share."""
 
 import threading
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from consumer.kafka.membership import GroupMetadata
 from consumer.sources.partitions import Partitions
 
 
+class ClientTurned(NamedTuple):
+    """The client's thread has made progress, or is about to begin."""
+
+
 @dataclass(slots=True)
 class Handover:
-    """What both sides know; everything here is touched under ``changed`` only."""
+    """What both sides know; all of it is read and changed under ``changed`` only."""
 
     partitions: Partitions
     closing: bool = False
@@ -24,13 +29,13 @@ class Handover:
             self.changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Say why the client's thread has ended."""
+        """Note why the client's thread has ended."""
         with self.changed:
             self.error = error
             self.changed.notify_all()
 
     def over(self) -> bool:
-        """Whether no more records will come."""
+        """Return whether no more records will come."""
         return self.closing or self.error is not None
 
     def raise_error(self) -> None:

@@ -16,8 +16,8 @@ from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, Partition, RawBatch
-from consumer.sources.handover import Handover
-from consumer.sources.kafka_client import ClientOptions, ClientThread, ClientTurned
+from consumer.sources.handover import ClientTurned, Handover
+from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
 
 log = logging.getLogger("dupwatch")

@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks, Outage, Part
 from consumer.model.record import partition_name
+from consumer.sources.handover import ClientTurned
 from consumer.sources.holds import PartitionsHeld
-from consumer.sources.kafka_client import ClientTurned, Rebalanced
+from consumer.sources.rebalances import Rebalanced
 from consumer.text.redaction import redacted
 
 HEARTBEAT_MAX_S: Final = 60.0

@@ -20,10 +20,13 @@ from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, RawBatch, RawRecord
+from consumer.sources.fetching import FetchingPaused, FetchingWaited
 from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.handover import ClientTurned
 from consumer.sources.holds import NoteUnreadable, PartitionsHeld
 from consumer.sources.kafka import KafkaSource, SourceOptions
-from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalanced
+from consumer.sources.kafka_client import LagRead
+from consumer.sources.rebalances import Rebalanced
 
 GroupProtocol = Literal["classic", "consumer"]
 SMALL = ReadLimits(batch_records_max=10)

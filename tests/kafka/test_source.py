@@ -18,8 +18,9 @@ from consumer.model.errors import Abandoned, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets
 from consumer.sources import kafka_client
+from consumer.sources.handover import ClientTurned
 from consumer.sources.kafka import KafkaSource
-from consumer.sources.kafka_client import ClientTurned, Rebalanced
+from consumer.sources.rebalances import Rebalanced
 from deploy.local.kafka import KafkaBroker
 from tests.kafka.reading import (
     SMALL,

@@ -55,7 +55,9 @@ _FILE_SOURCES: Final = Target(
 _KAFKA_SOURCES: Final = Target(
     (
         *("consumer/sources/buffer.py", "consumer/sources/client_headers.py", "consumer/sources/commits.py"),
-        *("consumer/sources/gaps.py", "consumer/sources/progress.py"),
+        *("consumer/sources/client_failure.py", "consumer/sources/fetching.py", "consumer/sources/gaps.py"),
+        *("consumer/sources/group_places.py", "consumer/sources/membership.py", "consumer/sources/progress.py"),
+        "consumer/sources/rebalances.py",
         *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
         *("consumer/sources/partitions.py", "consumer/sources/portion.py", "consumer/sources/stretch.py"),
         "consumer/sources/unpacking.py",

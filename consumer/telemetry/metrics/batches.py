@@ -10,7 +10,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 from consumer.pipeline.stages import Stage, StageEnded
-from consumer.sources.kafka_client import FetchingWaited
+from consumer.sources.fetching import FetchingWaited
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, SHORT_SECONDS, Group, Label, Measure
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.sources.kafka_client import ClientTurned
+from consumer.sources.handover import ClientTurned
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
 from consumer.telemetry.own_memory import own_memory_bytes

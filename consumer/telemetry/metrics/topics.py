@@ -4,9 +4,11 @@ from contextlib import suppress
 from typing import Final, get_args
 
 from consumer.model.hooks import Hooks
+from consumer.sources.fetching import FetchingPaused
 from consumer.sources.gaps import RecordsDeleted
 from consumer.sources.holds import PartitionsHeld
-from consumer.sources.kafka_client import FetchingPaused, LagRead, Rebalance, Rebalanced
+from consumer.sources.kafka_client import LagRead
+from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
 

@@ -19,7 +19,7 @@ from consumer.pages.access import HOST, Address
 from consumer.pages.connections import HEAD_BYTES_MAX, Connection, Room
 from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Response, tls_context
-from consumer.sources.kafka_client import Rebalanced
+from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
 from tests.unit.pages.test_serving import certificate

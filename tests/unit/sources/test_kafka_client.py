@@ -15,7 +15,7 @@ from consumer.kafka.offset_metadata import Held, Holding, Note, encode_note
 from consumer.model.errors import Abandoned, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
-from consumer.sources import commits, gaps, kafka_client
+from consumer.sources import commits, fetching, gaps, group_places, kafka_client
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
@@ -173,9 +173,9 @@ class Given:
             return self.client
 
         monkeypatch.setattr(kafka_client, "Consumer", made)
-        for module in (commits, gaps, kafka_client):
+        for module in (commits, gaps, group_places):
             monkeypatch.setattr(module, "AGAIN_S", 0.0)
-        monkeypatch.setattr(kafka_client, "POLL_S", 0.0)
+        monkeypatch.setattr(fetching, "POLL_S", 0.0)
         chosen: dict[str, Any] = {"start": "earliest", "on_gap": "continue", "transactional": True} | options
         self.partitions = Partitions(LIMITS, 2, transactional=chosen["transactional"])
         self.handover = Handover(self.partitions)
@@ -239,7 +239,7 @@ def test_who_is_another_member_now_gives_up_what_was_begun(monkeypatch: pytest.M
     assert given.client.said("close") == [{}]
     given.client.member = b"three"
     given.assign(P0)
-    assert not given.thread._outlived
+    assert not given.thread._membership.outlived
     assert set(given.partitions.owned()) == {P0}
 
 
@@ -270,7 +270,7 @@ def test_a_client_that_does_not_end_ends_the_run(monkeypatch: pytest.MonkeyPatch
     over = threading.Event()
     monkeypatch.setattr(given.client, "close", lambda: over.wait(5), raising=False)
     beats = given.watched.beats
-    with pytest.raises(SourceError, match="started again"):
+    with pytest.raises(SourceError, match="restart dupwatch"):
         given.thread._replaced(given.thread.consumer)  # type: ignore[arg-type]  # it is there
     over.set()
     assert given.watched.beats > beats
@@ -337,8 +337,8 @@ def test_fetching_pauses_where_the_judge_is_behind_for_long(monkeypatch: pytest.
     given.turn(3)
     assert given.watched.pauses == []
     assert given.client.said("pause") == []
-    assert given.thread._full_since_s is not None
-    given.thread._full_since_s -= 9
+    assert given.thread._fetching._full_since_s is not None
+    given.thread._fetching._full_since_s -= 9
     given.turn(3)
     assert given.watched.pauses == [True]
     assert [list(places) for places in given.client.said("pause")] == [[P0]]
@@ -601,6 +601,6 @@ def test_what_comes_in_one_call_with_a_batch_that_cannot_be_unpacked(monkeypatch
     given.client.group = {P0: 5}
     given.assign(P0)
     bad = NotUnpacked(P0, 7, KafkaError._BAD_MSG)
-    given.thread._take_in([Came(P0, 5), Came(P0, 6), bad, Came(P0, 9)])  # type: ignore[list-item]  # as the client's
+    given.thread._fetching._take_in([Came(P0, 5), Came(P0, 6), bad, Came(P0, 9)])  # type: ignore[list-item]
     assert given.partitions.waiting() == 2
     assert given.partitions.seeks() == {P0: 7}

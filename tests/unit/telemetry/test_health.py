@@ -22,7 +22,8 @@ from consumer.pages.access import HOST, Address, parse_address
 from consumer.pages.health_pages import health_pages
 from consumer.pages.server import HealthServer, Page, Request, Response
 from consumer.sinks.transactions import SinkReconnected
-from consumer.sources.kafka_client import ClientTurned, Rebalanced
+from consumer.sources.handover import ClientTurned
+from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
 

@@ -20,9 +20,12 @@ from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
 from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
 from consumer.pipeline.stages import StageEnded, timed
 from consumer.sinks.transactions import SinkReconnected
+from consumer.sources.fetching import FetchingPaused, FetchingWaited
 from consumer.sources.gaps import RecordsDeleted
+from consumer.sources.handover import ClientTurned
 from consumer.sources.holds import NoteUnreadable, PartitionsHeld
-from consumer.sources.kafka_client import ClientTurned, FetchingPaused, FetchingWaited, LagRead, Rebalance, Rebalanced
+from consumer.sources.kafka_client import LagRead
+from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
 from consumer.telemetry.metrics.measure import SECONDS

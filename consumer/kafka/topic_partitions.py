@@ -1,0 +1,22 @@
+"""Between partitions as we name them, a topic and a number, and the client's objects for them."""
+
+from collections.abc import Collection, Sequence
+
+from confluent_kafka import TopicPartition
+
+from consumer.model.record import Partition
+
+
+def from_client(partitions: Sequence[TopicPartition]) -> set[Partition]:
+    """Return the partitions that the client names."""
+    return {(partition.topic, partition.partition) for partition in partitions}
+
+
+def to_client(partitions: Collection[Partition]) -> list[TopicPartition]:
+    """Return partitions, without offsets, as the client takes them."""
+    return [TopicPartition(topic, number) for topic, number in partitions]
+
+
+def log_names(partitions: Collection[Partition]) -> str:
+    """Return the partitions as the log names them, in order."""
+    return ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions)) or "nothing"
