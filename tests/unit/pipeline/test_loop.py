@@ -4,134 +4,29 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import get_args
 
-import msgspec
 import pytest
 
-from consumer.decode.article import FieldMap, decode
-from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
-from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_PROBES_MAX
-from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import Drain, Result
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Article
-from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
-from consumer.model.errors import Abandoned, BadRecord, SinkError
+from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.limits import DecodeLimits
-from consumer.model.ports import Answer, Marks, Rejection
-from consumer.model.record import End, Position, RawBatch, RawRecord
-from consumer.model.verdict import Verdict
+from consumer.model.record import Position, RawRecord
 from consumer.pipeline import loop, stages
-from consumer.pipeline.arrivals import FileFeed
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
+from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.interruptible_store import InterruptibleStore
-from consumer.pipeline.loop import Pipeline
-from consumer.pipeline.stages import EnteredStage, Stage, StageBegan, StageEnded
-from consumer.workers.pool import InProcess, Made
-from consumer.workers.word_files import load_lexicon
 from storage.errors import StoreUnavailable
-from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import Row
-
-LEXICON = load_lexicon()
-FINGERPRINTING = InProcess(Fingerprinter(Scheme(), LEXICON))
-SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="")
-TEXT = "苍浦市气象台今天早晨发布通知说，本周末将有一次明显的降温过程，市民出行时请注意添加衣物并留意道路结冰。"
-KEEP_MS = 1_000
+from tests.unit.pipeline.fakes import KEEP_MS, TEXT, Ahead, Ends, Never, line, pipeline
 
 
-@dataclass
-class Ends:
-    """Source, sink, journal and observer in one, which write down what is asked of them, in order."""
-
-    batches_given: list[list[bytes]]
-    fails_at_flush: bool = False
-    calls: list[str] = field(default_factory=list)
-    events: list[bytes] = field(default_factory=list)
-    letters: list[DeadLetter] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    committed: list[End] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    batches_measured: list[BatchMeasured] = field(default_factory=list)
-    taken_away: list[str] = field(default_factory=list)
-
-    def batches(self) -> Iterator[RawBatch]:
-        """Give the batches, lines counted from 1."""
-        line = 0
-        for lines in self.batches_given:
-            records = []
-            for data in lines:
-                line += 1
-                records.append(RawRecord(line, 0, data, len(data), None, None, Position(line, 0)))
-            yield RawBatch(tuple(records), Position(line, 0))
-
-    def begin(self, end: End) -> None:
-        """Nobody takes anything away, unless told."""
-        if self.taken_away and self.taken_away.pop() == "begin":
-            raise Abandoned("somebody else has it")
-
-    def abandon(self) -> None:
-        """Forget what was not committed."""
-        self.calls.append("abandon")
-
-    def emit(self, answers: Sequence[Answer]) -> None:
-        """Take events."""
-        self.calls.append("emit")
-        self.answers += answers
-        self.events += [one.event for one in answers]
-
-    def reject(self, rejections: Sequence[Rejection]) -> None:
-        """Take letters."""
-        self.calls.append("reject")
-        self.letters += [one.letter for one in rejections]
-
-    def flush(self) -> None:
-        """Write, or fail as told."""
-        self.calls.append("flush")
-        if self.fails_at_flush:
-            raise SinkError("the disk is full")
-
-    def marks(self) -> Marks | None:
-        """Say nothing."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Take the position."""
-        self.calls.append("commit")
-        self.committed.append(end)
-
-    def finish(self) -> None:
-        """Note the end."""
-        self.calls.append("finish")
-
-    def listen(self, hooks: Hooks) -> None:
-        """Note what the loop reports."""
-        hooks.on(BatchAbandoned, lambda _: self.calls.append("abandoned"))
-        hooks.on(StageBegan, lambda began: self.stages.append(began.stage))
-        hooks.on(StageEnded, self._stage_ended)
-        hooks.on(BatchMeasured, self.batches_measured.append)
-        hooks.on(BatchCommitted, lambda _: self.calls.append("judged"))
-
-    def _stage_ended(self, ended: StageEnded) -> None:
-        if ended.stage not in get_args(EnteredStage):
-            self.stages.append(ended.stage)
-            self.seconds.append(ended.seconds)
-
-
-class WatchedStore(MemoryStore):
+class SweptStore(MemoryStore):
     """A store that writes down when it was swept."""
 
     def __init__(self) -> None:
@@ -144,95 +39,35 @@ class WatchedStore(MemoryStore):
         return super().sweep(before_ms, versions_max)
 
 
-@dataclass
-class Ahead:
-    """As in this process, but batches are prepared by another thread."""
-
-    ahead: int
-
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """At once."""
-        return FINGERPRINTING.submit(texts, languages)
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-class Never(Ahead):
-    """Fingerprints that never come."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """Wait for ever."""
-        return Future()
-
-
-def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeline:
-    """Build a pipeline over one store."""
-
-    def decode_all(record: RawRecord) -> Article:
-        return decode(record.whole(), FieldMap(), DecodeLimits(), "text")
-
-    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
-        return dead_letter(fault, LetterPosition("feed", record.line, record.start), record.data)
-
-    return Pipeline(
-        source=ends,
-        decode=decode_all,
-        bury=bury,
-        fingerprinting=FINGERPRINTING,
-        builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
-        feed=FileFeed(10_000, b"feed"),
-        detector=Detector(store, SETTINGS, lambda: 10_000),
-        sink=ends,
-        journal=ends,
-        hooks=Hooks(ends),
-        stopping=Stopping(),
-        keep_ms=KEEP_MS,
-        postings_watch=postings_watch,
-    )
-
-
-def line(article_id: str, body: str | None = TEXT, **more: str) -> bytes:
-    """Write one record."""
-    return msgspec.json.encode({"id": article_id, "body": body} | more)
-
-
-def outcomes(ends: Ends) -> list[tuple[str, str]]:
-    """Tell who was emitted as what."""
-    return [(event["id"], event["outcome"]) for event in map(msgspec.json.decode, ends.events)]
-
-
 def test_a_batch_is_committed_after_it_was_flushed() -> None:
     """Verdicts and dead letters are written and flushed before the source counts as read."""
-    ends = Ends([[line("a"), b"{"], [line("b")]])
+    ends = Ends([line("a"), b"{"], [line("b")])
     pipeline(ends, MemoryStore()).run()
-    step = ["emit", "reject", "flush", "commit", "judged"]
-    assert ends.calls == [*step, *step, "finish"]
+    step = ["emit", "reject", "flush", "commit", "committed"]
+    assert ends.steps == [*step, *step, "finish"]
     stages = ["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
-    assert ends.stages == [*stages, *stages, "poll"]
-    assert all(seconds > 0 for seconds in ends.seconds)
-    assert ends.committed == [Position(2, 0), Position(3, 0)]
-    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
-    assert [letter.reason for letter in ends.letters] == ["invalid_json"]
+    assert ends.listener.stages == [*stages, *stages, "poll"]
+    assert all(seconds > 0 for seconds in ends.listener.seconds)
+    assert ends.journal.committed == [Position(2, 0), Position(3, 0)]
+    assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
+    assert [letter.reason for letter in ends.sink.letters] == ["invalid_json"]
 
 
 def test_nothing_is_committed_when_the_sink_fails() -> None:
     """A batch whose verdicts may not be on the disk is read again by the next run."""
-    ends = Ends([[line("a")]], fails_at_flush=True)
+    ends = Ends([line("a")])
+    ends.sink.disk_is_full = True
     with pytest.raises(SinkError):
         pipeline(ends, MemoryStore()).run()
-    assert ends.committed == []
-    assert "finish" not in ends.calls
+    assert ends.journal.committed == []
+    assert "finish" not in ends.steps
 
 
 def test_every_answer_names_the_record_it_is_of() -> None:
     """A sink sees which record each verdict is about, also behind one that was rejected."""
-    ends = Ends([[line("a"), b"{", line("b"), line("c", None)]])
+    ends = Ends([line("a"), b"{", line("b"), line("c", None)])
     pipeline(ends, MemoryStore()).run()
-    assert [(one.record.line, one.verdict.outcome) for one in ends.answers] == [
+    assert [(one.record.line, one.verdict.outcome) for one in ends.sink.answers] == [
         (1, "unique"),
         (3, "duplicate"),
         (4, "retracted"),
@@ -242,9 +77,9 @@ def test_every_answer_names_the_record_it_is_of() -> None:
 def test_a_batch_is_measured() -> None:
     """All its records and their bytes; who said what of those that were judged; keywords of those with a body."""
     lines = [line("a", source="wire"), b"{", line("b"), line("c", None, source="wire"), line("d", "!!!")]
-    ends = Ends([lines])
+    ends = Ends(lines)
     pipeline(ends, MemoryStore()).run()
-    (batch,) = ends.batches_measured
+    (batch,) = ends.listener.measured
     assert (batch.records, batch.size_bytes) == (5, sum(map(len, lines)))
     assert batch.outcomes == [("wire", "unique"), ("", "duplicate"), ("wire", "retracted"), ("", "unique")]
     assert batch.keyword_counts.tolist() == [batch.keyword_counts[0], batch.keyword_counts[0], 0]
@@ -253,29 +88,29 @@ def test_a_batch_is_measured() -> None:
 
 def test_an_id_that_comes_again_in_a_batch_sees_what_was_decided_before() -> None:
     """Replay, retraction and another article of the same text within one batch are judged one after the other."""
-    ends = Ends([[line("a"), line("a"), line("a", None), line("b"), line("c")]])
+    ends = Ends([line("a"), line("a"), line("a", None), line("b"), line("c")])
     pipeline(ends, MemoryStore()).run()
-    assert outcomes(ends) == [
+    assert ends.sink.outcomes == [
         ("a", "unique"),
         ("a", "unique"),
         ("a", "retracted"),
         ("b", "unique"),
         ("c", "duplicate"),
     ]
-    assert ends.events[0] == ends.events[1]
+    assert ends.sink.events[0] == ends.sink.events[1]
 
 
 def test_the_store_is_swept_behind_the_newest_arrival() -> None:
     """After each batch what arrived before window and slack may go, a few times as much as came at most."""
-    store = WatchedStore()
-    pipeline(Ends([[line("a"), line("b")], [b"{"]]), store).run()
+    store = SweptStore()
+    pipeline(Ends([line("a"), line("b")], [b"{"]), store).run()
     assert store.sweeps == [(10_000 - KEEP_MS, 8)]
 
 
 def test_many_postings_an_article_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     """Beyond the limit the warning names the plan to move to, and is not repeated."""
     bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(6)]
-    ends = Ends([[line(str(number), body)] for number, body in enumerate(bodies)])
+    ends = Ends(*([line(str(number), body)] for number, body in enumerate(bodies)))
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         pipeline(ends, MemoryStore(), postings_watch=1).run()
     assert [("16x28" in record.message) for record in caplog.records] == [True]
@@ -284,13 +119,13 @@ def test_many_postings_an_article_are_warned_of_once(caplog: pytest.LogCaptureFi
 def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:
     """A window that its plan can bear is not talked about."""
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
-        pipeline(Ends([[line("a")], [line("b")]]), MemoryStore()).run()
+        pipeline(Ends([line("a")], [line("b")]), MemoryStore()).run()
     assert caplog.records == []
 
 
 def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
     """What was begun is committed, what follows is not read, and the run does not count as finished."""
-    ends = Ends([[line("a")], [line("b")]])
+    ends = Ends([line("a")], [line("b")])
     running = pipeline(ends, MemoryStore())
 
     def stop(_: BatchCommitted) -> None:
@@ -298,16 +133,16 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
 
     running.hooks.on(BatchCommitted, stop)
     running.run()
-    assert ends.committed == [Position(1, 0)]
-    assert "finish" not in ends.calls
+    assert ends.journal.committed == [Position(1, 0)]
+    assert "finish" not in ends.steps
 
 
 def test_articles_without_keywords_are_counted() -> None:
     """What nothing can match is kept, and the operator is told how much of it there was."""
-    ends = Ends([[line("a", "!!!"), line("b", "!!!"), line("c")]])
+    ends = Ends([line("a", "!!!"), line("b", "!!!"), line("c")])
     running = pipeline(ends, MemoryStore())
     running.run()
-    assert outcomes(ends) == [("a", "unique"), ("b", "unique"), ("c", "unique")]
+    assert ends.sink.outcomes == [("a", "unique"), ("b", "unique"), ("c", "unique")]
     assert running.detector.tally.without_keywords == 2
 
 
@@ -326,18 +161,19 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
 
     store = Counting()
     bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(100)]
-    ends = Ends([[line(str(number), body) for number, body in enumerate(bodies)]])
+    ends = Ends([line(str(number), body) for number, body in enumerate(bodies)])
     pipeline(ends, store).run()
     assert 0 < store.keys_max <= 8 * LOOK_UP_PROBES_MAX
-    assert [outcome for _, outcome in outcomes(ends)].count("unique") == 1
+    assert [outcome for _, outcome in ends.sink.outcomes].count("unique") == 1
 
 
 def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> None:
     """Nothing of it is committed; what was judged of it stays as it is in the store."""
-    ends = Ends([[line("a")], [line("b")]], taken_away=["", "begin"])
+    ends = Ends([line("a")], [line("b")])
+    ends.journal.taken_away.add(0)
     pipeline(ends, MemoryStore()).run()
-    assert ends.calls == ["abandon", "abandoned", "emit", "reject", "flush", "commit", "judged", "finish"]
-    assert ends.committed == [Position(2, 0)]
+    assert ends.steps == ["abandon", "abandoned", "emit", "reject", "flush", "commit", "committed", "finish"]
+    assert ends.journal.committed == [Position(2, 0)]
 
 
 class Patient:
@@ -372,19 +208,19 @@ class Flickering(MemoryStore):
 
 def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     """The batch is judged again when the store is back, and nothing becomes a dead letter meanwhile."""
-    ends = Ends([[line("a"), line("b")]])
+    ends = Ends([line("a"), line("b")])
     running = pipeline(ends, Flickering())
     running.patience = Patient(3)
     running.run()
     assert running.detector.tally.settle_s > 0
-    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
-    assert ends.letters == []
+    assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
+    assert ends.sink.letters == []
 
 
 @pytest.mark.parametrize("asked_by", [15, None])
 def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(asked_by: int | None) -> None:
     """It was not begun: what came before it is committed, and the run ends. Nothing is passed over in any other run."""
-    ends = Ends([[line("a")], [line("b")], [line("c")]])
+    ends = Ends([line("a")], [line("b")], [line("c")])
     running = pipeline(ends, MemoryStore())
     decode_all = running.decode
 
@@ -397,16 +233,16 @@ def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(as
     running.decode = waits
     with nullcontext() if asked_by else pytest.raises(Abandoned):
         running.run()
-    assert ends.committed == [Position(1, 0)]
-    assert "finish" not in ends.calls
+    assert ends.journal.committed == [Position(1, 0)]
+    assert "finish" not in ends.steps
 
 
 def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
     """By default the run is over when the store has given up; nothing is committed."""
-    ends = Ends([[line("a")]])
+    ends = Ends([line("a")])
     with pytest.raises(StoreUnavailable, match="the gateway is down"):
         pipeline(ends, Flickering()).run()
-    assert ends.committed == []
+    assert ends.journal.committed == []
 
 
 @dataclass
@@ -429,7 +265,7 @@ class AtWork:
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_threads_rest_only_while_they_wait(ahead: int) -> None:
     """Decoding, fingerprinting, judging and sweeping are work, in whatever thread; each record is a turn."""
-    ends, at_work = Ends([[line("a"), line("b")], [line("c")]]), AtWork()
+    ends, at_work = Ends([line("a"), line("b")], [line("c")]), AtWork()
     store = InterruptibleStore(MemoryStore(), at_work.turn)
     running = pipeline(ends, store)
     running.fingerprinting = Ahead(ahead)
@@ -457,7 +293,7 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
     lines = [line("a", f"{TEXT}{number}") for number in range(5)]
     calls_made = []
     for stops_at in range(100):
-        ends, store, stopping = Ends([lines, [line("b")]]), MemoryStore(), Stopping()
+        ends, store, stopping = Ends(lines, [line("b")]), MemoryStore(), Stopping()
         drain, left = Drain(stopping, 0), iter(range(stops_at))
 
         def turn(stopping: Stopping = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
@@ -468,19 +304,19 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
         running = pipeline(ends, InterruptibleStore(store, turn))
         running.stopping = stopping
         running.run()
-        if ends.committed:
+        if ends.journal.committed:
             break
         calls_made.append(stops_at)
-        assert ends.calls == ["abandon", "abandoned"]
-        again = Ends([lines, [line("b")]])
+        assert ends.steps == ["abandon", "abandoned"]
+        again = Ends(lines, [line("b")])
         pipeline(again, store).run()
-        assert len(again.events) == 6
+        assert len(again.sink.events) == 6
     assert len(calls_made) > 5 * 4
 
 
 def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_stop() -> None:
     """A worker that hangs holds up no end; the wait itself is no turn."""
-    ends, stopping = Ends([[line("a")]]), Stopping()
+    ends, stopping = Ends([line("a")]), Stopping()
     running = pipeline(ends, MemoryStore())
     running.stopping, running.fingerprinting = stopping, Never()
 
@@ -490,7 +326,7 @@ def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_sto
 
     running.check = check
     running.run()
-    assert ends.calls == ["abandon", "abandoned"]
+    assert ends.steps == ["abandon", "abandoned"]
 
 
 def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,9 +337,9 @@ def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(stages, "_timed", costs)
     monkeypatch.setattr(loop, "_measured", costs)
-    ends = Ends([[line("a"), b"{"], [line("b")]])
+    ends = Ends([line("a"), b"{"], [line("b")])
     running = pipeline(ends, MemoryStore())
     running.hooks = Hooks()
     running.run()
-    assert outcomes(ends) == [("a", "unique"), ("b", "duplicate")]
-    assert ends.stages == []
+    assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
+    assert ends.listener.stages == []

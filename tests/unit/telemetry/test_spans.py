@@ -22,7 +22,7 @@ from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted
 from consumer.pipeline.stages import EnteredStage, StageEnded, timed
 from consumer.telemetry.spans import BatchSpans, Tracing, tracing_to
 from storage.memory import MemoryStore
-from tests.unit.pipeline.test_loop import Ends, line, pipeline
+from tests.unit.pipeline.fakes import Ends, line, pipeline
 from tests.unit.telemetry.collector import collecting
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -68,7 +68,7 @@ def batch(*places: tuple[str, int, int], parents: int = 0) -> RawBatch:
 
 def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
     """Its stages are its children, in their order and within its time; outcomes are attributes."""
-    ends = Ends([[line("a"), b"{", line("b")], [line("c", None)]])
+    ends = Ends([line("a"), b"{", line("b")], [line("c", None)])
     running = pipeline(ends, MemoryStore())
     made.listener.listen(running.hooks)
     running.run()
@@ -94,7 +94,7 @@ def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
         for child in children:
             assert (one.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (one.end_time or 0)
     # Every listener hears of every stage.
-    assert ends.stages.count("decode") == 2
+    assert ends.listener.stages.count("decode") == 2
 
 
 def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:

@@ -1,0 +1,89 @@
+"""Reads and decodes batches, and has their fingerprints computed: everything that can be done ahead of judging."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import Turns
+from consumer.model.article import Article
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import Abandoned, BadRecord
+from consumer.model.hooks import Hooks
+from consumer.model.ports import Rejection, Source
+from consumer.model.record import RawBatch, RawRecord
+from consumer.pipeline.read_ahead import read_ahead
+from consumer.pipeline.stages import timed
+from consumer.workers.pool import Fingerprinting, Made
+
+log = logging.getLogger("dupwatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch that was read and decoded. ``made`` has the fingerprints of its articles with a body, perhaps later."""
+
+    batch: RawBatch
+    articles: Sequence[tuple[RawRecord, Article]]
+    rejections: Sequence[Rejection]
+    made: "Future[Made]"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Prepares the batches of one source, in order; on a thread of its own where fingerprints are computed ahead.
+
+    The parameters are those of ``Pipeline``.
+    """
+
+    source: Source
+    decode: Callable[[RawRecord], Article]
+    bury: Callable[[RawRecord, BadRecord], DeadLetter]
+    fingerprinting: Fingerprinting
+    hooks: Hooks
+    stopping: Stopping
+    turn: Callable[[], None]
+
+    def batches(self) -> Iterator[Prepared]:
+        """Prepare batches until the source ends, or until preparing one is abandoned because the run is to stop."""
+        prepared = self._prepared()
+        return read_ahead(prepared, self.fingerprinting.ahead) if self.fingerprinting.ahead else prepared
+
+    def _prepared(self) -> Iterator[Prepared]:
+        turns = Turns(self.hooks)
+        for batch in self._polled():
+            try:
+                with turns.at_work():
+                    prepared = self._prepare(batch)
+            except Abandoned as why:
+                if not self.stopping.asked():
+                    raise
+                log.info("A batch of %d records was not begun: %s", len(batch.records), why)
+                return
+            yield prepared
+
+    def _polled(self) -> Iterator[RawBatch]:
+        batches = self.source.batches()
+        while True:
+            with timed(self.hooks, "poll"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _prepare(self, batch: RawBatch) -> Prepared:
+        articles: list[tuple[RawRecord, Article]] = []
+        rejections: list[Rejection] = []
+        with timed(self.hooks, "decode"):
+            for record in batch.records:
+                self.turn()
+                try:
+                    articles.append((record, self.decode(record)))
+                except BadRecord as error:
+                    rejections.append(Rejection(record, self.bury(record, error)))
+        bodied = [article for _, article in articles if article.body is not None]
+        made = self.fingerprinting.submit(
+            [article.body or "" for article in bodied], [article.lang for article in bodied]
+        )
+        return Prepared(batch, articles, rejections, made)
