@@ -37,7 +37,7 @@ from consumer.sinks.file import StreamSink
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import burier
+from consumer.wiring.pipeline_factory import burier
 from consumer.workers.pool import Fingerprinting
 from storage.clock import now_ms
 from storage.interface import Store

@@ -13,7 +13,7 @@ from consumer.text.redaction import HIDDEN
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.page_server import front_of
 from consumer.wiring.parts import judge_settings, lexicon_of, value_decoder
-from consumer.wiring.topics_run import check_places
+from consumer.wiring.topics_checks import check_places
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 

@@ -12,7 +12,8 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap, prepared_migration
+from consumer.migration.building import prepared_migration
+from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted

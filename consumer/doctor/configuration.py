@@ -10,8 +10,9 @@ from consumer.doctor.finding import Finding, ok, warning, wrong
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SinkError, SourceError
-from consumer.wiring import parts, stores, topics_run
+from consumer.wiring import parts, stores
 from consumer.wiring.client_trial import try_clients
+from consumer.wiring.topics_checks import check_places
 from storage.hbase.kind import HBASE
 from storage.kinds import kind_of, lasting_examples
 
@@ -68,7 +69,7 @@ def _written(sink: Path) -> Iterator[Finding]:
 def _stream(config: Config) -> Iterator[Finding]:
     # All of these raise ConfigError with a sentence that says what to do.
     parse_kafka(config.source.url)
-    topics_run.check_places(config)
+    check_places(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():
             yield wrong(

@@ -90,14 +90,18 @@ class Backoff(Waiting):
 
 
 class Drain:
-    """Time to finish once a run was asked to stop."""
+    """The time that a run has to finish its batch after it was asked to stop."""
 
     def __init__(self, stopping: Stopping, drain_s: float) -> None:
         self._stopping = stopping
         self._drain_s = drain_s
 
-    def check(self) -> None:
-        """Raise ``Abandoned`` when the time is up."""
+    def is_over(self) -> bool:
+        """Return whether the run was asked to stop, and the time has passed since."""
         asked_s = self._stopping.asked_at_s
-        if asked_s is not None and time.monotonic() - asked_s > self._drain_s:
+        return asked_s is not None and time.monotonic() - asked_s > self._drain_s
+
+    def check(self) -> None:
+        """Raise ``Abandoned`` when the time is over."""
+        if self.is_over():
             raise Abandoned(f"the batch could not be finished within {self._drain_s:g} s of being asked to stop")

@@ -30,7 +30,7 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import check_topics, dress_of, record_decoder, record_times, sink_topics
+from consumer.wiring.kafka_parts import check_topics, headers_of, record_decoder, record_times, sink_topics
 from storage.clock import MS_PER_S
 from storage.records import Stored
 
@@ -84,7 +84,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
             )
 
     hooks = Hooks()
-    messages = Messages(topics, dress_of(config, config.sink.url), letter_headers)
+    messages = Messages(topics, headers_of(config, config.sink.url), letter_headers)
     sink = KafkaSink(settings, messages, record_times(config, hooks), hooks, give_up)
     try:
         with waiting_for_brokers(place.brokers):

@@ -20,7 +20,8 @@ from consumer.kafka import groups
 from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group
 from consumer.kafka.offset_metadata import Note
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration.migration import Moves, prepared_migration
+from consumer.migration.building import prepared_migration
+from consumer.migration.migration import Moves
 from consumer.model.errors import ConfigError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.wiring import stores

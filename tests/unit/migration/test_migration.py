@@ -10,8 +10,9 @@ from consumer.kafka.groups import FILLING, SWITCHED, Committed
 from consumer.kafka.offset_metadata import Held, Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration import migration
-from consumer.migration.migration import GAP_MS, CaughtUp, Migration, Moves, WindowGap, filled_places, gap_in, places_of
+from consumer.migration import fill_journal, migration
+from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
+from consumer.migration.places import GAP_MS, filled_places, gap_in, places_of
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
@@ -297,7 +298,7 @@ def test_killed_anywhere_it_goes_on_without_a_hole(
             self._journal.commit = counted
             super().run()
 
-    monkeypatch.setattr(migration, "_SAVE_S", 0.0)
+    monkeypatch.setattr(fill_journal, "SAVE_S", 0.0)
     made = Made(cluster)
     made.migration.pipeline = lambda source, journal: Dying(cluster, source, journal, made.stopping)  # type: ignore[arg-type,assignment,return-value]
     with pytest.raises(KilledError):

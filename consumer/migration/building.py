@@ -1,0 +1,99 @@
+"""Builds a migration from the configuration of the new consumers."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from consumer.config.config import Config
+from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
+from consumer.kafka.groups import Group, Topics
+from consumer.kafka.offset_range import Ranges
+from consumer.lifecycle.stopping import Stopping
+from consumer.migration.adopting import AdoptingDetector
+from consumer.migration.fill_journal import FillJournal
+from consumer.migration.migration import Migration, Moves
+from consumer.migration.takeover import Takeover
+from consumer.model.errors import ConfigError, StoreMismatch
+from consumer.model.hooks import Hooks
+from consumer.pipeline.loop import Pipeline
+from consumer.sinks.nowhere import Nowhere
+from consumer.sources.stretch import StretchSource
+from consumer.wiring import parts, stores
+from consumer.wiring.kafka_parts import record_decoder, topic_feed
+from consumer.wiring.parts import kafka_options
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
+from storage.clock import MS_PER_S, now_ms
+from storage.interface import Store
+from storage.kinds import same_store
+
+
+@contextmanager
+def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Stopping) -> Iterator[Migration]:
+    """Build a migration, and release everything it holds afterwards. Group and store of ``config`` are the new ones."""
+    _check(config, moves)
+    place = parse_kafka(config.source.url)
+    asking = admin_settings(place.brokers, kafka_options(config))
+    reading = consumer_settings(place.brokers, kafka_options(config))
+    with ExitStack() as held:
+        lexicon = parts.lexicon_of(config)
+        settings = parts.judge_settings(config, lexicon)
+        fingerprinting = parts.fingerprinting(config, settings, lexicon)
+        held.callback(fingerprinting.close)
+        topics = held.enter_context(closing(Topics(asking, place.names)))
+        old = held.enter_context(closing(Group(asking, moves.from_group)))
+        new = held.enter_context(closing(Group(asking, config.kafka.group)))
+        before = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
+        # If no broker answers, no store is created.
+        topics.marks()
+        store = held.enter_context(stores.opened_store(config))
+        stores.bind(store, settings)
+        detector = AdoptingDetector(store, settings, now_ms, before=before)
+        judging = Judging(settings, fingerprinting, detector)
+        decode, feed = record_decoder(config), topic_feed(config, hooks)
+
+        def source(ranges: Ranges) -> StretchSource:
+            return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
+
+        def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
+            return build_pipeline(
+                config, judging, Route(source, decode, feed, Nowhere(), journal), Control(stopping), hooks
+            )
+
+        began_ms = now_ms()
+        yield Migration(
+            moves=moves,
+            topics=topics,
+            old=old,
+            new=new,
+            detector=detector,
+            hooks=hooks,
+            stopping=stopping,
+            topic_names=place.names,
+            begin_ms=began_ms - config.lifetime_s * MS_PER_S,
+            needed_ms=began_ms - settings.window_ms,
+            source=source,
+            pipeline=pipeline,
+            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), feed, detector).adopt,
+        )
+
+
+def _check(config: Config, moves: Moves) -> None:
+    if not is_kafka(config.source.url):
+        raise ConfigError("a migration follows topics: name them with --source kafka://HOST:PORT/TOPIC")
+    if not stores.outlives_run(config):
+        raise ConfigError(f"name the new store: {stores.STORE_EXAMPLES}")
+    if config.kafka.group == moves.from_group:
+        raise ConfigError(
+            f"{moves.from_group} is the group of the consumers in force: name another for the new ones, --group"
+        )
+    if moves.from_store is not None and same_store(config.store.url, moves.from_store):
+        raise ConfigError(f"{moves.from_store} is the store in force: name another one, an empty one, with --store")
+
+
+@contextmanager
+def _in_force(config: Config, url: str) -> Iterator[Store]:
+    """Open the store of the old consumers, which is only read."""
+    theirs = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
+    with stores.opened_store(theirs, readonly=True) as store:
+        if store.settings() is None:
+            raise StoreMismatch(f"{url} is empty: it cannot be the store of the consumers in force")
+        yield store

@@ -1,0 +1,59 @@
+"""Where partitions are, in the old group and in the fill, and what of a window is missing; pure functions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from consumer.judge.events import shown_time
+from consumer.kafka.groups import FILLING, Committed
+from consumer.model.errors import ConfigError
+from consumer.model.record import Partition
+from storage.clock import MS_PER_S
+
+GAP_MS: Final = 60_000
+"""A first message that arrived up to this long after the beginning of a window does not count as a gap."""
+
+
+def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | None:
+    """Return what part of the window a partition has lost, as a sentence; None where it has all of it.
+
+    Its first messages were deleted; ``first_ms`` is the arrival of the first that is left, None where none is. The
+    window begins at ``needed_ms``.
+    """
+    where = f"{partition[0]} [{partition[1]}]"
+    if first_ms is None:
+        return f"{where} has nothing left: all of the window was deleted, or nothing was sent"
+    if first_ms - needed_ms <= GAP_MS:
+        return None
+    missing_s = (first_ms - needed_ms) // MS_PER_S
+    return (
+        f"{where} has messages since {shown_time(first_ms)} only: of the window, {missing_s:,} s are missing, unless"
+        " nothing was sent then"
+    )
+
+
+def places_of(
+    old: Mapping[Partition, Committed], marks: Mapping[Partition, tuple[int, int]], topics: Sequence[str], group: str
+) -> dict[Partition, int]:
+    """Return the offset of the old group in each partition; where it has none, the partition's first offset.
+
+    Raises ``ConfigError`` where the group has committed nothing at all.
+    """
+    if not old:
+        raise ConfigError(
+            f"the group {group} has committed nothing of {', '.join(topics)}: name the group of the consumers in"
+            " force with --from-group"
+        )
+    return {partition: old[partition].offset if partition in old else low for partition, (low, _) in marks.items()}
+
+
+def filled_places(new: Mapping[Partition, Committed], group: str) -> dict[Partition, int]:
+    """Return how far the fill has come; empty where it has not begun.
+
+    Raises ``ConfigError`` where the offsets are not those of a fill.
+    """
+    if any(committed.note.migrate != FILLING.migrate for committed in new.values()):
+        raise ConfigError(
+            f"the group {group} has offsets that no migration has set: it is in use, or has been switched already. To"
+            " start again, name another group and an empty store; to continue, start its consumers"
+        )
+    return {partition: committed.offset for partition, committed in new.items()}

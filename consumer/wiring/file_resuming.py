@@ -1,0 +1,93 @@
+"""Whether a run over a file resumes an earlier one, and what is refused so that nothing is repeated or lost."""
+
+from pathlib import Path
+
+from consumer.config.config import Config
+from consumer.judge.settings import JudgeSettings
+from consumer.model.errors import ConfigError
+from consumer.model.ports import Marks
+from consumer.pipeline.checkpoint import (
+    Checkpoint,
+    check_emit,
+    check_settings,
+    check_source,
+    checkpoint_path,
+    load,
+)
+from consumer.sinks.file import UNEXPLAINED, check_file_sink
+from consumer.sinks.line_file import check_suffix
+from consumer.sources.file import FileSource
+from consumer.wiring.distinct_files import check_apart, check_streams_apart
+from consumer.wiring.parts import STREAM, Streams
+from consumer.wiring.stores import is_missing, outlives_run
+from storage.interface import Store
+from storage.kinds import kind_of
+
+
+def path_of(url: str) -> Path | None:
+    """Return the named file; None for a standard stream."""
+    return None if url == STREAM else Path(url)
+
+
+def checkpoint_path_of(config: Config) -> Path | None:
+    """Return where a run keeps its progress; None where it cannot be resumed: that takes files, and a lasting store."""
+    source, sink = path_of(config.source.url), path_of(config.sink.url)
+    if source is None or sink is None or not outlives_run(config):
+        return None
+    return checkpoint_path(sink)
+
+
+def earlier_checkpoint(config: Config) -> Checkpoint | None:
+    """Return the checkpoint of the run that this one resumes, if any."""
+    path = checkpoint_path_of(config)
+    return None if path is None else load(path)
+
+
+def start_of_sink(
+    config: Config, before: Checkpoint | None, source: FileSource, path: Path
+) -> tuple[Marks | None, str]:
+    """Return what a sink holds of earlier runs, None for nothing; and why the run may not append to it then."""
+    if source.streams:
+        return None, f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
+    if not outlives_run(config):
+        return None, f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
+    if before is None:
+        return None, f"there is no checkpoint {checkpoint_path(path)} that says what wrote it"
+    return before.marks, UNEXPLAINED
+
+
+def check_places(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> None:
+    """Refuse a sink that the run must not write to. Creates and changes nothing."""
+    path = path_of(config.sink.url)
+    if path is None:
+        check_streams_apart(source, streams)
+        return
+    check_suffix(path, "verdicts")
+    check_apart(source, path, kind_of(config.store.url).on_disk(config.store.url))
+    check_file_sink(path, *start_of_sink(config, before, source, path))
+
+
+def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
+    """Refuse to resume with another source, other events, or without the store. Opens no store: that may create it."""
+    check_source(before, source.name, source.beginning)
+    check_emit(before, config.sink.emit, config.sink.url)
+    if is_missing(config):
+        check_settings(before, settings.digest())
+        _check_remembered(before, is_empty=True)
+
+
+def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
+    """Refuse to resume with other settings, or with a store that the earlier run has not judged into.
+
+    The store has to be bound to the settings before: its refusal says which settings differ.
+    """
+    check_settings(before, settings.digest())
+    _check_remembered(before, is_empty=next(store.scan(), None) is None)
+
+
+def _check_remembered(before: Checkpoint, *, is_empty: bool) -> None:
+    if is_empty and before.counts.unique:
+        raise ConfigError(
+            "the store is empty, but this run has judged articles before: name the store it used, "
+            "or start again with another --sink (a backfill: with another --state)"
+        )

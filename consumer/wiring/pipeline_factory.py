@@ -1,0 +1,104 @@
+"""The one factory of pipelines: each kind of run, and a migration, builds its own from the same few values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from consumer.config.config import Config
+from consumer.judge.detector import Detector
+from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.retry import NoPatience, Patience
+from consumer.lifecycle.stopping import Stopping
+from consumer.model.article import Article
+from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
+from consumer.model.errors import BadRecord
+from consumer.model.hooks import Hooks
+from consumer.model.ports import Sink, Source
+from consumer.model.record import RawRecord
+from consumer.pipeline.arrivals import Feed
+from consumer.pipeline.bad_record_limit import Gate
+from consumer.pipeline.interruptible_store import InterruptibleStore
+from consumer.pipeline.journal import Journal
+from consumer.pipeline.loop import Pipeline
+from consumer.wiring.parts import version_builder
+from consumer.workers.pool import Fingerprinting
+from storage.clock import MS_PER_S, now_ms
+from storage.interface import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a run judges with."""
+
+    settings: JudgeSettings
+    fingerprinting: Fingerprinting
+    detector: Detector
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where records come from, when they arrived, and where the answers go."""
+
+    source: Source
+    decode: Callable[[RawRecord], Article]
+    feed: Feed
+    sink: Sink
+    journal: Journal
+
+
+def _proceed() -> None:
+    """Allow everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What stops, interrupts, delays and limits a run; ``Pipeline`` says when each is called.
+
+    By default a run is only stopped between two batches, does not wait for its store, and takes any number of bad
+    records.
+    """
+
+    stopping: Stopping
+    turn: Callable[[], None] = _proceed
+    check: Callable[[], None] = _proceed
+    patience: Patience = field(default_factory=NoPatience)
+    poison: Gate | None = None
+
+
+def build_pipeline(config: Config, judging: Judging, route: Route, control: Control, hooks: Hooks) -> Pipeline:
+    """Build a pipeline. What it holds is closed by the caller."""
+    return Pipeline(
+        source=route.source,
+        decode=route.decode,
+        bury=burier(config.source.url),
+        fingerprinting=judging.fingerprinting,
+        builder=version_builder(judging.settings),
+        feed=route.feed,
+        detector=judging.detector,
+        sink=route.sink,
+        journal=route.journal,
+        hooks=hooks,
+        stopping=control.stopping,
+        keep_ms=config.lifetime_s * MS_PER_S,
+        postings_watch=config.judge.postings_watch,
+        patience=control.patience,
+        poison=control.poison,
+        turn=control.turn,
+        check=control.check,
+    )
+
+
+def interruptible_detector(store: Store, settings: JudgeSettings, turn: Callable[[], None]) -> Detector:
+    """Return a detector that calls ``turn`` before each call of the store; what it raises ends the batch."""
+    return Detector(InterruptibleStore(store, turn), settings, now_ms)
+
+
+def burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:
+    """Return what makes the dead letter of a bad record: it names the record's topic, or else ``source``."""
+
+    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
+        message = record.message
+        where = source if message is None else f"{message.topic}[{message.partition}]"
+        position = LetterPosition(source=where, line=record.line, offset=record.start)
+        return dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
+
+    return bury
