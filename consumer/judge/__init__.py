@@ -1,4 +1,4 @@
 """Decides whether an article repeats an earlier one: candidates, comparison, decision, and the protocol around them.
 
-It knows a store, and no source or sink.
+Uses a store; knows nothing of sources and sinks.
 """

@@ -1,8 +1,8 @@
-"""From the rows of a look-up to the candidates worth reading.
+"""Choosing the candidates that are worth reading, from the rows of a look-up.
 
-Everything up to the choice happens in numpy: however many postings a row holds, only the versions that are going to be
-read become objects. An article's rows are joined lane by lane and compared in one pass, and versions found by both
-lanes are brought together, so that they are ranked by what both lanes know (docs/decisions/0012, 0034).
+The choice is made in numpy, because a row may hold many postings: only the versions that will be read become Python
+objects. The rows of an article are joined lane by lane and compared in one pass. Versions found by both lanes are
+merged, so that they are ranked by what both lanes know (docs/decisions/0012, 0034).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,15 +18,15 @@ from storage.postings import TAIL_WORDS, KeyedCode, Row, code_of, lane_of, layou
 from storage.records import REFERENCE_BYTES, Record
 
 CROWDED_VERIFICATIONS_MAX: Final = 64
-"""How many candidates that lane 1 does not support are read for an article with more than ``verifications_max``.
+"""Limit on candidates that are read without support from lane 1, for an article with more than ``verifications_max``.
 
-Nearly everything that the sketch would let pass shares a key of lane 1, so in a crowd the others are hardly ever near.
+Nearly every pair that the sketch accepts shares a key of lane 1, so that in a crowd the others are hardly ever near.
 """
 SOUGHT_POSTINGS_MAX: Final = 256
-"""How many postings with an article's own code are read from a row that was cut."""
+"""Limit on postings with an article's own code that are read from a row that was cut."""
 
 _NOT_FOUND: Final = 255
-"""The distance in a lane that did not find a version: more than any it could find."""
+"""Stands for the distance in a lane that did not find a version; greater than every distance that a lane finds."""
 _OWNER: Final = (0, 1)
 _DIGEST: Final = (2, 3)
 _REFERENCE: Final = (0, 1, 2, 3)
@@ -37,17 +37,17 @@ _ARRIVAL: Final = (_TIME, _SEQUENCE, 0, 1, 2, 3)
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _TIME_MAX: Final = (1 << 64) - 1
 _SHARED_MIN: Final = 256
-"""From how many postings on a lane's hits are kept for the other articles of the batch."""
+"""A lane with at least this many hits keeps them for the other articles of the batch."""
 
 Words = NDArray[np.uint64]
 Numbers = NDArray[np.intp]
 
 
 class Candidates(NamedTuple):
-    """The versions worth comparing with one article, best first, and what was left out to get there.
+    """The versions worth comparing with one article, best first.
 
-    ``found`` counts them before the limit was applied, ``suspects`` those of them that are further away than
-    ``max_distance`` by fingerprint, or were found by lane 1 only. ``truncated`` says that a row or the list was cut.
+    ``found`` is their number before the limit was applied. ``suspects`` is the number of these whose fingerprint is
+    more than ``max_distance`` away, or that only lane 1 found. ``truncated`` says that a row or the list was cut.
     """
 
     references: tuple[bytes, ...]
@@ -57,16 +57,16 @@ class Candidates(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """One article and the keys under which its like may stand."""
+    """An article, and the keys under which near articles may be stored."""
 
     record: Record
     keys: Sequence[bytes]
 
 
 class _Hits(NamedTuple):
-    """Versions found, each once: the tails of their postings, the distance in each lane, and how many keys they share.
+    """The versions found, as arrays of n: tails of postings, distances in both lanes, and the number of shared keys.
 
-    A lane that did not find a version has the distance ``_NOT_FOUND``.
+    The distance in a lane that did not find a version is ``_NOT_FOUND``.
     """
 
     tails: Words
@@ -75,12 +75,12 @@ class _Hits(NamedTuple):
     keys: Numbers
 
     def take(self, chosen: NDArray[np.bool_] | Numbers) -> "_Hits":
-        """Some of them."""
+        """Return the chosen ones: a mask, or places."""
         return _Hits(self.tails[chosen], self.simhash[chosen], self.minhash[chosen], self.keys[chosen])
 
 
 _Shared = dict[tuple[bytes, tuple[int, ...]], _Hits]
-"""What lane 0 found by fingerprint and rows. Rows are told apart by identity: they outlive the call."""
+"""What lane 0 found, by fingerprint and rows. The identity of a row is its key: rows outlive the call."""
 
 _NOTHING: Final = _Hits(
     np.zeros((0, TAIL_WORDS), np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.intp)
@@ -89,7 +89,7 @@ _NO_ROWS: Final[Mapping[KeyedCode, Row]] = MappingProxyType({})
 
 
 def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
-    """The keys to read for a record: its own, and with a radius the neighbours of its blocks."""
+    """Return the keys to read for a record: its own and, with a radius, the neighbours of its blocks."""
     if not record.keys or settings.radius == 0:
         return list(record.keys)
     code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
@@ -100,11 +100,11 @@ def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
 
 
 def places_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[KeyedCode]:
-    """Where to look for postings with the record's own code that rows which were cut may have hidden.
+    """Return where to look for postings with the record's own code, which rows that were cut may have hidden.
 
-    A verbatim copy stands under all keys of the record, with its codes. So one row of a lane that was read whole shows
-    it, and where all were cut, one place is enough. Lane 1 is asked where there is one and the sketch decides: in a
-    crowd it is what tells a copy from the others.
+    A verbatim copy is stored under all keys of the record, with the same codes. So one row of a lane that was read
+    whole shows it; where all rows were cut, one place is enough. Lane 1 is used where the record has it and the sketch
+    decides, because in a crowd it tells a copy from the others.
     """
     lanes = {lane_of(key) for key in record.keys}
     lane = LANE_MINHASH if settings.verify and LANE_MINHASH in lanes else LANE_SIMHASH
@@ -118,11 +118,11 @@ def find_candidates(
     settings: JudgeSettings,
     sought: Mapping[KeyedCode, Row] = _NO_ROWS,
 ) -> list[Candidates]:
-    """Pick for each probe what is near by code and within the window, from the rows read under its keys.
+    """Return the candidates of each probe: what is near by code and within the window, in the rows under its keys.
 
-    ``sought`` are the rows of ``places_to_seek``, as far as they were read.
+    ``sought`` are rows of ``places_to_seek``, those that were read.
     """
-    # Articles of a crowd have one code and the same rows: what lane 0 finds is worked out once for all of them.
+    # Articles of a crowd have the same code and the same rows: lane 0 is searched once for all of them.
     shared: _Shared = {}
     return [_find(probe, rows, settings, sought, shared) for probe in probes]
 
@@ -152,7 +152,7 @@ def _find(
 
 
 def _near(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSettings, shared: _Shared) -> _Hits:
-    """What lane 0 finds in these rows."""
+    """Return what lane 0 finds in these rows."""
     key = (record.fingerprint, tuple(map(id, rows)))
     if key in shared:
         return _others(shared[key], own)
@@ -168,7 +168,7 @@ def _near(record: Record, own: Words, rows: Sequence[bytes], settings: JudgeSett
 
 
 def _near_by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> _Hits:
-    """What lane 1 finds in these rows."""
+    """Return what lane 1 finds in these rows."""
     packed = b"".join(rows)
     if not packed:
         return _NOTHING
@@ -178,7 +178,7 @@ def _near_by_bands(record: Record, own: Words, rows: Sequence[bytes]) -> _Hits:
 
 
 def _others(hits: _Hits, own: Words) -> _Hits:
-    """Those of other ids: an article always finds itself, and perhaps other versions of its own."""
+    """Leave out versions of the same id: an article always finds itself, and may find its other versions."""
     is_own = _alike(hits.tails, own, _OWNER)
     return hits.take(~is_own) if is_own.any() else hits
 
@@ -199,10 +199,10 @@ def _together(by_blocks: _Hits, by_bands: _Hits) -> _Hits:
 
 
 def _distinct(hits: _Hits) -> _Hits:
-    """Each version once, at its nearest in each lane: a near pair shares several keys, and stands under each."""
+    """Merge repeats to the nearest in each lane: a version that shares several keys is found under each of them."""
     if len(hits.tails) <= 1:
         return hits
-    # Both words are of digests. Where two versions have one mark all the same, all their words are compared.
+    # Both words are parts of digests. Should two versions have the same mark, all their words are compared.
     marks = hits.tails[:, 0] * _ODD ^ hits.tails[:, 2]
     order = np.argsort(marks)
     marks, tails = marks[order], hits.tails[order]
@@ -224,7 +224,7 @@ def _distinct(hits: _Hits) -> _Hits:
 
 
 def _alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
-    """Which of these have the given words (one each, or one for each tail) in these columns."""
+    """Return a mask of the tails that have the given words in these columns; a word may be an array, one per tail."""
     alike: NDArray[np.bool_] = tails[:, columns[0]] == words[columns[0]]
     for column in columns[1:]:
         alike &= tails[:, column] == words[column]
@@ -232,7 +232,7 @@ def _alike(tails: Words, words: Words, columns: Sequence[int]) -> NDArray[np.boo
 
 
 def _worth_reading(record: Record, own: Words, hits: _Hits, window_ms: int) -> _Hits:
-    """Those within the window that may be in force when the article came, or came later themselves."""
+    """Leave out what is outside of the window, and what was certainly replaced before the article arrived."""
     if not len(hits.tails):
         return hits
     first, last = max(record.time_ms - window_ms, 0), min(record.time_ms + window_ms, _TIME_MAX)
@@ -245,7 +245,7 @@ def _worth_reading(record: Record, own: Words, hits: _Hits, window_ms: int) -> _
 
 
 def _replaced(record: Record, own: Words, tails: Words) -> NDArray[np.bool_]:
-    """Of an id's versions that came before, only the last can still be in force: the others need no reading."""
+    """Return a mask of versions that were replaced: of an id's earlier versions only the last can be in force."""
     replaced = np.zeros(len(tails), np.bool_)
     owners = np.sort(tails[:, 0])
     if not (owners[1:] == owners[:-1]).any():
@@ -258,7 +258,7 @@ def _replaced(record: Record, own: Words, tails: Words) -> NDArray[np.bool_]:
 
 
 def _came_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
-    """Which of these arrivals are earlier than that one; compared as ``Arrival`` compares."""
+    """Return a mask of the tails that arrived earlier than this; compared as ``Arrival`` compares."""
     before = np.zeros(len(tails), np.bool_)
     tied = np.ones(len(tails), np.bool_)
     for column, value in zip(_ARRIVAL, arrival, strict=True):
@@ -269,7 +269,7 @@ def _came_before(tails: Words, arrival: Sequence[int]) -> NDArray[np.bool_]:
 
 
 def _limit(record: Record, own: Words, hits: _Hits, settings: JudgeSettings, *, truncated: bool) -> int:
-    """How many are read: all that are promised, and of a crowd, whose articles' verdicts say so, fewer."""
+    """Return how many candidates to read: all, or fewer in a crowd, where the verdict says that it is truncated."""
     count = len(hits.tails)
     if count <= settings.verifications_max and not truncated:
         return count
@@ -280,11 +280,11 @@ def _limit(record: Record, own: Words, hits: _Hits, settings: JudgeSettings, *, 
 
 
 def _best(own: Words, hits: _Hits, count: int, settings: JudgeSettings) -> Numbers:
-    """Where the versions to be read are, best first.
+    """Return the places of the ``count`` versions to read, best first.
 
-    With verification the sketch decides, and lane 1 estimates what it will say; without, the fingerprint does. The
-    same title and text come before all others: by the digest in their reference. Of versions that rank alike, the
-    earliest comes first: in a flood that is the original.
+    With verification the sketch decides, and lane 1 estimates it; without, the fingerprint decides. Versions with the
+    same title and text, known by the digest in their reference, come first. Among equals the earliest comes first,
+    which in a flood is the original.
     """
     lanes = (hits.minhash, hits.simhash) if settings.verify else (hits.simhash, hits.minhash)
     rank = (~_alike(hits.tails, own, _DIGEST)).astype(np.uint64)
@@ -294,14 +294,14 @@ def _best(own: Words, hits: _Hits, count: int, settings: JudgeSettings) -> Numbe
 
 
 def _first(count: int, keys: Sequence[Words], references: Words) -> Numbers:
-    """The places of the lowest ``count``, in order: by the first key, then by the others, then by reference."""
+    """Return the places of the lowest ``count``, ordered by the first key, then by the others, then by reference."""
     sure: list[Numbers] = []
     tied = np.arange(len(references))
     left = count
     for key in keys:
         if len(tied) <= left:
             break
-        # What is below the threshold is chosen whatever follows; the next key decides among those that are at it.
+        # Values below the threshold are chosen in any case; the next key decides among those that are equal to it.
         values = key[tied]
         threshold = np.partition(values, left - 1)[left - 1]
         sure.append(tied[values < threshold])

@@ -1,8 +1,7 @@
 """Whether two stored versions are near each other, and why.
 
-*Near* is one symmetric function of two stored records and the settings. If only one of two articles could see the
-other, both would be kept; so nothing here may depend on which of the two is asked first, or on what a look-up
-happened to return.
+*Near* is a symmetric function of two stored records and the settings. If only one of two articles saw the other, both
+would be kept. So nothing here may depend on the order of the two, or on what a look-up happened to return.
 """
 
 from collections.abc import Sequence
@@ -26,15 +25,15 @@ from storage.postings import lane_of
 from storage.records import Record, Stored
 
 _ONE_BY_ONE_MAX: Final = 16
-"""Up to so many are compared one by one: what arrays cost at all is not worth it for fewer."""
+"""Up to this many are compared one by one: for so few, making arrays costs more than it saves."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Every condition of *near* for one pair, each with what it was decided from.
+    """Every condition of *near* for one pair, with the values that decided it.
 
-    ``distance`` is in bits of the fingerprint; ``similarity`` the sketch's estimate of the Jaccard similarity, 1.0 for
-    equal short texts, None where a text has no keywords or no sketch was made. ``facts_shared`` is the part of their
-    facts that both have, of the one with fewer; None without a fact guard, or where one has no facts.
+    ``distance`` is in bits of the fingerprint. ``similarity`` is the sketch's estimate of the Jaccard similarity: 1.0
+    for equal short texts, None where a text has no keywords or there is no sketch. ``facts_shared`` is the share of
+    facts that both texts have, of the text with fewer facts; None without a fact guard, or where a text has no facts.
     """
 
     other_ids: bool
@@ -58,7 +57,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> bool:
-        """Whether a look-up for the one finds the other."""
+        """Whether a look-up for either finds the other."""
         return self.found_by_blocks or self.found_by_bands
 
     @property
@@ -77,20 +76,20 @@ class Comparison(msgspec.Struct, frozen=True):
         )
 
 
-def compare(one: Stored, others: Sequence[Stored], settings: JudgeSettings) -> list[Comparison]:
-    """Compare one version with several; the similarities of all are estimated at once."""
+def compare(version: Stored, others: Sequence[Stored], settings: JudgeSettings) -> list[Comparison]:
+    """Compare one version with several; all similarities are estimated at once."""
     if not others:
         return []
-    similarities = _similarities(one.record, [other.record for other in others])
-    bands = _bands(one.record)
+    similarities = _similarities(version.record, [other.record for other in others])
+    bands = _bands(version.record)
     return [
-        _compare(one, other, bands, similarity, settings)
+        _compare(version, other, bands, similarity, settings)
         for other, similarity in zip(others, similarities, strict=True)
     ]
 
 
 class Compared(NamedTuple):
-    """One version compared with others: how many, which are near, and the similarities of the pairs that have one."""
+    """The result of comparing a version with others: their number, those that are near, and all known similarities."""
 
     others: int
     near: list[tuple[Stored, Comparison]]
@@ -98,63 +97,63 @@ class Compared(NamedTuple):
 
 
 class Lineup:
-    """Stored versions side by side, so that one is compared with hundreds of them at once.
+    """Stored versions side by side, so that one version can be compared with hundreds of them at once.
 
-    What the sketches or fingerprints rule out costs a few nanoseconds; only what they leave is compared in full.
+    Versions that the sketches or fingerprints rule out cost a few nanoseconds; only the rest is compared in full.
     """
 
     def __init__(self, versions: Sequence[Stored]) -> None:
         self._versions = versions
-        self._places = {one.record.reference: place for place, one in enumerate(versions)}
+        self._places = {version.record.reference: place for place, version in enumerate(versions)}
 
-    def compare(self, one: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
-        """Compare with those of these that are in the line-up."""
+    def compare(self, version: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
+        """Compare a version with those of the ``references`` that are in the line-up."""
         places = [self._places[reference] for reference in references if reference in self._places]
         if len(places) <= _ONE_BY_ONE_MAX:
             others = [self._versions[place] for place in places]
-            comparisons = compare(one, others, settings)
+            comparisons = compare(version, others, settings)
             similarities = [each.similarity for each in comparisons if each.similarity is not None]
             return Compared(len(others), _near(others, comparisons), similarities)
-        possible, known = self._possible(one.record, np.array(places), settings)
+        possible, known = self._possible(version.record, np.array(places), settings)
         others = [self._versions[place] for place in possible]
-        return Compared(len(places), _near(others, compare(one, others, settings)), known)
+        return Compared(len(places), _near(others, compare(version, others, settings)), known)
 
     def _possible(
-        self, one: Record, places: NDArray[np.intp], settings: JudgeSettings
+        self, record: Record, places: NDArray[np.intp], settings: JudgeSettings
     ) -> tuple[list[int], list[float]]:
-        """Which of these may be verified (see ``_verified``), and the similarities of all that have one."""
+        """Return the places that may be verified (see ``_verified``), and all known similarities."""
         arrays = self._arrays
-        same_text = (arrays.text_digests[places] == _words(one.text_digest)).all(axis=1)
+        same_text = (arrays.text_digests[places] == _words(record.text_digest)).all(axis=1)
         kinds = arrays.kinds[places]
         similarities: NDArray[np.float64] | None = None
-        if one.sketch:
-            similarities = sketch_similarity(np.frombuffer(one.sketch, np.uint8), arrays.sketches[places])
-        if one.kind == TextKind.SHORT:
+        if record.sketch:
+            similarities = sketch_similarity(np.frombuffer(record.sketch, np.uint8), arrays.sketches[places])
+        if record.kind == TextKind.SHORT:
             passes = same_text
         elif not settings.verify:
-            differing = np.bitwise_count(arrays.fingerprints[places] ^ _words(one.fingerprint))
+            differing = np.bitwise_count(arrays.fingerprints[places] ^ _words(record.fingerprint))
             passes = differing.sum(axis=1) <= settings.max_distance
         elif similarities is None:
             passes = np.zeros(len(places), np.bool_)
         else:
-            # Rules of sources only ever make the threshold higher.
+            # Rules of sources can only raise the threshold.
             passes = similarities >= settings.similarity_min
-        possible = passes & (kinds == one.kind) & (one.kind != TextKind.EMPTY)
-        return places[possible].tolist(), _known_similarities(one, kinds, similarities, same_text)
+        possible = passes & (kinds == record.kind) & (record.kind != TextKind.EMPTY)
+        return places[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
 
     @cached_property
     def _arrays(self) -> "_Arrays":
-        records = [one.record for one in self._versions]
+        records = [version.record for version in self._versions]
         return _Arrays(
-            kinds=np.array([one.kind for one in records], np.uint8),
-            sketches=np.frombuffer(b"".join(one.sketch for one in records), np.uint8).reshape(len(records), -1),
-            text_digests=_words(*(one.text_digest for one in records)),
-            fingerprints=_words(*(one.fingerprint for one in records)),
+            kinds=np.array([record.kind for record in records], np.uint8),
+            sketches=np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
+            text_digests=_words(*(record.text_digest for record in records)),
+            fingerprints=_words(*(record.fingerprint for record in records)),
         )
 
 
 class _Arrays(NamedTuple):
-    """Fields of many records, a row each."""
+    """Fields of n records, each as an array of n rows."""
 
     kinds: NDArray[np.uint8]
     sketches: NDArray[np.uint8]
@@ -171,12 +170,12 @@ def _near(others: Sequence[Stored], comparisons: Sequence[Comparison]) -> list[t
 
 
 def _known_similarities(
-    one: Record, kinds: NDArray[np.uint8], estimates: NDArray[np.float64] | None, same_text: NDArray[np.bool_]
+    record: Record, kinds: NDArray[np.uint8], estimates: NDArray[np.float64] | None, same_text: NDArray[np.bool_]
 ) -> list[float]:
-    """What ``_similarity`` says of each of many pairs, where it says anything."""
-    if one.kind == TextKind.EMPTY:
+    """Return what ``_similarity`` returns for each pair, without the pairs that have no similarity."""
+    if record.kind == TextKind.EMPTY:
         return []
-    is_short = (kinds == TextKind.SHORT) | (one.kind == TextKind.SHORT)
+    is_short = (kinds == TextKind.SHORT) | (record.kind == TextKind.SHORT)
     equal = is_short & same_text & (kinds != TextKind.EMPTY)
     if estimates is None:
         return [1.0] * int(np.count_nonzero(equal))
@@ -185,16 +184,16 @@ def _known_similarities(
 
 
 def not_released(a: Stored, b: Stored) -> bool:
-    """Whether no person has said of these two that the one does not repeat the other."""
+    """Return whether this pair was not released: no person has decided that one does not repeat the other."""
     return a.released_from != b.record.reference and b.released_from != a.record.reference
 
 
-def _similarities(one: Record, others: Sequence[Record]) -> Sequence[float | None]:
-    width = len(one.sketch)
+def _similarities(record: Record, others: Sequence[Record]) -> Sequence[float | None]:
+    width = len(record.sketch)
     if not width:
         return [None] * len(others)
     sketches = np.frombuffer(b"".join(other.sketch for other in others), np.uint8).reshape(-1, width)
-    estimates: list[float] = sketch_similarity(np.frombuffer(one.sketch, np.uint8), sketches).tolist()
+    estimates: list[float] = sketch_similarity(np.frombuffer(record.sketch, np.uint8), sketches).tolist()
     return estimates
 
 
@@ -255,11 +254,11 @@ def _verified(
 
 
 def _facts_agree(overlap: FactOverlap | None, facts_shared_min: float) -> bool:
-    """Whether nothing speaks for two stories in the same words: a correction changes a fact, another story most."""
+    """Return False for two stories in the same words: a correction changes a fact or two, another story most."""
     return overlap is None or overlap.differing < FACTS_DIFFERING_MIN or overlap.share >= facts_shared_min
 
 
 def _in_force_together(a: Stored, b: Stored) -> bool:
-    """The later one arrived while the earlier one was in force."""
+    """Return whether the later one arrived while the earlier one was in force."""
     earlier, later = (a, b) if a.record.arrival < b.record.arrival else (b, a)
     return earlier.ends_at is None or earlier.ends_at > later.record.arrival

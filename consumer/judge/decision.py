@@ -1,7 +1,7 @@
-"""What is to be written for a batch, decided in memory from what was read.
+"""Deciding what to write for a batch, in memory and from what was read.
 
-Pure, and small enough to be read beside the model of the protocol. A duplicate only ever points to a version that is
-kept, or to an earlier one: that is why following ``duplicate_of`` cannot run in a circle.
+Pure, and small enough to read beside ``docs/protocol.md``. A duplicate names only a version that is kept, or an earlier
+one, so that following ``duplicate_of`` cannot run in a circle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from storage.records import Record, Stored
 
 
 class State(Enum):
-    """What a version's verdict cell says."""
+    """The state of a version, by its verdict cell."""
 
     PENDING = "pending"
     KEPT = "kept"
@@ -21,14 +21,14 @@ class State(Enum):
 
 
 def state_of(stored: Stored) -> State:
-    """Return what the verdict cell of a version says, as it was read."""
+    """Return the state of a version as it was read. Raises ``UnreadableEvent`` for a damaged verdict."""
     if stored.verdict is None:
         return State.PENDING
     return State.KEPT if outcome_of(stored.verdict) == "unique" else State.DUPLICATE
 
 
 class Neighbour(NamedTuple):
-    """A version that is near the one being judged: distance in bits, similarity None with plain SimHash."""
+    """A version that is near the one being judged; distance in bits, similarity None with plain SimHash."""
 
     record: Record
     distance: int
@@ -36,7 +36,7 @@ class Neighbour(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """``record`` repeats what ``of`` names; ``matches`` are all it could have named, best first."""
+    """A record that repeats ``of``; ``matches`` are all versions that it could have named, best first."""
 
     record: Record
     of: Neighbour
@@ -44,7 +44,7 @@ class Duplicate(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What to write, in this order: the duplicates, then the claims, and the kept ones last."""
+    """What to write, in this order: duplicates, claims, and then the kept versions."""
 
     duplicates: tuple[Duplicate, ...]
     claims: tuple[Duplicate, ...]
@@ -57,15 +57,15 @@ def decide(
     states: Mapping[bytes, State],
     never_flagged: frozenset[bytes] = frozenset(),
 ) -> Decisions:
-    """Decide every pending version of the batch, in order of arrival, each seeing the decisions before it.
+    """Decide all pending versions of the batch in order of arrival; each sees the decisions before it.
 
-    ``neighbours`` and ``states`` are by reference; the states are those read for the batch and all its neighbours.
-    ``never_flagged`` are the references whose source is never flagged: always kept, and claimed by nobody.
+    ``neighbours`` and ``states`` are by reference; the states are as read, for the batch and all its neighbours.
+    ``never_flagged`` are references of versions whose source is never flagged: they are kept, and never claimed.
     """
     known = dict(states)
     duplicates: list[Duplicate] = []
     kept: list[Record] = []
-    for record in sorted(batch, key=lambda one: one.arrival):
+    for record in sorted(batch, key=lambda record: record.arrival):
         if known[record.reference] is not State.PENDING:
             continue
         matches = () if record.reference in never_flagged else _matches(record, neighbours[record.reference], known)
@@ -79,7 +79,7 @@ def decide(
 
 
 def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, State]) -> tuple[Neighbour, ...]:
-    """The kept ones, best first; where none is kept, the earlier pending ones."""
+    """Return the kept neighbours, best first; where none is kept, the earlier pending ones."""
     kept = [other for other in near if known[other.record.reference] is State.KEPT]
     pending = [
         other
@@ -90,7 +90,7 @@ def _matches(record: Record, near: Sequence[Neighbour], known: Mapping[bytes, St
 
 
 def _preference(neighbour: Neighbour) -> tuple[float, int, tuple[int, int, bytes]]:
-    """Most similar, then nearest, then earliest."""
+    """Order neighbours: most similar, then nearest, then earliest."""
     return (-(neighbour.similarity or 0.0), neighbour.distance, neighbour.record.arrival)
 
 
@@ -101,9 +101,9 @@ def _claims(
     known: Mapping[bytes, State],
     never_flagged: frozenset[bytes],
 ) -> tuple[Duplicate, ...]:
-    """What the kept ones claim: later near versions that are pending in the store and not decided here as duplicates.
+    """Return the claims of the kept: later near versions that are pending in the store and no duplicates here.
 
-    Without it a later version that read too early would be kept beside the one that is about to be.
+    Without claims, a later version whose judge read too early would be kept as well.
     """
     claimed: dict[bytes, Duplicate] = {}
     for record in kept:

@@ -1,4 +1,4 @@
-"""The words of a verdict: from a decision to the event that is stored and sent."""
+"""Verdict events: from a decision to what is stored and sent."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ _SIMILARITY_DIGITS = 4
 
 
 def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEvent:
-    """A version that repeats nothing."""
+    """Return the verdict on a version that repeats nothing."""
     return VerdictEvent.of(
         Verdict(
             id=record.id,
@@ -30,7 +30,7 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEv
 
 
 def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -> VerdictEvent:
-    """A version that repeats another, which one, how far apart they are, and what they share."""
+    """Return the verdict on a version that repeats another: which one, how far apart they are, and what they share."""
     record, of = duplicate.record, duplicate.of
     return VerdictEvent.of(
         Verdict(
@@ -55,7 +55,7 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
 
 
 def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_ms: int | None = None) -> VerdictEvent:
-    """A retraction; ``stamped_ms`` is the time that its message claims, where it arrived at another one."""
+    """Return the verdict on a retraction; ``stamped_ms`` is the time that its message claims, if that differs."""
     return VerdictEvent.of(
         Verdict(
             id=article_id,
@@ -68,7 +68,7 @@ def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_m
 
 
 def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> VerdictEvent:
-    """A version that was flagged and counts as a duplicate no more; ValueError for a verdict of another kind."""
+    """Return the verdict that undoes a flag. Raises ValueError for a verdict that is not a duplicate."""
     if flag.duplicate_of is None or flag.duplicate_of_version is None:
         raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to be undone")
     return VerdictEvent.of(
@@ -95,25 +95,25 @@ def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided
 
 
 def shared_keywords(a: Record, b: Record) -> tuple[str, ...]:
-    """The keywords that both records have, the weightiest in both first."""
+    """Return the keywords that both records have, by descending weight in the record where it is lower."""
     weights = dict(a.keywords)
     shared = [(min(weight, weights[word]), word) for word, weight in b.keywords if word in weights]
     return tuple(word for _, word in sorted(shared, key=lambda pair: (-pair[0], pair[1])))
 
 
 def version_name(reference: bytes) -> str:
-    """A version as events name it: the content digest in hex."""
+    """Return the name of a version in events: its content digest in hex."""
     return reference[ID_HASH_BYTES:].hex()
 
 
 def rfc3339(time_ms: int) -> str:
-    """A time in UTC with milliseconds."""
+    """Return a time in UTC with milliseconds. Raises an error for times that the calendar does not have."""
     moment = datetime.fromtimestamp(time_ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def shown_time(time_ms: int) -> str:
-    """A time that anybody may have chosen: as ``rfc3339`` where the calendar has it, and else the bare number."""
+    """Return ``rfc3339`` of a time from outside, or the bare number where the calendar does not have it."""
     try:
         return rfc3339(time_ms)
     except (OverflowError, ValueError, OSError):
@@ -125,7 +125,7 @@ def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
 
 
 def rounded(similarity: float | None) -> float | None:
-    """A similarity with as many digits as its estimate may claim, and some more."""
+    """Round a similarity to four digits, more than its estimate is exact to."""
     return None if similarity is None else round(similarity, _SIMILARITY_DIGITS)
 
 

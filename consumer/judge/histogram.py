@@ -1,4 +1,4 @@
-"""How values are distributed: counted into a few classes, so that any number of them takes no more room."""
+"""Histograms: values counted in a few classes, in constant memory."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -7,16 +7,15 @@ from threading import Lock
 from typing import Final
 
 COUNTS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-"""Bounds for numbers of things."""
+"""Bounds for counts."""
 SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
-"""Bounds for similarities: close together where thresholds lie."""
+"""Bounds for similarities, closer together where thresholds are set."""
 
 
 class Distribution:
-    """How many values were at most as large as each of the rising ``bounds``; what is larger than all counts too.
+    """The number of values up to each of the ascending ``bounds``, and of those above the last one.
 
-    For any number of threads. A loop over a plain list: batches are small, and numpy's calls cost more than they save
-    below a hundred values.
+    Thread-safe. It loops over a plain list, because batches are small and numpy only pays from about a hundred values.
     """
 
     __slots__ = ("_counts", "_lock", "bounds", "total")
@@ -37,9 +36,9 @@ class Distribution:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return sum(self._counts)
 
     def cumulative(self) -> list[int]:
-        """How many were at most as large as each bound, and all of them at the end."""
+        """Return the number of values up to each bound, and then of all values."""
         return list(accumulate(self._counts))

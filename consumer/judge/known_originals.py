@@ -1,7 +1,7 @@
-"""Kept versions that this process has seen repeated: what a flood of copies is recognised by before it costs a write.
+"""The kept versions that this process has seen repeated, by which copies in a flood are recognised without a write.
 
-Copies of a known original never get postings at all: deleted postings would cost every later reader of their rows.
-Whatever is recalled here is only a hint, read again from the store before it is acted upon.
+Copies of a known original never get postings, since deleted postings slow down every later read of their rows. What is
+remembered here is only a hint: it is read again from the store before it is used.
 """
 
 from collections import OrderedDict, defaultdict
@@ -13,21 +13,21 @@ KNOWN_ORIGINALS_MAX = 10_000
 FLOOD_COPIES_MIN = 100
 """An original has a flood of copies from this one on."""
 ORIGINALS_A_KEY_MAX = 64
-"""A key that more originals share says nothing about a copy of one of them: it is not asked."""
+"""A key that more originals share does not help to recognise a copy, and is ignored."""
 
 
 class KnownOriginals:
-    """References of kept versions by posting key, the least recently repeated one forgotten first."""
+    """References of kept versions by posting key; the least recently repeated one is forgotten first."""
 
     def __init__(self, originals_max: int) -> None:
         self._originals_max = originals_max
         self._copies: dict[bytes, int] = {}
         self._keys: OrderedDict[bytes, tuple[bytes, ...]] = OrderedDict()
-        # Tuples: nearly every key has one reference, and a dictionary for each would be half of a consumer's objects.
+        # Tuples: nearly every key has one reference, and a set for each would be half of all objects in the process.
         self._by_key: dict[bytes, tuple[bytes, ...]] = {}
 
     def remember(self, record: Record) -> int:
-        """Note that this kept version was repeated; return how often it was since it was first remembered."""
+        """Note that a kept version was repeated; return the number of repeats since it was first remembered."""
         reference = record.reference
         copies = self._copies[reference] = self._copies.get(reference, 0) + 1
         if reference in self._keys:
@@ -41,17 +41,17 @@ class KnownOriginals:
         return copies
 
     def forget(self, reference: bytes) -> None:
-        """Drop a version that is kept no longer, or no longer there."""
+        """Forget a version that is no longer kept, or no longer stored."""
         self._copies.pop(reference, None)
         for key in self._keys.pop(reference, ()):
-            others = tuple(one for one in self._by_key.pop(key) if one != reference)
+            others = tuple(other for other in self._by_key.pop(key) if other != reference)
             if others:
                 self._by_key[key] = others
 
     def recall(self, record: Record, originals_max: int) -> list[bytes]:
-        """References of originals that share a key with the record, those that share most keys first.
+        """Return originals that share a key with the record, by reference; those that share the most keys come first.
 
-        Keys of a crowd, where many originals share one, are passed over: a copy shares all keys with its original.
+        Keys that many originals share are skipped: a copy has all keys of its original, so others remain.
         """
         shared: defaultdict[bytes, int] = defaultdict(int)
         for key in record.keys:

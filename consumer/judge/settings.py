@@ -1,7 +1,7 @@
-"""What decides a verdict, and nothing else: two consumers with equal settings judge alike.
+"""The settings that decide verdicts, and no others: two consumers with equal settings judge alike.
 
-The description of these settings is kept in the store and checked when it is opened, so that nobody judges by other
-rules among articles that were judged by these.
+A store keeps the description of the settings that it was made with. It is checked whenever the store is opened, so
+that all articles in a store are judged by the same rules.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from annotated_types import Ge, Le
 from consumer.fingerprint import BlockPlan, Scheme
 
 ONE_BITS_DISTANCE_MAX = 16
-"""Lane 1: of 64 one-bit minima this many may differ. Unrelated texts differ in 32 ± 4."""
+"""In lane 1, up to this many of 64 one-bit minima may differ. Unrelated texts differ in 32 ± 4."""
 
 FACTS_DIFFERING_MIN = 3
-"""A pair in which an article lacks fewer of the other's facts than this may be a correction, and is never held back."""
+"""A pair that differs in fewer facts than this may be a correction, and the fact guard lets it pass."""
 
-DAY_MS = 86_400_000
+DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
 
 
@@ -31,7 +31,7 @@ _Share = Annotated[float, Ge(0), Le(1)]
 
 @dataclass(frozen=True, slots=True)
 class SourceRule:
-    """What is different for the articles of one source; None means as for all others.
+    """Exceptions for the articles of one source; None means as for all others.
 
     The configuration's section is derived from this, limits included. They are not checked here.
     """
@@ -47,7 +47,7 @@ _DEFAULT_RULE = SourceRule()
 
 
 class Thresholds(NamedTuple):
-    """What two articles have to keep to be near: by sketches at least, by fingerprints at most, by facts at least."""
+    """What makes two articles near: the least similarity, the greatest distance in bits, the least share of facts."""
 
     similarity_min: float
     max_distance: int
@@ -58,12 +58,12 @@ class Thresholds(NamedTuple):
 class JudgeSettings:
     """The settings of the judge.
 
-    ``max_distance`` (bits) is what retrieval is exact for. With ``verify`` a candidate within ``reach`` bits, or found
-    by lane 1 where ``lane1`` is on, is near when its sketch says at least ``similarity_min``. Without, near is a
-    distance of at most ``max_distance`` and nothing else: plain SimHash.
+    Retrieval is exact up to ``max_distance`` bits. With ``verify`` a candidate within ``reach`` bits, or found by lane
+    1 where ``lane1`` is on, is near if the similarity of the sketches is at least ``similarity_min``. Without
+    ``verify`` only a distance of at most ``max_distance`` is near: plain SimHash.
 
-    ``facts_shared_min`` is the fact guard: a pair that shares less of its facts is held back, however similar it is. 0
-    is no guard; more needs a scheme that has facts made.
+    ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
+    0 turns the guard off; other values need a scheme that extracts facts.
     """
 
     plan: BlockPlan
@@ -80,34 +80,34 @@ class JudgeSettings:
     facts_shared_min: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a distance that the plan cannot hold for; the ValueError says which plan would."""
+        """Raise ValueError for settings that contradict each other, such as a distance that the plan cannot find."""
         self.plan.radius_for(self.max_distance)
         if self.reach > self.plan.bits:
-            raise ValueError(f"reach is {self.reach}, and fingerprints have {self.plan.bits} bits only")
+            raise ValueError(f"reach is {self.reach}, but fingerprints have only {self.plan.bits} bits")
         if self.thresholds_for(*self.sources).facts_shared_min and not self.scheme.facts:
-            raise ValueError("facts_shared_min is asked for, and the scheme has no facts made")
+            raise ValueError("facts_shared_min is set, but the scheme does not extract facts")
 
     @property
     def radius(self) -> int:
-        """How many bits of a block may differ for the look-up to find it."""
+        """The number of bits of a block that may differ for the look-up to find it."""
         return self.plan.radius_for(self.max_distance)
 
     @property
     def sketched(self) -> bool:
-        """Whether anything is decided by sketches."""
+        """Whether sketches decide anything, and records need one."""
         return self.verify or self.lane1
 
     @property
     def suspect_distance_max(self) -> int:
-        """Up to which distance a posting of lane 0 makes a candidate."""
+        """The greatest distance at which a posting of lane 0 becomes a candidate."""
         return self.reach if self.verify else self.max_distance
 
     def rule(self, source: str) -> SourceRule:
-        """The rule for articles of this source."""
+        """Return the rule for articles of this source."""
         return self.sources.get(source, _DEFAULT_RULE)
 
     def thresholds_for(self, *sources: str) -> Thresholds:
-        """The strictest of these sources, and of all. There is no fact guard, 0, with plain SimHash."""
+        """Return the strictest thresholds of these sources and the general ones; no fact guard with plain SimHash."""
         similarity_min, max_distance, facts_shared_min = self.similarity_min, self.max_distance, self.facts_shared_min
         for rule in [self.sources[source] for source in sources if source in self.sources]:
             if rule.similarity_min is not None:
@@ -119,9 +119,9 @@ class JudgeSettings:
         return Thresholds(similarity_min, max_distance, facts_shared_min if self.verify else 0.0)
 
     def describe(self) -> dict[str, Any]:
-        """Everything that changes verdicts, by name, in plain JSON types.
+        """Return everything that changes verdicts, by name, in JSON types.
 
-        What belongs to the fact guard is left out where it is off, so that stores from before there was one agree.
+        The settings of the fact guard are left out where it is off, so that they equal those of older stores.
         """
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
         described = _without_off({item.name: getattr(self, item.name) for item in fields(self)}) | {
@@ -134,12 +134,12 @@ class JudgeSettings:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Settings as a store holds them; ValueError where this program cannot judge by them."""
+        """Return the settings of a store. Raises ValueError where this version of dupwatch cannot judge by them."""
         described: dict[str, Any] = json.loads(data)
         if described.pop("one_bits_distance_max", None) != ONE_BITS_DISTANCE_MAX:
-            raise ValueError("one_bits_distance_max is another")
+            raise ValueError("one_bits_distance_max differs from the stored value")
         if described.pop("facts_differing_min", FACTS_DIFFERING_MIN) != FACTS_DIFFERING_MIN:
-            raise ValueError("facts_differing_min is another")
+            raise ValueError("facts_differing_min differs from the stored value")
         scheme = msgspec.convert(described["scheme"], Scheme)
         described["plan"] = BlockPlan.named(described["plan"], scheme.bits)
         described["scheme"] = scheme
@@ -147,7 +147,7 @@ class JudgeSettings:
         return cls(**described | {"sources": MappingProxyType(rules)})
 
     def encode(self) -> bytes:
-        """The description as canonical JSON, as it is kept in a store."""
+        """Return the description as canonical JSON, as a store keeps it."""
         return json.dumps(self.describe(), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def digest(self) -> str:
@@ -160,7 +160,7 @@ class JudgeSettings:
 
 
 def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
-    """Which settings a store was made with that are not ours, one phrase each; empty where they agree."""
+    """Return a phrase for each setting that differs between a store and ``ours``; an empty list where none does."""
     theirs, mine = dict(_flat("", json.loads(stored))), dict(_flat("", json.loads(ours.encode())))
     return [
         f"{name} is {json.dumps(theirs.get(name), ensure_ascii=False)} in the store"
@@ -171,7 +171,7 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
 
 
 def _without_off(described: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what the fact guard has added, where it is off."""
+    """Leave out the settings of the fact guard where it is off."""
     return {name: value for name, value in described.items() if value or name not in {"facts", "facts_shared_min"}}
 
 

@@ -1,4 +1,4 @@
-"""From an article and its fingerprint to the record that is stored and judged."""
+"""Building the records that are stored and judged, from articles and their fingerprints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _ONE_BITS_BYTES = 8
 
 
 class Came(NamedTuple):
-    """When and where an article came: record time in milliseconds, and its sequence in the feed.
+    """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
-    ``stamped_ms`` is the time that its message claims, where that is another one.
+    ``stamped_ms`` is the time that its message claims, where that differs.
     """
 
     time_ms: int
@@ -25,17 +25,17 @@ class Came(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VersionBuilder:
-    """Builds versions by one scheme and plan; ``lane1`` says whether they get band keys."""
+    """Builds versions of one scheme and plan, with band keys where ``lane1`` is on."""
 
     scheme: str
     plan: BlockPlan
     lane1: bool
 
     def versions(self, articles: Sequence[Article], came: Sequence[Came], fingerprints: Fingerprints) -> list[Version]:
-        """One version for each article; the fingerprints are of their bodies, in the same order."""
+        """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
         block_keys = self.plan.keys(fingerprints.codes)
         band_keys = self.plan.band_keys(fingerprints.bands)
-        # Cut from the bytes of the array: a single number of it would be in the byte order of the machine.
+        # Cut from the array's bytes, which are big-endian; a single number would be in the byte order of the machine.
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
@@ -72,7 +72,7 @@ class VersionBuilder:
 
 
 def tombstone(article_id: str, came: Came, place: bytes, decided_ms: int) -> Tombstone:
-    """The tombstone for a retraction; ``place`` says where in which feed it stood, so that a replay is known again."""
+    """Return the tombstone of a retraction; ``place``, the feed and position, makes a replay the same tombstone."""
     return Tombstone(
         reference=reference_of(article_id, b"retraction\0" + place),
         id=article_id,

@@ -1,4 +1,4 @@
-"""What every part speaks of: records, articles, verdicts, dead letters, the ports between parts, and errors.
+"""The types that all parts share: records, articles, verdicts, dead letters, the ports between parts, and errors.
 
-Types only; no input or output, and no imports from other packages of ``consumer``.
+No input or output, and no imports from other packages of ``consumer``.
 """

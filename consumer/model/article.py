@@ -1,4 +1,4 @@
-"""Articles, and the reasons why a record is not one."""
+"""Articles, and the reasons for which a record is rejected."""
 
 from enum import StrEnum, unique
 from typing import Literal
@@ -12,7 +12,7 @@ BodyFormat = Literal["text", "html"]
 
 @unique
 class Reason(StrEnum):
-    """Why a record became a dead letter. A fixed list: a new one is a new version of the dead letter's schema."""
+    """Why a record became a dead letter. The list is fixed: a new reason needs a new version of the schema."""
 
     RECORD_TOO_LONG = "record_too_long"
     TRUNCATED_INPUT = "truncated_input"
@@ -49,7 +49,7 @@ class Reason(StrEnum):
 
 @unique
 class TimeFault(StrEnum):
-    """Why ``published_at`` was not read; the label of a metric."""
+    """Why ``published_at`` could not be read; the label of a metric."""
 
     EMPTY = "empty"
     NO_ZONE = "no_zone"
@@ -60,10 +60,11 @@ class TimeFault(StrEnum):
 
 
 class Article(msgspec.Struct, frozen=True):
-    """An article as the rest of the program sees it.
+    """A decoded article.
 
-    A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970. What
-    a record does not say is "" or None. ``time_fault`` says why a ``published_at`` that was there could not be read.
+    A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970.
+    Fields that the record does not have are "" or None. ``time_fault`` says why a ``published_at`` that the record has
+    could not be read.
     """
 
     id: str
@@ -77,12 +78,12 @@ class Article(msgspec.Struct, frozen=True):
 
 
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
-    """What a record over the limit is rejected with, by whoever sees it first."""
+    """Return the fault of a record over the limit; the stage that sees it first rejects it."""
     return BadRecord(
         Reason.RECORD_TOO_LONG, f"the record has {size_bytes} bytes, more than record_bytes_max = {record_bytes_max}"
     )
 
 
 def too_many_values(values_max: int) -> BadRecord:
-    """The fault of a record that would become more values than the limit, in whatever format it is written."""
+    """Return the fault of a record that would become too many values, whatever its format."""
     return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}")

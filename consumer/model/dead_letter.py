@@ -1,4 +1,4 @@
-"""Dead letters: records that could not be judged, each with the reason and enough of the input to find and mend it."""
+"""Dead letters: records that could not be judged, with the reason and enough of the input to find and fix them."""
 
 import base64
 import codecs
@@ -14,7 +14,7 @@ SCHEMA: Final = "dupwatch.dead-letter/1"
 
 
 class LetterPosition(msgspec.Struct, frozen=True):
-    """Where the record stood: a line and its first byte in a file, a partition's offset in a topic (``line`` 0)."""
+    """Where the record was: a line and its first byte in a file, an offset in a partition of a topic (``line`` 0)."""
 
     source: str
     line: int
@@ -22,10 +22,10 @@ class LetterPosition(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was answered with a refusal.
+    """A record that was rejected.
 
-    ``raw`` is the input as text, ``raw_base64`` stands instead of it where the input is not UTF-8. ``size_bytes`` and
-    ``sha256`` are of the whole input, also where ``cut`` says that only its first bytes are here.
+    ``raw`` is the input as text; input that is not UTF-8 is in ``raw_base64`` instead. ``size_bytes`` and ``sha256``
+    are of the whole input, also where ``cut`` says that only its first bytes are here.
     """
 
     schema: Literal["dupwatch.dead-letter/1"] = SCHEMA
@@ -48,10 +48,10 @@ def dead_letter(
     sha256: bytes | None = None,
     raw_bytes_max: int = DEAD_LETTER_RAW_BYTES_MAX,
 ) -> DeadLetter:
-    """Make a dead letter of a record's bytes.
+    """Build the dead letter of a record.
 
-    Where ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) tell of the whole.
-    At most ``raw_bytes_max`` bytes of it are kept, fewer by up to three where the limit would cut a character in two.
+    Where ``data`` is only the beginning of the record, ``size_bytes`` and ``sha256`` (32 bytes) are of the whole.
+    At most ``raw_bytes_max`` bytes are kept, and up to three fewer where the limit would cut a character in two.
     """
     head = data[:raw_bytes_max]
     size = len(data) if size_bytes is None else size_bytes
@@ -75,5 +75,5 @@ def dead_letter(
 
 
 def encode(letter: DeadLetter) -> bytes:
-    """The letter as one line of JSON, without the line end."""
+    """Return the letter as one line of JSON, without the line end."""
     return msgspec.json.encode(letter)

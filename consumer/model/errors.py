@@ -1,32 +1,33 @@
-"""Everything that can go wrong, and what follows from it.
+"""The errors of dupwatch, and what each one means for the run.
 
 ::
 
     DupwatchError
-    ├── BadRecord            this record only: it becomes a dead letter, its neighbours go on
-    ├── Abandoned            this batch only: it belongs to another consumer now, or will be read again
-    │   └── OutcomeUnknown   the same, but it may have been committed: only the brokers know
-    └── Fatal             1  this run: say why in one sentence, exit with the error's code, commit nothing
-        ├── ConfigError      2  a wrong option or configuration
-        ├── SourceError      3  the input cannot be read
-        ├── StoreMismatch    4  the store was made with other settings, or is no store
-        ├── StoreBroken      5  the store failed: disk full, out of reach
-        ├── SinkError        6  verdicts or dead letters cannot be written
-        └── TooManyDeadLetters  7  too many records of a file or a stream cannot be judged
+    ├── BadRecord               one record: it becomes a dead letter, and the run continues
+    ├── Abandoned               one batch: nothing of it is committed, and it is read again by whoever owns it
+    │   └── OutcomeUnknown      the same, but the batch may have been committed: only the brokers know
+    ├── NotBegun                the run was stopped before it began: nothing was read
+    └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing
+        ├── ConfigError         2  an option or a setting is wrong
+        ├── SourceError         3  the input cannot be read
+        ├── StoreMismatch       4  the store was made with other settings or another layout, or is damaged
+        ├── StoreBroken         5  the store failed or cannot be reached
+        ├── SinkError           6  verdicts or dead letters cannot be written
+        └── TooManyDeadLetters  7  too many records cannot be judged
 
-What a store raises (``storage.errors``) is turned into one of these in ``app``. Every other exception is a defect: exit
-code 1, with its traceback.
+The errors of stores (``storage.errors``) are turned into these in ``wiring``. Any other exception is a bug: the run
+ends with exit code 1 and a traceback.
 """
 
 from typing import ClassVar
 
 
 class DupwatchError(Exception):
-    """The root; its message is a sentence for a person that says what to do."""
+    """The base class. The message says what happened and what to do, in a sentence or two."""
 
 
 class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is at fault
-    """A record that cannot be judged. ``reason`` is one of a fixed list, ``detail`` a sentence."""
+    """A record cannot be judged. ``reason`` is one of ``article.Reason``, ``detail`` is for a person."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -34,20 +35,20 @@ class BadRecord(DupwatchError):  # noqa: N818  # named for the record, which is 
         self.detail = detail
 
 
-class Abandoned(DupwatchError):  # noqa: N818  # named for the batch, which is nobody's fault
-    """The batch at hand is given up: nothing of it is committed here, and whoever has its partitions reads it again."""
+class Abandoned(DupwatchError):  # noqa: N818  # named for the batch: nothing failed
+    """A batch was given up and nothing of it committed here; the consumer that owns its partitions reads it again."""
 
 
-class NotBegun(DupwatchError):  # noqa: N818  # nothing is wrong
-    """The run was asked to stop before it had begun."""
+class NotBegun(DupwatchError):  # noqa: N818  # nothing failed
+    """The run was asked to stop before it began."""
 
 
 class OutcomeUnknown(Abandoned):
-    """Nobody knows whether the batch was committed: the source goes on where the brokers say that the group is."""
+    """The batch may have been committed: the source continues at the offsets that the brokers have for the group."""
 
 
 class Fatal(DupwatchError):  # noqa: N818  # a kind of error, as its subclasses say
-    """The run cannot go on."""
+    """The run cannot continue."""
 
     exit_code: ClassVar[int] = 1
 
@@ -65,13 +66,13 @@ class SourceError(Fatal):
 
 
 class StoreMismatch(Fatal):
-    """The store was made with other settings or another layout, or is no store."""
+    """The store was made with other settings or another layout, is damaged, or is something other than a store."""
 
     exit_code = 4
 
 
 class StoreBroken(Fatal):
-    """The store failed, or is out of reach."""
+    """The store failed, or cannot be reached."""
 
     exit_code = 5
 
@@ -83,6 +84,6 @@ class SinkError(Fatal):
 
 
 class TooManyDeadLetters(Fatal):
-    """Too many records of a file or a stream cannot be judged: the feed is not what the run takes it for."""
+    """Too many records of a file or a stream cannot be judged: the feed is probably in another format."""
 
     exit_code = 7

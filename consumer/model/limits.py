@@ -1,18 +1,18 @@
-"""How much is read at once, and how much a record may have."""
+"""Limits on records, and on what is read at once."""
 
 import msgspec
 
 
 class DecodeLimits(msgspec.Struct, frozen=True):
-    """How much of everything a record may have.
+    """Limits on a record that is decoded.
 
-    ``depth_max`` counts objects and lists within each other, the record itself as 1. ``body_chars_max`` is of the body
-    as it comes, markup included. The other limits are on what a record becomes, and hold before it becomes that:
-    ``values_max`` counts objects, lists, members and items, ``attributes_max`` those of one HTML tag. A text may have
-    ``folded_chars_max`` characters after folding, and grow by a factor of ``fold_growth_max`` at most; the latter holds
-    only where it has more than ``FOLDED_FREE_CHARS`` afterwards.
+    ``depth_max`` is how deep objects and lists are nested, the record itself being 1. ``body_chars_max`` is the length
+    of the body as it arrives, markup included. The other limits are on what a record is decoded into, and are checked
+    before it is: ``values_max`` counts objects, lists, members and items, ``attributes_max`` the attributes of one HTML
+    tag. A text may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as long
+    as before; the factor is only checked for texts of more than ``FOLDED_FREE_CHARS`` after folding.
 
-    Each limit counts what is there and never takes the time, so every machine gives a record the same answer.
+    All limits are counts and none is a time, so that every machine treats a record alike.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024
@@ -30,7 +30,11 @@ class DecodeLimits(msgspec.Struct, frozen=True):
 
 
 class ReadLimits(msgspec.Struct, frozen=True):
-    """``record_bytes_max`` is of one record without its line end; the others are of a batch, which has one at least."""
+    """Limits on what a source reads at once.
+
+    ``record_bytes_max`` is the size of one record without its line end. The others are of a batch, which always has at
+    least one record.
+    """
 
     record_bytes_max: int = 8 * 1024 * 1024
     batch_records_max: int = 256

@@ -1,6 +1,6 @@
 """The ports of the pipeline: where records come from, and where verdicts and dead letters go.
 
-The adapters are in ``consumer.sources`` and ``consumer.sinks``. What they raise is of ``consumer.model.errors`` only.
+The adapters are in ``consumer.sources`` and ``consumer.sinks``. They raise errors of ``consumer.model.errors`` only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from consumer.model.verdict import Verdict
 
 
 class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much a sink has written, in bytes: what a run that goes on later keeps of both files."""
+    """How much a sink has written, in bytes: a run that resumes cuts both files back to this."""
 
     verdicts_bytes: int = 0
     dead_letters_bytes: int = 0
@@ -23,7 +23,7 @@ class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said about a record: ``event`` is the verdict as it is stored, and ``verdict`` what it says."""
+    """The verdict on a record; ``event`` is its encoding, byte for byte as the store holds it."""
 
     record: RawRecord
     event: bytes
@@ -41,45 +41,58 @@ class Rejection:
 class Source(Protocol):
     """Where records come from.
 
-    A record is delivered once a run, in order, and its batch's ``end`` is the only thing a caller has to keep to go on
-    behind it. Nothing is skipped in silence: what cannot be read is delivered as a record with a fault.
+    A source delivers each record once in a run, in order. To resume after a batch, a caller needs only the batch's
+    ``end``. Nothing is skipped silently: a record that cannot be read is delivered with a fault.
     """
 
     def batches(self) -> Iterator[RawBatch]:
-        """Deliver what there is, in batches of bounded count and size; called once.
+        """Deliver the records, in batches of bounded count and size.
 
-        Raises ``SourceError`` when the input itself cannot be read. Batches that were delivered before it stand.
+        Called once, when the run begins. A thread that reads ahead may ask for the next batch while the one before is
+        judged. The iterator ends where the input ends, and blocks while a stream or a topic has nothing new.
+
+        Raises ``SourceError`` where the input cannot be read; batches that were delivered before stay valid.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the input. Closing again does nothing."""
+        """Release the input. Called when the run ends, also after an error; a second call does nothing."""
         ...
 
 
 class Sink(Protocol):
     """Where verdicts and dead letters go.
 
-    Each call raises ``SinkError`` when something cannot be written. After that nothing may be assumed of the call's
-    events and letters; the caller closes the sink, commits nothing, and a later run cuts back to the last marks.
+    The loop calls ``emit``, ``reject`` and ``flush`` for each batch, in this order, and commits the batch only after
+    ``flush`` has returned.
+
+    Every method but ``close`` raises ``SinkError`` where something cannot be written. After that it is unknown which
+    events and letters of the batch were written: the caller closes the sink and commits nothing, and a later run cuts
+    the output back to the last marks.
     """
 
     def emit(self, answers: Sequence[Answer]) -> None:
-        """Hand over what was said, of which the sink sends what it carries; an event has no line ends."""
+        """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
         ...
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
-        """Hand over dead letters."""
+        """Hand over the dead letters of a batch."""
         ...
 
     def flush(self) -> None:
-        """Return when all that was handed over is written, and durable where the sink was asked for that."""
+        """Return once everything handed over is written, and durable where the sink is configured for that."""
         ...
 
     def marks(self) -> Marks | None:
-        """How much is written, for the checkpoint; None for a sink that cannot be cut back."""
+        """Return how much is written, for the checkpoint; None for a sink that cannot be cut back.
+
+        Called after ``flush``, when a batch is committed.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of the output without writing anything. Closing again does nothing."""
+        """Release the output without writing anything.
+
+        Called when the run ends, also after an error; a second call does nothing.
+        """
         ...

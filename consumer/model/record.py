@@ -1,4 +1,4 @@
-"""Records as sources read them, and where a source is."""
+"""Records as sources read them, and positions in a source."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NO_TIME_MS: Final = -1
 
 
 Partition = tuple[str, int]
-"""The topic and the number."""
+"""A topic and the number of one of its partitions."""
 
 Header = tuple[str, bytes | None]
 """A header of a message: its name, which may repeat, and its value."""
@@ -22,7 +22,7 @@ Headers = list[Header]
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a source was read: ``line`` lines are done, which were ``offset`` bytes of decompressed input."""
+    """How far a file was read: ``line`` lines, which are ``offset`` bytes of decompressed input."""
 
     line: int = 0
     offset: int = 0
@@ -30,12 +30,12 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a record that came from a topic has beside its value, untouched.
+    """The parts of a message other than its value, as they were received.
 
-    ``timestamp_ms`` is ``NO_TIME_MS`` where the message has none, and else any number that its producer chose.
-    ``null_value`` tells a tombstone from an empty value. ``leader_epoch`` goes into the commit, so that a broker can
-    tell that a log was cut back. ``headers_lost`` counts the headers that the client could not hand out as they came
-    (``sources.client_headers``).
+    ``timestamp_ms`` is ``NO_TIME_MS`` where the message has none; otherwise it is any number that the producer chose.
+    ``null_value`` tells a tombstone from an empty value. ``leader_epoch`` is committed with the offset, so that a
+    broker can detect that a log was truncated. ``headers_lost`` counts headers that the client could not return
+    unchanged (``sources.client_headers``).
     """
 
     topic: str
@@ -50,7 +50,7 @@ class Message:
 
 
 def headers_bytes(headers: Iterable[Header]) -> int:
-    """What headers hold in bytes that their sender chose the number of."""
+    """Return the size of names and values, the part of headers whose size the sender chooses."""
     return sum(len(name) + len(value or b"") for name, value in headers)
 
 
@@ -58,11 +58,11 @@ def headers_bytes(headers: Iterable[Header]) -> int:
 class RawRecord:
     """One record as it was read, without its line end.
 
-    ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, or only
-    its first bytes; then ``sha256`` is the digest of all of it, and None otherwise. ``size_bytes`` is always the size
-    of the whole. ``fault`` is what was found wrong while reading; such a record is not decoded but rejected.
-    ``end`` is the position at which a later run goes on once this record is answered. A record of a topic has its
-    ``message``; then ``line`` is 0 and ``start`` the offset in its partition.
+    ``line`` counts from 1, ``start`` is the offset of the record's first byte. ``data`` is the whole record, and then
+    ``sha256`` is None; or it is only the first bytes, and ``sha256`` is the digest of the whole. ``size_bytes`` is
+    always the size of the whole. A record with a ``fault``, found while reading, is rejected and not decoded. ``end``
+    is where a later run resumes once this record is answered. A record of a topic has its ``message``; its ``line`` is
+    0, and ``start`` is its offset in the partition.
     """
 
     line: int
@@ -75,14 +75,14 @@ class RawRecord:
     message: Message | None = None
 
     def whole(self) -> bytes:
-        """The bytes to be decoded; raises the fault where one was found while reading."""
+        """Return the bytes to decode. Raises the fault that was found while reading, a ``BadRecord``."""
         if self.fault is not None:
             raise self.fault
         return self.data
 
 
 class Offsets(NamedTuple):
-    """Where in each partition of a topic the next batch begins, and which assignment of partitions that belongs to."""
+    """Where the next batch begins in each partition of a topic, and the assignment of partitions that this is for."""
 
     next: Mapping[Partition, int]
     assignment: int
@@ -93,9 +93,10 @@ End = Position | Offsets
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records in the order of the source, none when only blank lines came; ``end`` is where the next batch begins.
+    """Records in the order of the source; none where only blank lines were read.
 
-    ``last``: the source has nothing behind it. A stream and a topic do not know.
+    ``end`` is where the next batch begins. ``last`` says that the source ends here; it is never set for a stream or a
+    topic, which cannot know.
     """
 
     records: tuple[RawRecord, ...]
@@ -104,6 +105,6 @@ class RawBatch:
 
 
 def partition_name(partition: Partition) -> str:
-    """A partition as messages name it, and commands take it."""
+    """Return the name of a partition, as messages show it and commands take it."""
     topic, number = partition
     return f"{topic}:{number}"

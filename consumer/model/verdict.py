@@ -1,4 +1,4 @@
-"""The verdict event: what is said about one version of an article, as it is stored and as it is sent."""
+"""Verdicts on versions of articles, and their events: the bytes that are stored and sent."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -21,7 +21,7 @@ Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An earlier version that is near: ``distance`` in bits, ``similarity`` from 0 to 1."""
+    """An earlier version that is near; ``distance`` is in bits, ``similarity`` from 0 to 1."""
 
     id: str
     version: VersionName
@@ -30,7 +30,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a release undid: the version it had been flagged against and when, who undid it, and why."""
+    """The flag that a release undid: the version that was named and when, and who undid it and why."""
 
     duplicate_of: str
     duplicate_of_version: VersionName
@@ -40,11 +40,11 @@ class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole event but for the transport's fields. The fields are described in ``docs/formats.md``.
+    """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
-    A retraction has only its ``id`` and the two times; what else it could say is null or empty, as the defaults are.
-    ``released`` is left out where nothing was: the events of judges are the same bytes as before there were releases.
-    So is ``stamped_at``, the time that the message claims, where the version arrived at that time.
+    A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
+    ``released`` is left out of every event that is not a release, so that older events keep their bytes. So is
+    ``stamped_at``, the time that the message claims, where the version arrived at that time.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -68,7 +68,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """As much of an event as it takes to say which kind it is."""
+    """The one field of an event that tells what kind it is."""
 
     outcome: Outcome
 
@@ -79,22 +79,22 @@ _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode(verdict: Verdict) -> bytes:
-    """The event as JSON without a line end; equal verdicts give equal bytes."""
+    """Return the event as JSON without a line end; equal verdicts give equal bytes."""
     return msgspec.json.encode(verdict)
 
 
 class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the event, as its siblings are
-    """What a store holds as a verdict event is none."""
+    """The store holds bytes for a verdict event that cannot be read as one."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(
-            f"the store is damaged: these bytes are no verdict event: {error}. Restore it from a copy, or name another "
-            "store."
+            f"the store is damaged: a verdict event cannot be read: {error}. Restore the store from a copy, or name "
+            "another one."
         )
 
 
 def decode_verdict(data: bytes) -> Verdict:
-    """Read an event that ``encode`` wrote. Raises ``UnreadableEvent`` for anything else."""
+    """Return the verdict of an event that ``encode`` wrote. Raises ``UnreadableEvent`` for anything else."""
     try:
         return _DECODER.decode(data)
     except _MALFORMED as error:
@@ -102,7 +102,10 @@ def decode_verdict(data: bytes) -> Verdict:
 
 
 def outcome_of(event: bytes) -> Outcome:
-    """What an event that ``encode`` wrote says, without decoding the rest: a judge asks this of every candidate."""
+    """Return the outcome of an event without decoding the rest; a judge asks for that of every candidate.
+
+    Raises ``UnreadableEvent`` for bytes that ``encode`` did not write.
+    """
     try:
         return _OUTCOME_DECODER.decode(event).outcome
     except _MALFORMED as error:
@@ -112,8 +115,8 @@ def outcome_of(event: bytes) -> Outcome:
 class VerdictEvent(msgspec.Struct, frozen=True):
     """A verdict together with its event, the bytes that the store holds and a sink sends.
 
-    Whoever has one of the two has the other: a verdict is encoded once, where it is built, and the bytes that a store
-    returns are decoded once, where they are read.
+    A verdict is encoded once, where it is built, and the bytes that a store returns are decoded once, where they are
+    read; every later stage uses both.
     """
 
     encoded: bytes

@@ -138,7 +138,7 @@ def test_the_schema_has_releases_of_unique_ones_only() -> None:
 )
 def test_what_is_no_verdict_is_a_value_error(data: bytes) -> None:
     """No error of a library goes through."""
-    with pytest.raises(ValueError, match="no verdict event"):
+    with pytest.raises(ValueError, match="verdict event cannot be read"):
         decode_verdict(data)
 
 

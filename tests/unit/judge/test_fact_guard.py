@@ -144,7 +144,7 @@ def test_a_guard_needs_a_scheme_that_has_facts_made() -> None:
     """Without facts it would guard nothing, in silence."""
     rules = MappingProxyType({"wire": SourceRule(facts_shared_min=0.8)})
     for asked in ({"facts_shared_min": 0.8}, {"sources": rules}):
-        with pytest.raises(ValueError, match="no facts made"):
+        with pytest.raises(ValueError, match="does not extract facts"):
             replace(SETTINGS, **asked)
 
 
