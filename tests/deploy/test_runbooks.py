@@ -12,7 +12,7 @@ from consumer.config.config import Config
 from tests.deploy.promql import metrics_of_a_consumer
 from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
 
-_PARTS = ["Look first", "Causes", "It is over when", "Do not"]
+_PARTS = ["Check first", "Causes", "Resolved when", "Do not"]
 _COMMAND = re.compile(r"(?:^ {4}|`)(dupwatch .*?)(?:`|  +#|\||$)", re.MULTILINE)
 _SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|log"
 _SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
