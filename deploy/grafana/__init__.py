@@ -1,8 +1,8 @@
-"""Grafana's dashboards as code: ``python -m deploy.grafana.build`` writes what is in ``dashboards/``.
+"""Grafana dashboards as code: ``python -m deploy.grafana.build`` writes the files in ``dashboards/``.
 
-panels.py      a panel, a row, a dashboard: frozen, with what Grafana wants to be told of each
-layout.py      where panels stand, and the JSON of it all
-feed.py        what comes in and what is said of it
-pipeline.py    how well articles come through
-store.py       what the store does, and what judging costs
+panels.py      panels, rows and dashboards
+layout.py      the positions of panels, and their JSON
+feed.py        verdicts, sources, floods, similarity and drift
+pipeline.py    throughput, latency, lag, stages and errors
+store.py       calls, latency, the cost of judging and limits
 """

@@ -18,15 +18,15 @@ FOLDER: Final = Path(__file__).with_name("dashboards")
 
 
 def text_of(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> str:
-    """The file of a dashboard."""
+    """Return the file of a dashboard."""
     return json.dumps(dashboard_json(dashboard, runbooks), indent=1, ensure_ascii=False) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write them all; the exit code."""
+    """Write all dashboards; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deploy.grafana.build", description="Write Grafana's dashboards.")
-    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL", help="what stands before the names of runbooks")
-    parser.add_argument("--to", type=Path, default=FOLDER, metavar="FOLDER", help="where the files go")
+    parser.add_argument("--runbooks", default=RUNBOOKS, metavar="URL", help="what links to runbooks begin with")
+    parser.add_argument("--to", type=Path, default=FOLDER, metavar="FOLDER", help="folder to write to")
     chosen = parser.parse_args(arguments)
     chosen.to.mkdir(parents=True, exist_ok=True)
     for dashboard in DASHBOARDS:

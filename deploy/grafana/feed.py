@@ -1,4 +1,4 @@
-"""What comes in, and what is said of it."""
+"""The feed: verdicts, sources, floods, similarity and drift."""
 
 from typing import Final
 
@@ -23,17 +23,17 @@ def _of_articles(counted: str, window: str = "$__rate_interval") -> str:
 _NOW: Final = Row(
     "Now",
     (
-        stat("Articles", "Answered a second.", "sum(rate(dupwatch_articles_total{$of}[5m]))", "suffix:/s"),
+        stat("Articles", "Judged per second.", "sum(rate(dupwatch_articles_total{$of}[5m]))", "suffix:/s"),
         stat(
             "Duplicates",
-            "Share of the articles of the last hour that were flagged.",
+            "Share of the articles in the last hour that were flagged.",
             _SHARE % ("1h", "1h"),
             "percentunit",
             runbooks=("duplicate-rate-unusual",),
         ),
         stat(
             "Flood copies",
-            "Share of the articles that repeat an original for the 100th time or more.",
+            "Share of the articles that are copy number 100 or later of an original.",
             _of_articles("dupwatch_flood_copies_total", "15m"),
             "percentunit",
             steps=(Step(0.1, "orange"),),
@@ -49,12 +49,12 @@ _NOW: Final = Row(
         ),
         stat(
             "Sources",
-            'Names that articles of the last hour had; "other" is one.',
+            'Different sources in the last hour; "other" counts as one.',
             "count(sum by (source) (increase(dupwatch_source_articles_total{$of}[1h])) > 0)",
         ),
         stat(
             "Dead letters",
-            "Records of the last hour that could not be judged.",
+            "Records in the last hour that could not be judged.",
             "sum(increase(dupwatch_dead_letters_total{$of}[1h]))",
             steps=(Step(1, "yellow"),),
             runbooks=("dead-letters", "dead-letter-share"),
@@ -62,19 +62,19 @@ _NOW: Final = Row(
     ),
 )
 
-_SAID: Final = Row(
-    "What was said",
+_VERDICTS: Final = Row(
+    "Verdicts",
     (
         Panel(
             title="Articles by outcome",
-            about="Answered a second.",
+            about="Judged per second.",
             queries=(Query("sum by (outcome) (rate(dupwatch_articles_total{$of}[$__rate_interval]))", "{{outcome}}"),),
             unit="suffix:/s",
             stacked=True,
         ),
         Panel(
             title="Share of duplicates",
-            about="Of an hour, beside the hour of a week ago.",
+            about="Over an hour, compared with a week ago.",
             queries=(
                 Query(_SHARE % ("1h", "1h"), "this hour"),
                 Query(_a_week_ago(_SHARE % ("1h", "1h")), "a week ago"),
@@ -98,7 +98,7 @@ _SOURCES: Final = Row(
     (
         Panel(
             title="Articles by source",
-            about="The ten that send most.",
+            about="The ten sources with the most articles.",
             queries=(
                 Query(
                     "topk(10, sum by (source) (rate(dupwatch_source_articles_total{$of}[$__rate_interval])))",
@@ -109,7 +109,7 @@ _SOURCES: Final = Row(
         ),
         Panel(
             title="Duplicates by source",
-            about="The ten that repeat most.",
+            about="The ten sources with the most duplicates.",
             queries=(
                 Query(
                     "topk(10, sum by (source) "
@@ -122,7 +122,7 @@ _SOURCES: Final = Row(
         ),
         Panel(
             title="The last hour, by source",
-            about="Articles, and the share of them that were flagged.",
+            about="Articles, and the share of them that was flagged.",
             queries=(
                 Query("sum by (source) (increase(dupwatch_source_articles_total{$of}[1h]))", "articles"),
                 Query(
@@ -141,7 +141,7 @@ _FLOODS: Final = Row(
     (
         Panel(
             title="Share of flood copies",
-            about="Copies of originals that were repeated a hundred times before, of all articles.",
+            about="Copies of originals that already had 99 copies, as a share of all articles.",
             queries=(Query(_of_articles("dupwatch_flood_copies_total"), "flood copies"),),
             unit="percentunit",
             share=True,
@@ -149,14 +149,14 @@ _FLOODS: Final = Row(
             runbooks=("flood",),
         ),
         Panel(
-            title="Floods that began",
-            about="Originals whose 100th copy came.",
+            title="New floods",
+            about="Originals whose 100th copy arrived.",
             queries=(Query("sum(increase(dupwatch_floods_total{$of}[$__rate_interval]))", "floods"),),
             runbooks=("flood",),
         ),
         Panel(
-            title="Settled by a known original",
-            about="Share of the articles that needed no postings: what keeps a flood cheap.",
+            title="Duplicates of known originals",
+            about="Share of the articles settled without postings, which keeps a flood cheap.",
             queries=(Query(_of_articles("dupwatch_known_copies_total"), "known copies"),),
             unit="percentunit",
             share=True,
@@ -164,20 +164,24 @@ _FLOODS: Final = Row(
     ),
 )
 
-_ALIKE: Final = Row(
-    "How alike duplicates are",
+_SIMILARITIES: Final = Row(
+    "Similarity of duplicates",
     (
         heatmap(
             "Similarity of duplicates",
-            "Similarity of a duplicate and what it repeats.",
+            "Similarity of a duplicate to its original.",
             "dupwatch_duplicate_similarity_ratio",
             "percentunit",
             runbooks=("similarity-drift",),
         ),
-        heatmap("Distance of duplicates", "Bits of the fingerprint that differ.", "dupwatch_duplicate_distance"),
+        heatmap(
+            "Distance of duplicates",
+            "Number of fingerprint bits that differ from the original.",
+            "dupwatch_duplicate_distance",
+        ),
         heatmap(
             "Similarity of compared pairs",
-            "Near or not: many just below the threshold are templates, or a threshold that is too high.",
+            "All pairs. Many just below the threshold: templates, or the threshold is too high.",
             "dupwatch_compared_similarity_ratio",
             "percentunit",
         ),
@@ -195,13 +199,13 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Mean keywords",
-            about="Of an hour, beside the hour of a week ago.",
+            about="Over an hour, compared with a week ago.",
             queries=(Query(_KEYWORDS, "this hour"), Query(_a_week_ago(_KEYWORDS), "a week ago")),
             runbooks=("keywords-drift",),
         ),
         Panel(
             title="Mean similarity of duplicates",
-            about="Of an hour, beside the hour of a week ago.",
+            about="Over an hour, compared with a week ago.",
             queries=(Query(_SIMILARITY, "this hour"), Query(_a_week_ago(_SIMILARITY), "a week ago")),
             unit="percentunit",
             share=True,
@@ -209,7 +213,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Articles without keywords",
-            about="They match nothing, and are kept.",
+            about="They match nothing and are kept.",
             queries=(Query(_of_articles("dupwatch_articles_without_keywords_total"), "without keywords"),),
             unit="percentunit",
             share=True,
@@ -219,8 +223,8 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Record times replaced",
-            about="Of all articles: times that were missing or impossible, far behind their partition, or in a header; "
-            "records with headers that the client cannot read; articles whose published_at cannot be read.",
+            about="Shares of all articles: record times that were missing or impossible, far behind their partition, "
+            "or moved into a header; records with headers that the client cannot read; unreadable published_at.",
             queries=(
                 Query(_of_articles("dupwatch_record_times_replaced_total"), "replaced"),
                 Query(_of_articles("dupwatch_record_times_behind_total"), "behind"),
@@ -240,6 +244,6 @@ _DRIFT: Final = Row(
 FEED: Final = Dashboard(
     "feed",
     "dupwatch: feed",
-    "What comes in, and what is said of it: duplicates by source, floods, how alike they are, drift.",
-    (_NOW, _SAID, _SOURCES, _FLOODS, _ALIKE, _DRIFT),
+    "Articles and their verdicts: duplicates by source, floods, similarity, drift.",
+    (_NOW, _VERDICTS, _SOURCES, _FLOODS, _SIMILARITIES, _DRIFT),
 )

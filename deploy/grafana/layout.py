@@ -16,7 +16,7 @@ _ALERTS: Final = 'ALERTS{alertname=~"Dupwatch.+", alertstate="firing", job=~"$jo
 
 
 def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, Any]:
-    """What Grafana reads; ``runbooks`` stands before the names of runbooks in links."""
+    """Return what Grafana reads; links to runbooks begin with ``runbooks``."""
     return {
         "uid": f"{_TAG}-{dashboard.name}",
         "title": dashboard.title,
@@ -39,7 +39,7 @@ def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, 
 
 
 def _placed(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Panels with their places: a heading takes a line, a line of panels as much as its highest."""
+    """Give panels their positions. A heading takes one grid line, a line of panels as many as its highest panel."""
     top = 0
     for row in rows:
         yield {
@@ -61,7 +61,7 @@ def _placed(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 def _lines(panels: Iterable[Panel]) -> Iterator[list[Panel]]:
     line: list[Panel] = []
     for panel in panels:
-        if sum(one.width for one in line) + panel.width > COLUMNS:
+        if sum(placed.width for placed in line) + panel.width > COLUMNS:
             yield line
             line = []
         line.append(panel)
@@ -116,14 +116,14 @@ def _field(panel: Panel) -> dict[str, Any]:
         ],
     }
     if panel.kind == "timeseries":
-        field |= {"min": 0, "color": {"mode": "palette-classic"}, "custom": _lines_drawn(panel)}
+        field |= {"min": 0, "color": {"mode": "palette-classic"}, "custom": _line_style(panel)}
         field |= {"max": 1} if panel.share else {}
     elif panel.kind in {"stat", "state-timeline"}:
         field |= {"color": {"mode": "thresholds"}}
     return field
 
 
-def _lines_drawn(panel: Panel) -> dict[str, Any]:
+def _line_style(panel: Panel) -> dict[str, Any]:
     return {
         "drawStyle": "line",
         "lineWidth": 1,
@@ -211,7 +211,7 @@ def _labels(name: str, label: str, query: str) -> dict[str, Any]:
 
 def _alerts() -> dict[str, Any]:
     return {
-        "name": "Alerts that fire",
+        "name": "Firing alerts",
         "datasource": _SOURCE,
         "enable": True,
         "hide": False,

@@ -1,4 +1,4 @@
-"""What a dashboard consists of, in the words of whoever writes one."""
+"""Panels, rows and dashboards, without the details of Grafana."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -8,9 +8,9 @@ Colour = Literal["green", "yellow", "orange", "red", "blue", "text"]
 
 
 class Query(NamedTuple):
-    """PromQL, and what its series are called. ``$of`` stands for the chosen jobs and instances.
+    """PromQL and the legend of its series, which may contain labels: ``{{part}}``.
 
-    ``legend`` may name labels: ``{{part}}``.
+    ``$of`` in the expression is replaced by matchers for the selected jobs and instances.
     """
 
     expr: str
@@ -18,7 +18,7 @@ class Query(NamedTuple):
 
 
 class Step(NamedTuple):
-    """From this value on it has this colour."""
+    """The colour of values from this one on."""
 
     value: float
     colour: Colour
@@ -26,10 +26,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One picture. ``unit`` is Grafana's name of it; ``width`` is of 24.
+    """One panel. ``about`` is its description, ``unit`` a unit id of Grafana, ``width`` a number of the 24 columns.
 
-    ``steps`` are where its colour changes; a picture over time shows them as lines, where alerts have their
-    thresholds. ``runbooks`` are names of pages in ``docs/runbooks``.
+    ``steps`` say where the colour changes; a time series shows them as lines, for the thresholds of alerts.
+    ``runbooks`` are names of pages in ``docs/runbooks``.
     """
 
     title: str
@@ -43,20 +43,20 @@ class Panel:
     runbooks: tuple[str, ...] = ()
     stacked: bool = False
     share: bool = False
-    """From 0 to 1, whatever comes."""
+    """The axis goes from 0 to 1."""
     texts: tuple[tuple[float, str, Colour], ...] = ()
-    """What stands in a value's place, and its colour."""
+    """Values that are shown as texts, with their colours."""
 
 
 class Row(NamedTuple):
-    """Panels below a heading, from left to right; what does not fit goes on below."""
+    """Panels below a heading, from left to right, in several lines where needed."""
 
     title: str
     panels: tuple[Panel, ...]
 
 
 class Dashboard(NamedTuple):
-    """One page. ``name`` is that of its file and its place in addresses."""
+    """One dashboard. ``name`` is the name of its file and the end of its uid."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ def stat(
     steps: tuple[Step, ...] = (),
     runbooks: tuple[str, ...] = (),
 ) -> Panel:
-    """One number, as it is now."""
+    """Return a panel with one current number."""
     return Panel(
         title=title, about=about, queries=(Query(expr),), unit=unit, kind="stat", width=4, height=4, steps=steps,
         runbooks=runbooks,
@@ -81,13 +81,13 @@ def stat(
 
 
 def heatmap(title: str, about: str, name: str, unit: str = "short", *, runbooks: tuple[str, ...] = ()) -> Panel:
-    """How the values of a histogram are distributed, and how that changes."""
+    """Return a panel that shows the distribution of a histogram over time."""
     query = Query(f"sum by (le) (increase({name}_bucket{{$of}}[$__rate_interval]))", "{{le}}")
     return Panel(title=title, about=about, queries=(query,), unit=unit, kind="heatmap", runbooks=runbooks)
 
 
 def quantiles(name: str, *by: str, also: str = "", shares: tuple[float, ...] = (0.5, 0.99)) -> tuple[Query, ...]:
-    """Queries for quantiles of a histogram: of all, or ``by`` labels; ``also`` are further matchers."""
+    """Return queries for quantiles of a histogram, for all series or ``by`` labels; ``also`` adds matchers."""
     labels = ", ".join(("le", *by))
     of = f"$of, {also}" if also else "$of"
     named = "".join(f"{{{{{label}}}}} " for label in by)
@@ -101,5 +101,5 @@ def quantiles(name: str, *by: str, also: str = "", shares: tuple[float, ...] = (
 
 
 def mean(name: str, window: str = "$__rate_interval") -> str:
-    """PromQL for the mean of a histogram's values."""
+    """Return PromQL for the mean of a histogram."""
     return f"sum(rate({name}_sum{{$of}}[{window}])) / sum(rate({name}_count{{$of}}[{window}]))"

@@ -1,4 +1,4 @@
-"""How well articles come through: throughput, latency, lag, where the time goes, and what goes wrong."""
+"""The pipeline: throughput, latency, lag, where the time goes, and errors."""
 
 from typing import Final
 
@@ -11,29 +11,29 @@ _NOW: Final = Row(
     (
         stat(
             "Consumers",
-            "Those that answer.",
+            "Consumers that answer.",
             "sum(up{$of})",
             steps=(Step(0, "red"), Step(1, "green")),
             runbooks=("down", "instance-down"),
         ),
         stat(
-            "Out of reach",
+            "Unreachable",
             "Sources, sinks and stores that consumers cannot reach.",
             "sum(dupwatch_unreachable{$of})",
             steps=(Step(1, "red"),),
             runbooks=("store-unreachable", "source-unreachable", "sink-unreachable"),
         ),
-        stat("Throughput", "Articles and dead letters a second.", _ANSWERED, "suffix:/s"),
+        stat("Throughput", "Articles and dead letters per second.", _ANSWERED, "suffix:/s"),
         stat(
             "Lag",
-            "Records that are there and not committed.",
+            "Records in the topics that are not committed.",
             "sum(dupwatch_lag_records{$of})",
             steps=(Step(1000, "orange"),),
             runbooks=("lag-growing", "nothing-processed"),
         ),
         stat(
             "Lag in time",
-            "How long what waits takes at the rate of the last minutes.",
+            "How long it takes to judge the lag at the current rate.",
             f"sum(dupwatch_lag_records{{$of}}) / ({_ANSWERED} > 0)",
             "s",
             steps=(Step(600, "orange"),),
@@ -41,7 +41,7 @@ _NOW: Final = Row(
         ),
         stat(
             "Latency, p99",
-            "From a record's time to its verdict.",
+            "From the time of a record to its verdict.",
             "histogram_quantile(0.99, sum by (le) (rate(dupwatch_end_to_end_seconds_bucket{$of}[5m])))",
             "s",
             steps=(Step(1, "orange"),),
@@ -55,7 +55,7 @@ _THROUGH: Final = Row(
     (
         Panel(
             title="Articles by consumer",
-            about="Answered a second.",
+            about="Judged per second.",
             queries=(
                 Query("sum by (instance) (rate(dupwatch_articles_total{$of}[$__rate_interval]))", "{{instance}}"),
             ),
@@ -65,14 +65,14 @@ _THROUGH: Final = Row(
         ),
         Panel(
             title="Lag per partition",
-            about="Records that are there and not committed. One that grows alone: a hot key, or its consumer hangs.",
+            about="Records that are not committed. If only one partition grows: a hot key, or its consumer hangs.",
             queries=(Query("sum by (topic, partition) (dupwatch_lag_records{$of})", "{{topic}} {{partition}}"),),
             stacked=True,
             runbooks=("lag-growing", "lag-old", "nothing-processed"),
         ),
         Panel(
             title="Partitions per consumer",
-            about="None beside others that have some is a spare.",
+            about="A consumer without partitions beside others that have some is a spare.",
             queries=(Query("sum by (instance) (dupwatch_assigned_partitions{$of})", "{{instance}}"),),
             runbooks=("nothing-assigned",),
         ),
@@ -84,7 +84,7 @@ _LATENCY: Final = Row(
     (
         Panel(
             title="End to end",
-            about="From a record's time to its verdict being written and committed. The line is the aim.",
+            about="From the time of a record until its verdict is written and committed. The line is the target.",
             queries=quantiles("dupwatch_end_to_end_seconds"),
             unit="s",
             steps=(Step(1, "orange"),),
@@ -92,8 +92,8 @@ _LATENCY: Final = Row(
             runbooks=("latency-high",),
         ),
         Panel(
-            title="Since the last batch",
-            about="How long ago each consumer committed one; a quiet feed lets it rise.",
+            title="Time since the last batch",
+            about="Since each consumer last committed a batch; it rises while the feed is quiet.",
             queries=(
                 Query(
                     "time() - (dupwatch_last_processed_timestamp_seconds{$of} > 0)",
@@ -104,10 +104,10 @@ _LATENCY: Final = Row(
             width=12,
             runbooks=("nothing-processed",),
         ),
-        heatmap("End to end, all", "How latency is distributed.", "dupwatch_end_to_end_seconds", "s"),
+        heatmap("End to end, distribution", "Distribution of the latency.", "dupwatch_end_to_end_seconds", "s"),
         Panel(
             title="Heartbeat of the loops",
-            about="How long ago a loop turned; the main one rests while nothing comes.",
+            about="Time since a loop last turned; the main loop rests while there are no records.",
             queries=(
                 Query(
                     "time() - (dupwatch_loop_heartbeat_timestamp_seconds{$of} > 0)",
@@ -120,7 +120,7 @@ _LATENCY: Final = Row(
         ),
         Panel(
             title="Busy",
-            about="Share of the scrapes at which a batch was worked on.",
+            about="Share of scrapes during which a batch was being processed.",
             queries=(Query("avg by (instance) (avg_over_time(dupwatch_busy{$of}[$__rate_interval]))", "{{instance}}"),),
             unit="percentunit",
             share=True,
@@ -134,7 +134,7 @@ _STAGES: Final = Row(
     (
         Panel(
             title="Time per stage",
-            about="Seconds a second, of all consumers; poll waits for records, workers make fingerprints beside.",
+            about="Seconds per second, over all consumers; poll waits for records, workers fingerprint in parallel.",
             queries=(Query("sum by (stage) (rate(dupwatch_stage_seconds_sum{$of}[$__rate_interval]))", "{{stage}}"),),
             unit="s",
             stacked=True,
@@ -142,35 +142,35 @@ _STAGES: Final = Row(
             runbooks=("lag-growing", "latency-high"),
         ),
         Panel(
-            title="A batch, per stage",
-            about="99 of 100 batches took less.",
+            title="Batch time per stage",
+            about="99 % of the batches took less.",
             queries=quantiles("dupwatch_stage_seconds", "stage", shares=(0.99,)),
             unit="s",
             width=12,
             runbooks=("latency-high",),
         ),
-        heatmap("Records of a batch", "Small when it is quiet, full when it is not.", "dupwatch_batch_records"),
+        heatmap("Records per batch", "Batches are small while the feed is quiet.", "dupwatch_batch_records"),
         Panel(
-            title="Batch fill and size",
-            about="How full a batch was; always full means that the consumer is behind.",
+            title="Batch fill",
+            about="How full batches were; if they are always full, the consumer is behind.",
             queries=quantiles("dupwatch_batch_fill_ratio"),
             unit="percentunit",
             share=True,
         ),
         Panel(
-            title="Bytes of a batch",
-            about="Size of its records.",
+            title="Bytes per batch",
+            about="Size of the records in a batch.",
             queries=quantiles("dupwatch_batch_bytes"),
             unit="bytes",
         ),
         Panel(
             title="Back-pressure",
-            about="Share of the time in which nothing was fetched, since what was fetched had not been judged.",
+            about="Share of time without fetching, because the fetched records were not judged yet.",
             queries=(
                 Query(
                     "sum by (instance) "
                     '(rate(dupwatch_stage_seconds_sum{$of, stage="back_pressure"}[$__rate_interval]))',
-                    "{{instance}}: held back",
+                    "{{instance}}: waiting",
                 ),
                 Query(
                     "avg by (instance) (avg_over_time(dupwatch_paused{$of}[$__rate_interval]))", "{{instance}}: paused"
@@ -181,8 +181,8 @@ _STAGES: Final = Row(
             runbooks=("lag-growing",),
         ),
         Panel(
-            title="Use of the workers",
-            about="How busy one process that makes fingerprints is; without workers it is the judge's own.",
+            title="Worker utilization",
+            about="How busy one worker process is; without workers, the fingerprinting of the main process.",
             queries=(
                 Query(
                     'sum by (instance) (rate(dupwatch_stage_seconds_sum{$of, stage="fingerprint"}[$__rate_interval]))'
@@ -197,8 +197,8 @@ _STAGES: Final = Row(
     ),
 )
 
-_WRONG: Final = Row(
-    "What goes wrong",
+_ERRORS: Final = Row(
+    "Errors",
     (
         Panel(
             title="Dead letters",
@@ -213,7 +213,7 @@ _WRONG: Final = Row(
         ),
         Panel(
             title="Held partitions",
-            about="Partitions that wait until a person lets them go on: too many of their records cannot be judged.",
+            about="Partitions held until somebody releases them: too many records cannot be judged or unpacked.",
             queries=(Query("max by (topic, partition) (dupwatch_partition_held{$of})", "{{topic}} {{partition}}"),),
             stacked=True,
             steps=(Step(1, "red"),),
@@ -221,13 +221,13 @@ _WRONG: Final = Row(
         ),
         Panel(
             title="Errors",
-            about="What went wrong without ending the run.",
+            about="Errors that did not end the run, by type.",
             queries=(Query("sum by (type) (increase(dupwatch_errors_total{$of}[$__rate_interval]))", "{{type}}"),),
             runbooks=("errors",),
         ),
         Panel(
             title="Outages",
-            about="Times that a part went out of reach, and was within reach again.",
+            about="Times that a part became unreachable, and reachable again.",
             queries=(
                 Query("sum by (part) (increase(dupwatch_outages_total{$of}[$__rate_interval]))", "{{part}} lost"),
                 Query("sum by (part) (increase(dupwatch_recoveries_total{$of}[$__rate_interval]))", "{{part}} back"),
@@ -236,7 +236,7 @@ _WRONG: Final = Row(
         ),
         Panel(
             title="Rebalances",
-            about="Times that partitions came or went.",
+            about="Times that partitions were assigned, revoked or lost.",
             queries=(Query("sum by (what) (increase(dupwatch_rebalances_total{$of}[$__rate_interval]))", "{{what}}"),),
             runbooks=("rebalancing",),
         ),
@@ -253,8 +253,8 @@ _WRONG: Final = Row(
             runbooks=("records-lost",),
         ),
         Panel(
-            title="Sink made anew",
-            about="Times that the sink's client was made anew: a transaction ended without an answer.",
+            title="Sink reconnections",
+            about="Times that the client of the sink was replaced, after a transaction whose outcome is unknown.",
             queries=(
                 Query(
                     "sum by (instance) (increase(dupwatch_sink_reconnections_total{$of}[$__rate_interval]))",
@@ -271,27 +271,27 @@ _PROCESS: Final = Row(
     (
         Panel(
             title="Memory",
-            about="The main process's own, without the pages of an LMDB store; the line is the alert's.",
+            about="Of the main process, without the pages of an LMDB store. The line is the threshold of the alert.",
             queries=(Query("dupwatch_own_memory_bytes{$of}", "{{instance}}"),),
             unit="bytes",
             steps=(Step(800 * 1024 * 1024, "orange"),),
             runbooks=("memory-high",),
         ),
         Panel(
-            title="Processor",
-            about="Of the main process: 1 is a whole core.",
+            title="CPU",
+            about="Of the main process; 1 is a whole core.",
             queries=(Query("rate(process_cpu_seconds_total{$of}[$__rate_interval])", "{{instance}}"),),
             runbooks=("lag-growing",),
         ),
         Panel(
-            title="Running since",
+            title="Uptime",
             about="How long each process has been running.",
             queries=(Query("time() - process_start_time_seconds{$of}", "{{instance}}"),),
             unit="s",
             runbooks=("restarting",),
         ),
         Panel(
-            title="What runs",
+            title="Builds",
             about="Version, scheme, block plan, and the digest of all settings that change verdicts.",
             queries=(Query("max by (instance, version, scheme, plan, settings) (dupwatch_build_info{$of})"),),
             kind="table",
@@ -305,6 +305,6 @@ _PROCESS: Final = Row(
 PIPELINE: Final = Dashboard(
     "pipeline",
     "dupwatch: pipeline",
-    "How well articles come through: throughput, latency, lag, time per stage, and what goes wrong.",
-    (_NOW, _THROUGH, _LATENCY, _STAGES, _WRONG, _PROCESS),
+    "Throughput, latency, lag, time per stage, and errors.",
+    (_NOW, _THROUGH, _LATENCY, _STAGES, _ERRORS, _PROCESS),
 )

@@ -1,4 +1,4 @@
-"""What the store does, and what judging costs it."""
+"""The store: calls, latency, the cost of judging, conflicts and limits."""
 
 from typing import Final
 
@@ -18,23 +18,23 @@ _NOW: Final = Row(
     "Now",
     (
         stat(
-            "Out of reach",
+            "Unreachable",
             "Consumers that cannot reach their store.",
             'sum(dupwatch_unreachable{$of, part="store"})',
             steps=(Step(1, "red"),),
             runbooks=("store-unreachable",),
         ),
-        stat("Calls", "Of the store, a second.", "sum(rate(dupwatch_store_operations_total{$of}[5m]))", "suffix:/s"),
+        stat("Calls", "Store calls per second.", "sum(rate(dupwatch_store_operations_total{$of}[5m]))", "suffix:/s"),
         stat(
-            "Calls that fail",
-            "Given up in the last five minutes, after all repeats.",
+            "Failed calls",
+            "In the last five minutes, after all retries.",
             'sum(increase(dupwatch_store_operations_total{$of, outcome!="ok"}[5m]))',
             steps=(Step(1, "orange"),),
             runbooks=("store-calls-failing",),
         ),
         stat(
             "Lost compare-and-sets",
-            "Verdicts that somebody else had written first, of all articles.",
+            "Verdicts already written by another consumer, as a share of all articles.",
             _per_article("dupwatch_lost_compare_and_sets_total", "15m"),
             "percentunit",
             steps=(Step(0.01, "orange"),),
@@ -42,7 +42,7 @@ _NOW: Final = Row(
         ),
         stat(
             "Truncated",
-            "Verdicts of the last hour that were reached under a limit.",
+            "Verdicts in the last hour whose search was cut short by a limit.",
             "sum(increase(dupwatch_verdicts_truncated_total{$of}[1h]))",
             steps=(Step(1, "orange"),),
             runbooks=("verdicts-truncated",),
@@ -62,7 +62,7 @@ _CALLS: Final = Row(
     (
         Panel(
             title="Calls by operation",
-            about="A second.",
+            about="Per second.",
             queries=(
                 Query(
                     "sum by (operation) (rate(dupwatch_store_operations_total{$of}[$__rate_interval]))", "{{operation}}"
@@ -75,8 +75,8 @@ _CALLS: Final = Row(
         Panel(
             title="Calls that failed",
             about=(
-                "Given up after all repeats, by operation and how they ended; others than unavailable end the run. "
-                "Repeated is what was asked again within a call, which then may have gone well."
+                "After all retries, by operation and outcome; every outcome but unavailable ends the run. "
+                "Repeated: retries within a call, which may have succeeded."
             ),
             queries=(
                 Query(
@@ -94,7 +94,7 @@ _CALLS: Final = Row(
         ),
         Panel(
             title="Latency by operation",
-            about="99 of 100 calls took less. The line is the alert's.",
+            about="99 % of the calls took less. The line is the threshold of the alert.",
             queries=quantiles("dupwatch_store_operation_seconds", "operation", shares=(0.99,)),
             unit="s",
             steps=(Step(0.5, "orange"),),
@@ -102,7 +102,7 @@ _CALLS: Final = Row(
         ),
         Panel(
             title="Time by operation",
-            about="Seconds a second that consumers wait for each.",
+            about="Seconds per second that consumers wait for each operation.",
             queries=(
                 Query(
                     "sum by (operation) (rate(dupwatch_store_operation_seconds_sum{$of}[$__rate_interval]))",
@@ -113,19 +113,19 @@ _CALLS: Final = Row(
             stacked=True,
             runbooks=("store-slow",),
         ),
-        heatmap("Latency of all calls", "How it is distributed.", "dupwatch_store_operation_seconds", "s"),
+        heatmap("Latency of all calls", "Distribution over all operations.", "dupwatch_store_operation_seconds", "s"),
     ),
 )
 
 _COSTS: Final = Row(
-    "What judging costs",
+    "Cost of judging",
     (
         _distributed(
-            "Candidates", "Earlier versions that postings named, for an article.", "dupwatch_article_candidates",
+            "Candidates", "Earlier versions that share a key with an article.", "dupwatch_article_candidates",
             "verdicts-truncated",
         ),
         _distributed(
-            "Suspects", "Those of them that only the sketch can tell.", "dupwatch_article_suspects",
+            "Suspects", "Candidates that only the sketch can decide.", "dupwatch_article_suspects",
         ),
         _distributed(
             "Verifications", "Records that an article was compared with.", "dupwatch_article_verifications",
@@ -133,7 +133,7 @@ _COSTS: Final = Row(
         ),
         Panel(
             title="Reads per article",
-            about="Rows of postings, and records.",
+            about="Posting rows and records read.",
             queries=(
                 Query(_per_article("dupwatch_posting_row_reads_total"), "rows"),
                 Query(_per_article("dupwatch_record_reads_total"), "records"),
@@ -141,7 +141,7 @@ _COSTS: Final = Row(
         ),
         Panel(
             title="Postings per row",
-            about="Grows with the window; long rows are slow until they are packed.",
+            about="Grows with the window; long rows are slow until the store is packed.",
             queries=(
                 Query(
                     "sum(rate(dupwatch_postings_read_total{$of}[$__rate_interval]))"
@@ -151,7 +151,7 @@ _COSTS: Final = Row(
             ),
             runbooks=("store-slow",),
         ),
-        heatmap("Candidates, all", "How they are distributed.", "dupwatch_article_candidates"),
+        heatmap("Candidates, distribution", "Distribution over articles.", "dupwatch_article_candidates"),
     ),
 )  # fmt: skip
 
@@ -160,7 +160,7 @@ _LIMITS: Final = Row(
     (
         Panel(
             title="Lost compare-and-sets",
-            about="Verdicts that somebody else had written first, of all articles.",
+            about="Verdicts already written by another consumer, as a share of all articles.",
             queries=(Query(_per_article("dupwatch_lost_compare_and_sets_total"), "lost"),),
             unit="percentunit",
             share=True,
@@ -182,10 +182,10 @@ _LIMITS: Final = Row(
         ),
         Panel(
             title="Crowded fingerprints",
-            about="Articles that share their fingerprint with thousands, and rows that were too wide to be read whole.",
+            about="Articles that share their fingerprint with thousands of others, and rows too wide to be read whole.",
             queries=(
                 Query(_per_article("dupwatch_crowded_articles_total"), "articles"),
-                Query(_per_article("dupwatch_crowded_row_reads_total"), "rows an article"),
+                Query(_per_article("dupwatch_crowded_row_reads_total"), "rows per article"),
             ),
             steps=(Step(0.01, "orange"),),
             runbooks=("crowded-fingerprints", "verdicts-truncated"),
@@ -194,21 +194,21 @@ _LIMITS: Final = Row(
 )
 
 _REACH: Final = Row(
-    "Reach",
+    "Connectivity",
     (
         Panel(
-            title="Within reach",
+            title="Reachability",
             about="Whether each consumer reaches its store, its source and its sink.",
             queries=(Query("max by (instance, part) (dupwatch_unreachable{$of})", "{{instance}} {{part}}"),),
             kind="state-timeline",
             steps=(Step(1, "red"),),
-            texts=((0, "within reach", "green"), (1, "out of reach", "red")),
+            texts=((0, "reachable", "green"), (1, "unreachable", "red")),
             width=12,
             runbooks=("store-unreachable", "source-unreachable", "sink-unreachable"),
         ),
         Panel(
             title="Connections",
-            about="To HBase's gateways; of other stores there are none.",
+            about="To HBase gateways; other stores have none.",
             queries=(
                 Query("sum by (what) (increase(dupwatch_store_connections_total{$of}[$__rate_interval]))", "{{what}}"),
             ),
@@ -221,6 +221,6 @@ _REACH: Final = Row(
 STORE: Final = Dashboard(
     "store",
     "dupwatch: store",
-    "What the store does and what judging costs: calls, latency, candidates, conflicts, limits, reach.",
+    "Calls, latency, cost of judging, conflicts, limits, connectivity.",
     (_NOW, _CALLS, _COSTS, _LIMITS, _REACH),
 )
