@@ -4,16 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
-from typer.core import TyperGroup
 
-from consumer.cli.main import app
 from consumer.config.config import Config
 from tests.deploy.promql import metrics_of_a_consumer
 from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
+from tests.documented_commands import commands_of, what_is_unknown
 
 _PARTS = ["Check first", "Causes", "Resolved when", "Do not"]
-_COMMAND = re.compile(r"(?:^ {4}|`)(dupwatch .*?)(?:`|  +#|\||$)", re.MULTILINE)
 _SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|log"
 _SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
 _PANEL = re.compile(r'"([A-Z][^"]+)"')
@@ -49,16 +46,9 @@ def test_a_runbook_has_all_its_parts(page: str) -> None:
 
 
 def test_commands_and_options_are_there(page: str) -> None:
-    """Whoever is called in the night can paste what stands here."""
-    for line in _COMMAND.findall(page):
-        words = line.split()[1:]
-        command = typer.main.get_command(app)
-        while isinstance(command, TyperGroup):
-            assert words[:1], line
-            assert words[0] in command.commands, f"{line}: there is no such command"
-            command = command.commands[words.pop(0)]
-        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
-        assert {word for word in words if word.startswith("--")} <= options, line
+    """Commands can be pasted as they are."""
+    for command in commands_of(page):
+        assert not what_is_unknown(command), command
 
 
 def test_metrics_settings_and_links_are_there(page: str) -> None:

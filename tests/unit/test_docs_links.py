@@ -1,4 +1,4 @@
-"""Links, anchors and paths in the documentation point at something that exists."""
+"""Links, anchors, paths and commands in the documentation name something that exists."""
 
 import re
 from functools import cache
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.documented_commands import commands_of, what_is_unknown
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = sorted(
@@ -63,6 +65,13 @@ def test_pages_that_code_names_exist(folder: str) -> None:
         if path.suffix in {".py", ".yml", ".yaml", ".toml", ".sh"} and path != Path(__file__):
             for named in _PAGE_IN_CODE.findall(path.read_text(encoding="utf-8")):
                 assert (ROOT / named).is_file(), f"{name(path)} names {named}"
+
+
+@pytest.mark.parametrize("page", DESCRIBING_TODAY, ids=name)
+def test_commands_and_options_exist(page: Path) -> None:
+    """Commands can be pasted as they are."""
+    for command in commands_of(page.read_text(encoding="utf-8")):
+        assert not what_is_unknown(command), command
 
 
 def test_the_readme_fits_its_limits() -> None:
