@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from consumer.cli.main import app
 
-_COMMAND: Final = re.compile(r"(?:^ {4}|^\$ |`)dupwatch ([a-z-]+\b(?!:).*?)(?:`|  +#|\||\\$|;|$)", re.MULTILINE)
+_COMMAND: Final = re.compile(r"(?:^ {4}|^\$ |`)dupwatch ([a-z][a-z-]*\b(?!:).*?)(?:`|  +#|\||\\$|;|$)", re.MULTILINE)
 
 
 def commands_of(page: str) -> list[str]:
