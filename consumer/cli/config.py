@@ -45,7 +45,7 @@ def check(
         front_of(chosen)
         if not elsewhere:
             value_decoder(chosen)
-    try_clients(chosen, made=not elsewhere)
+    try_clients(chosen, create=not elsewhere)
     with results():
         write(b"The configuration is right.\n")
 

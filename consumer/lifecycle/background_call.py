@@ -1,4 +1,4 @@
-"""Calls that may not come back for long: each in a thread of its own, which can be left behind."""
+"""Calls that may take very long: each runs in a thread of its own, which can be abandoned."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Call(Generic[_Answer]):
-    """One call under way. A thread that was left ends when its call does, and then lets go of the client."""
+    """One call in a thread. An abandoned thread ends when its call returns, and releases the client then."""
 
     def __init__(self, call: Callable[[], _Answer]) -> None:
         self._over = threading.Event()
@@ -17,11 +17,11 @@ class Call(Generic[_Answer]):
         threading.Thread(target=self._run, args=(call,), name="call", daemon=True).start()
 
     def ended(self, wait_s: float) -> bool:
-        """Whether it came back, within so many seconds."""
+        """Wait up to ``wait_s`` seconds, and return whether the call has ended."""
         return self._over.wait(wait_s)
 
     def result(self) -> _Answer:
-        """What the call gave, or raise what it raised; once it has come back."""
+        """Return the result of the call, or raise its error; only after it has ended."""
         if self._error is not None:
             raise self._error
         return self._answers[0]
@@ -29,7 +29,7 @@ class Call(Generic[_Answer]):
     def _run(self, call: Callable[[], _Answer]) -> None:
         try:
             self._answers.append(call())
-        except Exception as error:  # noqa: BLE001  # raised again where the result is asked for
+        except Exception as error:  # noqa: BLE001  # raised again by result()
             self._error = error
         finally:
             self._over.set()

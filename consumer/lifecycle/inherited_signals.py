@@ -14,11 +14,11 @@ _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
 
 
 def accept_signals() -> None:
-    """Make SIGINT and SIGTERM end this process again, and let it hear of its children; for a main thread.
+    """Make SIGINT and SIGTERM end this process again, and SIGCHLD report its children; only in a main thread.
 
-    Both survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some supervisors fork with
-    signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would do nothing. SIGHUP stays as
-    it was inherited: whoever uses nohup means it.
+    Ignored and blocked signals survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some
+    supervisors fork with signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would have no
+    effect. SIGHUP stays as inherited, for nohup.
     """
     for number, handler in _HANDLERS.items():
         if signal.getsignal(number) == signal.SIG_IGN:

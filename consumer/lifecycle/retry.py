@@ -1,10 +1,12 @@
-"""Waiting for what is out of reach, a store most often, for as long as it takes."""
+"""Waiting for what is out of reach, most often a store, for as long as it takes."""
 
 import logging
 import random
 import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
+
+from typing_extensions import override
 
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
@@ -21,27 +23,27 @@ _SLICE_S: Final = 0.1
 
 
 class Patience(Protocol):
-    """What a run does when its store is out of reach."""
+    """What a run does while its store, or its schema registry, is out of reach."""
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call of the store, which may be made again. Raises its error, or ``Abandoned``, when done waiting."""
+        """Make a call that can be repeated. When it is not worth waiting any more, raise its error or ``Abandoned``."""
         ...
 
 
-class NoPatience:
-    """For a run that somebody watches: the store has tried for as long as it was told to, and the run ends."""
+class NoPatience(Patience):
+    """Makes each call once, for interactive runs: the store has retried until its own deadline, so the run ends."""
 
+    @override
     def call(self, work: Callable[[], Result]) -> Result:
-        """Once."""
         return work()
 
 
-class Waiting:
-    """Makes a call again and again, with pauses that grow up to 5 seconds and differ by chance.
+class Waiting(Patience):
+    """Repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    What is waited for is called ``what`` in the log, is out of reach where a call raises ``away``, and ``tell`` is told
-    why, each time, and None when it is back. ``check`` is asked ten times a second, and raises ``Abandoned`` where
-    waiting has no more sense.
+    ``what`` names the thing that is waited for in the log. It is out of reach when a call raises ``away``; ``tell`` is
+    called with the reason each time, and with None after success. ``check`` is called ten times a second, and raises
+    ``Abandoned`` when it is not worth waiting any more.
     """
 
     def __init__(
@@ -52,8 +54,8 @@ class Waiting:
         self._away = away
         self._what = what
 
+    @override
     def call(self, work: Callable[[], Result]) -> Result:
-        """As the port says."""
         pause_s = _FIRST_S
         waited = False
         while True:
@@ -64,7 +66,7 @@ class Waiting:
                     log.warning("%s is out of reach, waiting for it: %s", self._what, error)
                 waited = True
                 self._tell(str(error))
-                self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers, guards nothing
+                self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers over time, protects nothing
                 pause_s = min(2 * pause_s, _LONGEST_S)
                 continue
             if waited:
@@ -80,7 +82,7 @@ class Waiting:
 
 
 class Backoff(Waiting):
-    """Waits for a store."""
+    """Waits for a store, and reports its outage."""
 
     def __init__(self, check: Callable[[], None], hooks: Hooks) -> None:
         def report(why: str | None) -> None:

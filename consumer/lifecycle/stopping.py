@@ -1,4 +1,4 @@
-"""Stopping when asked: what was begun is finished, and nothing new is begun."""
+"""Stopping when asked: the current item is finished, and no other is started."""
 
 import signal
 import time
@@ -10,18 +10,18 @@ from typing import Final, TypeVar
 Item = TypeVar("Item")
 
 SIGNALLED: Final = 128
-"""A run that was stopped by a signal ends with this and the signal's number, as shells have it."""
+"""A run that was stopped by a signal exits with this plus the signal's number, as shells report it."""
 
 
 class _Woken(BaseException):
-    """Raised by the signal handler to leave a wait; never seen outside."""
+    """Raised by the signal handler to leave a wait; never leaves this module."""
 
 
 class Stopping:
-    """Turns SIGINT and SIGTERM into an end between two items.
+    """Turns SIGINT and SIGTERM into a stop between two items.
 
-    ``interrupts`` leaves a wait for the next item by an exception within it. Where that could leave a lock behind it is
-    False, and the wait has to ask ``asked``.
+    With ``interrupts`` a wait for the next item is left by an exception inside it. Where that could leave a lock held,
+    pass False and have the wait call ``asked``.
     """
 
     def __init__(self, *, interrupts: bool = True) -> None:
@@ -31,12 +31,12 @@ class Stopping:
         self._waiting = False
 
     def asked(self) -> bool:
-        """Whether somebody has asked to stop."""
+        """Return whether a signal has asked to stop."""
         return self.asked_by is not None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the two signals while inside; only in a main thread."""
+        """Handle the two signals while inside; only in a main thread."""
         before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -45,7 +45,7 @@ class Stopping:
                 signal.signal(number, handler)
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Pass the items on until somebody asks to stop. A wait for the next one is left at once."""
+        """Yield the items until a signal asks to stop. A wait for the next item ends at once."""
         iterator = iter(items)
         while self.asked_by is None:
             try:
@@ -63,6 +63,6 @@ class Stopping:
         if self.asked_at_s is None:
             self.asked_at_s = time.monotonic()
         if self._waiting and self._interrupts:
-            # Once: a second signal must not find the handler of the first one still at work.
+            # Only once: a second signal may arrive while the exception of the first is still handled.
             self._waiting = False
             raise _Woken

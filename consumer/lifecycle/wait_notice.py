@@ -1,4 +1,4 @@
-"""A command that waits for a store or for brokers says so after two seconds, and goes on waiting."""
+"""Announces, after two seconds, what a command waits for: a store or brokers."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ _ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?:(?P<po
 
 
 def tell_store_wait(what: str | None) -> None:
-    """Say what is waited for, or with None that the wait is over."""
+    """Log what the store waits for, or with None that the wait is over."""
     if what is None:
         log.warning("The store answers again.")
     else:
@@ -25,9 +25,9 @@ def tell_store_wait(what: str | None) -> None:
 
 @contextmanager
 def waiting_for_brokers(brokers: str) -> Iterator[None]:
-    """Brokers are asked inside: where that takes more than two seconds, say which, and why as far as it shows.
+    """Log which brokers do not answer, and why, if the block takes more than two seconds.
 
-    ``brokers`` is a list as clients take it, "host:port,host:port".
+    ``brokers`` is a list in the form that clients take, "host:port,host:port".
     """
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(brokers, over), name="waiting", daemon=True)
@@ -41,7 +41,7 @@ def waiting_for_brokers(brokers: str) -> Iterator[None]:
 def _watch(brokers: str, over: threading.Event) -> None:
     if over.wait(NOTICE_S):
         return
-    # The clients keep it to themselves why they get no answer, and a connection of our own shows it.
+    # The clients do not say why they get no answer; a connection of our own shows it.
     found = "; ".join(f"{address}: {_why(address)}" for address in brokers.split(","))
     if not over.is_set():
         log.warning("Waiting for the brokers: %s", found)
@@ -57,4 +57,4 @@ def _why(address: str) -> str:
         return "no connection yet"
     except (OSError, OverflowError) as error:
         return getattr(error, "strerror", None) or str(error)
-    return "it accepts connections, but the answer is not complete yet"
+    return "it accepts connections, but has not answered completely yet"

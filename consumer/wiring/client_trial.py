@@ -1,4 +1,4 @@
-"""Whether Kafka's client takes what a run over topics would tell it: it says so when it is made, and not before."""
+"""Whether Kafka's client accepts the settings of a run over topics, which it checks only when it is created."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from consumer.model.errors import ConfigError
 from consumer.wiring import parts
 
 _NOWHERE: Final = "127.0.0.1:1"
-"""In place of the brokers: a client connects as soon as it is made, and nobody is to hear of this."""
+"""In place of the brokers: a client connects as soon as it is created, and this one must reach nobody."""
 
 
-def try_clients(config: Config, *, made: bool = True) -> None:
-    """Refuse, with ConfigError, what the clients for the topics of source and sink would not be made with.
+def try_clients(config: Config, *, create: bool = True) -> None:
+    """Raise ConfigError for settings that the clients of source and sink would refuse.
 
-    They are made and let go, and ask no broker for anything. Without ``made`` only what dupwatch itself refuses is
-    found: a client reads the files that its settings name.
+    The clients are created and closed, and ask no broker for anything. Without ``create`` only settings that dupwatch
+    itself refuses are found: a client reads the files that its settings name.
     """
     options, exactly_once = parts.kafka_options(config), config.kafka.delivery == "exactly-once"
     reads, writes = is_kafka(config.source.url), is_kafka(config.sink.url)
@@ -31,12 +31,12 @@ def try_clients(config: Config, *, made: bool = True) -> None:
     try:
         if reads:
             parse_kafka(config.source.url)
-            if made:
+            if create:
                 Consumer(reading, logger=silent_log).close()
         if writes:
             parse_kafka(config.sink.url)
-            if made:
+            if create:
                 Producer(writing, logger=silent_log)
     except (KafkaException, ValueError, TypeError) as error:
-        said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-        raise ConfigError(f"kafka: the client does not take its settings: {said}") from error
+        why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        raise ConfigError(f"kafka: the client does not take its settings: {why}") from error

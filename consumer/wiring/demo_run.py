@@ -1,4 +1,4 @@
-"""The feed of ``dupwatch demo``: records of a file, sent to a topic at a steady rate by a thread of its own."""
+"""The feed of ``dupwatch demo``: a thread sends the records of a file to a topic at a steady rate."""
 
 import threading
 import time
@@ -18,19 +18,19 @@ _PARTITION: Final = 0
 
 
 def sample_feed() -> Path:
-    """The sample feed: installed in this package, or in the folder ``sample`` of a checkout. ``ConfigError``."""
+    """Return the sample feed: installed in this package, or in the folder ``sample`` of a checkout; or ConfigError."""
     here = Path(__file__).parents[1]
     for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
         if path.is_file():
             return path
-    raise ConfigError("the sample feed is not installed here; name a file of articles: --feed articles.jsonl")
+    raise ConfigError("the sample feed is not installed; name a file of articles: --feed articles.jsonl")
 
 
 class Sending:
-    """Sends what ``source`` has to a topic, ``rate`` records a second, and says when all of it was judged.
+    """Sends the records of ``source`` to a topic, ``rate`` a second, and reports when all of them are judged.
 
-    All go to one partition, so that they are judged in the order of the feed. ``through`` is called, from whichever
-    thread finds that, when the feed was sent to its end and each record was answered.
+    All records go to one partition, so that they are judged in the order of the feed. ``through`` is called, from any
+    thread, when the whole feed was sent and each record has its answer.
     """
 
     def __init__(
@@ -56,22 +56,22 @@ class Sending:
         self._thread: threading.Thread | None = None
 
     def start(self, ready: Callable[[], bool]) -> None:
-        """Begin to send as soon as the consumer is ``ready``: a feed that had piled up would not come at its rate."""
+        """Start to send as soon as the consumer is ``ready``: a feed that has piled up would not arrive at its rate."""
         self._thread = threading.Thread(target=self._run, args=(ready,), name="demo-feed", daemon=True)
         self._thread.start()
 
     def seconds(self) -> float:
-        """How long ago the first record was due."""
+        """Return how long ago the first record was due."""
         return time.monotonic() - self._began_s
 
     def answered(self, records: int) -> None:
-        """So many more records of the topic have their verdict or dead letter."""
+        """Count records of the topic that have got their verdict or dead letter."""
         with self._lock:
             self._answered += records
         self._look()
 
     def close(self) -> None:
-        """Send no more, and end the thread. Raises what ended it before its time."""
+        """Stop sending and end the thread. Raises the error that ended it early, if any."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(_JOIN_S)
@@ -84,7 +84,7 @@ class Sending:
                 return
         try:
             self._send()
-        except Exception as error:  # noqa: BLE001  # it is raised again where the demo ends
+        except Exception as error:  # noqa: BLE001  # raised again when the demo ends
             self._error = error
         if self._error is not None:
             self._through()
@@ -108,7 +108,7 @@ class Sending:
         self._sent = sender.sent
 
     def _waited(self, seconds: float) -> bool:
-        # A wait of no time at all would hand the processor over for each record.
+        # Even a wait of zero seconds would yield the processor for each record.
         return self._stop.wait(seconds) if seconds > 0 else self._stop.is_set()
 
     def _look(self) -> None:

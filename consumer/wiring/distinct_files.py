@@ -1,4 +1,4 @@
-"""A run does not write to the file that it reads, nor to its store, under whatever name."""
+"""Keeps a run from writing to the file that it reads, or to its store, under any name."""
 
 import os
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from storage.kind import OnDisk
 
 
 class Read(Protocol):
-    """What a run reads."""
+    """The input of a run."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """What messages call the input."""
         ...
 
     def is_file(self, other: os.stat_result) -> bool:
-        """Whether it is this regular file, under whatever name."""
+        """Return whether the input is this regular file, under any name."""
         ...
 
 
@@ -44,18 +44,18 @@ def check_apart(source: Read, sink: Path, store: OnDisk | None) -> None:
             continue
         if source.is_file(found):
             raise ConfigError(
-                f"the source {source.name} is the file {path}, where {what} would be written; "
+                f"the source {source.name} is the file {path}, which {what} would overwrite; "
                 "keep it, and name another --sink (a backfill: another --state)"
             )
         if store is not None and _is_any(found, store.files):
             raise ConfigError(
-                f"{path}, where {what} would be written, belongs to the store {store.directory}; "
+                f"{path}, which {what} would overwrite, belongs to the store {store.directory}; "
                 "keep it, and name another --sink (a backfill: another --state)"
             )
 
 
 def check_streams_apart(source: Read, streams: Sequence[BinaryIO]) -> None:
-    """Raise ``ConfigError`` where an output stream was redirected into the source, which would grow for ever."""
+    """Raise ``ConfigError`` where an output stream is redirected into the source, which would grow for ever."""
     for stream in streams:
         with suppress(UnsupportedOperation):
             if source.is_file(os.fstat(stream.fileno())):
@@ -73,5 +73,5 @@ def _found(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:
-        # What is not there is made; what cannot be looked at is refused when it is opened.
+        # A missing file will be created; one that cannot be examined is refused when it is opened.
         return None

@@ -17,19 +17,19 @@ from consumer.wiring import parts
 
 
 def consumer_metrics(config: Config, settings: JudgeSettings) -> Metrics:
-    """The metrics of this consumer."""
+    """Build the metrics of this consumer."""
     build = Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name, settings.digest())
     sources = tuple(config.rules)
     return Metrics(build, bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
 
 
 def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:
-    """The pages of the latest flags, none where they are switched off."""
+    """Build the pages of the latest flags; none where they are switched off."""
     return FlagPages(latest).pages() if config.http.flags else {}
 
 
 class Front(NamedTuple):
-    """Where pages are served, to whom, and with what HTTPS is, if it is."""
+    """Where pages are served, who may see them, and the TLS context if they are served over HTTPS."""
 
     address: Address
     access: Access
@@ -37,9 +37,9 @@ class Front(NamedTuple):
 
 
 def front_of(config: Config) -> Front | None:
-    """How pages are served; None where there are none.
+    """Return how pages are served; None where there are none.
 
-    Raises ConfigError where others could read along, and where a file that is named cannot be used.
+    Raises ConfigError where other machines could read them unasked, and where a named file cannot be used.
     """
     section = config.http
     if not section.listen:
@@ -51,7 +51,7 @@ def front_of(config: Config) -> Front | None:
 
 
 def served(config: Config, held: ExitStack, pages: Mapping[str, Page], failed: Callable[[], None]) -> str | None:
-    """Serve the pages until ``held`` is left; returns their URL, None where there are none.
+    """Serve the pages until ``held`` is closed; return their URL, None where there are none.
 
     ``failed`` is called for every request that could not be answered.
     """

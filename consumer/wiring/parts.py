@@ -1,4 +1,4 @@
-"""The one place where things are built and wired together."""
+"""Builds the parts that several kinds of run have in common, each from the configuration alone."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -33,14 +33,14 @@ STREAM = "-"
 
 
 class Streams(NamedTuple):
-    """Where ``-`` goes: verdicts to ``out``, dead letters to ``err``."""
+    """What ``-`` stands for as a sink: verdicts go to ``out``, dead letters to ``err``."""
 
     out: BinaryIO
     err: BinaryIO
 
 
 def scheme_of(config: Config) -> Scheme:
-    """The scheme that is configured; ConfigError where there is none such."""
+    """Return the configured scheme; ConfigError where it does not exist."""
     section = config.fingerprint
     try:
         layout = SketchLayout(bands=section.bands, band_minima=section.band_minima)
@@ -56,14 +56,14 @@ def scheme_of(config: Config) -> Scheme:
 
 
 def word_files(config: Config) -> WordFiles:
-    """The user's own word files, as configured."""
+    """Return the user's own word files."""
     section = config.fingerprint
     named = (section.dictionary, section.stop_words, section.idf)
     return WordFiles(*(None if name is None else Path(name) for name in named))
 
 
 def lexicon_of(config: Config) -> Lexicon:
-    """The words as configured; ConfigError where a file of the user's is not as it has to be."""
+    """Load the configured words; ConfigError where one of the user's files cannot be used."""
     try:
         return load_lexicon(*word_files(config))
     except ValueError as error:
@@ -73,7 +73,7 @@ def lexicon_of(config: Config) -> Lexicon:
 
 
 def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
-    """What decides verdicts, as configured; ConfigError where it cannot hold."""
+    """Return what decides verdicts; ConfigError where the settings contradict each other."""
     scheme = scheme_of(config)
     judge = config.judge
     rules = {name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()}
@@ -98,22 +98,22 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
 
 
 def fingerprinter(settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinter:
-    """Makes fingerprints as these settings judge them."""
+    """Build what computes fingerprints in this process."""
     return Fingerprinter(settings.scheme, lexicon, sketched=settings.sketched)
 
 
 def version_builder(settings: JudgeSettings) -> VersionBuilder:
-    """Builds versions as these settings judge them."""
+    """Build what makes versions of articles."""
     return VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
 
 
 def file_writing(config: Config) -> FileWriting:
-    """How files are written, as configured."""
+    """Return how files are written."""
     return FileWriting(durable=config.store.durability == "power", mode=config.files.bits)
 
 
 def read_limits(config: Config) -> ReadLimits:
-    """How much is read at once, as configured."""
+    """Return how much is read at once."""
     section = config.source
     return ReadLimits(
         record_bytes_max=section.record_bytes_max,
@@ -129,7 +129,7 @@ def fingerprinting(
     turn: Callable[[], None] = lambda: None,
     helped: Callable[[], None] = lambda: None,
 ) -> Fingerprinting:
-    """Where fingerprints are made, as configured; ``turn`` and ``helped`` are as there."""
+    """Build what computes fingerprints: here, calling ``turn``, or in worker processes, calling ``helped``."""
     if config.workers:
         scheme, words = settings.scheme, word_files(config)
         return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, helped=helped)
@@ -137,13 +137,13 @@ def fingerprinting(
 
 
 def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
-    """What decodes records as they were read; it raises BadRecord, also what was found wrong while reading."""
+    """Return what decodes records as read; it raises BadRecord, also for a fault found while reading."""
     decode_bytes = decoder(config)
     return lambda record: decode_bytes(record.whole())
 
 
 def kafka_options(config: Config) -> KafkaOptions:
-    """What the Kafka clients are told, as configured."""
+    """Return what the settings of Kafka clients are made from."""
     section = config.kafka
     return KafkaOptions(
         group=section.group,
@@ -157,16 +157,16 @@ def kafka_options(config: Config) -> KafkaOptions:
 
 
 def decoder(config: Config) -> Callable[[bytes], Article]:
-    """What decodes records as configured; it raises BadRecord."""
+    """Return what decodes the bytes of records; it raises BadRecord."""
     decode_value = _json_decoder(config)
     return lambda data: decode_value(data, None)
 
 
 def value_decoder(config: Config, patience: Patience | None = None) -> DecodeValue:
-    """What decodes values of messages, which may be written by a schema; it raises BadRecord.
+    """Return what decodes values of messages, which may need a schema; it raises BadRecord.
 
-    ``patience`` is what is done while the schema registry is out of reach; by default it is asked again for some
-    seconds, and then ``RegistryUnavailable`` ends the run. ConfigError where the registry's client cannot be made.
+    ``patience`` says what to do while the schema registry is out of reach; by default it is retried for some seconds,
+    then ``RegistryUnavailable`` ends the run. Raises ConfigError where the registry's client cannot be created.
     """
     if config.kafka.value_format == "json":
         return _json_decoder(config)
@@ -176,7 +176,7 @@ def value_decoder(config: Config, patience: Patience | None = None) -> DecodeVal
 
 
 def registry_options(config: Config) -> RegistryOptions:
-    """Where schemas are, as configured."""
+    """Return where schemas are."""
     section = config.registry
     return RegistryOptions(
         section.url, section.request_s, section.client, section.secret_files, section.schema_bytes_max
@@ -184,7 +184,7 @@ def registry_options(config: Config) -> RegistryOptions:
 
 
 def decode_limits(config: Config) -> DecodeLimits:
-    """How much a record may have, and become, as configured."""
+    """Return the limits of a record, before and after decoding."""
     section = config.source
     return DecodeLimits(
         record_bytes_max=section.record_bytes_max,
@@ -198,7 +198,7 @@ def decode_limits(config: Config) -> DecodeLimits:
 
 
 def field_map(config: Config) -> FieldMap:
-    """Where the fields of an article stand, and what its times mean, as configured."""
+    """Return where the fields of an article are in a record, and what its times mean."""
     section = config.source
     zone = section.published_at_zone
     times = TimeForm(section.published_at_unit, None if zone is None else parse_zone(zone))

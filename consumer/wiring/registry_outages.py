@@ -1,4 +1,4 @@
-"""A schema registry that is out of reach: who waits for it, for how long, and who is told."""
+"""Waiting for a schema registry that is out of reach: for how long, and what is reported meanwhile."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Briefly:
-    """For a command that somebody watches: the registry is asked again for a while, and then the command ends."""
+    """For an interactive command: the registry is retried for a while, then the command ends."""
 
     def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
         self._seconds = seconds

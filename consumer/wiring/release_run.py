@@ -1,8 +1,8 @@
-"""A release over topics, built and wired: readers of the flags hear of it, and the article goes back to the clean feed.
+"""A release over topics, built and wired: its event goes to the readers of flags, its article back to the clean feed.
 
-A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, of which the store has no copy.
-The flag's event in ``PREFIX.duplicates`` says in its headers where the record stands; what stands there now has to be
-the version that is released, or nothing is sent.
+A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, and the store has no copy of it.
+The flag's event in ``PREFIX.duplicates`` says in its headers where the record is. If the record there is not the
+released version any more, nothing is sent.
 """
 
 import time
@@ -36,7 +36,7 @@ from storage.records import Stored
 
 _RELEASE_S: Final = 30.0
 _EARLIER_MS: Final = 600_000
-"""A flag is sent after it was decided, and the clock of whoever dates the topic may be behind by this much."""
+"""A flag is sent after it was decided, but the clock that dates its topic may be behind by this much."""
 _NOTHING: Final = RawRecord(0, 0, b"", 0, None, None, Position())
 
 
@@ -51,11 +51,11 @@ Place = tuple[str, int, int]
 
 
 def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
-    """The record to be put back into the clean feed when this version is released; None where there is no such feed."""
+    """Return the record to send to the clean feed again when this version is released; None without such a feed."""
     if not is_kafka(config.sink.url) or not config.kafka.unique:
         return None
     if stored.ends_at is not None:
-        return NoWayBack("a later version or a retraction of it has come since, and the topic has what came last")
+        return NoWayBack("a later version or a retraction has arrived since, and the topic keeps the last one")
     found: RawRecord | NoWayBack | None = None
     try:
         for place in _origins(config, stored):
@@ -63,13 +63,13 @@ def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
                 return found
     except SourceError as error:
         return NoWayBack(str(error))
-    return found or NoWayBack(f"no flag of it in {sink_topics(config).duplicates_topic} says where its record stands")
+    return found or NoWayBack(f"no flag of it in {sink_topics(config).duplicates_topic} says where its record is")
 
 
 def send_release(config: Config, event: bytes, record: RawRecord | None) -> None:
-    """Send the event of a release to the configured sink, and the record to the clean feed where there is one.
+    """Send the event of a release to the configured sink, and the record to the clean feed if there is one.
 
-    Raises ``SinkError`` where no broker takes it in time.
+    Raises ``SinkError`` if no broker accepts them in time.
     """
     place, topics = parse_kafka(config.sink.url), sink_topics(config)
     check_topics(config, place.brokers, topics)
@@ -79,8 +79,8 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     def give_up() -> None:
         if time.monotonic() > until_s:
             raise SinkError(
-                f"{config.sink.url} did not take the event within {_RELEASE_S:g} s. The article is released all the "
-                "same; give the command again to send the event"
+                f"{config.sink.url} did not accept the event within {_RELEASE_S:g} s. The article is released "
+                "nevertheless; rerun the command to send the event"
             )
 
     hooks = Hooks()
@@ -95,28 +95,28 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
 
 
 def _origins(config: Config, stored: Stored) -> Iterator[Place]:
-    """Where the flags of this version say that its record stands. Raises ``SourceError``."""
+    """Yield where the flags of this version say that its record is. Raises ``SourceError``."""
     if stored.verdict is None:
         return
     topics, place = sink_topics(config), parse_kafka(config.sink.url)
     article_id, version = stored.record.id, version_name(stored.record.reference)
     since = Bound(time_ms=_flagged_ms(decode_verdict(stored.verdict)) - _EARLIER_MS)
-    asked: set[Place] = set()
+    seen: set[Place] = set()
     for record in _read(config, KafkaPlace(place.brokers, (topics.duplicates_topic,)), Stretch(since)):
         message = record.message
         if message is None or message.key != article_id.encode() or not _is_flag(record.data, version):
             continue
         origin = _origin(message)
-        if origin is not None and origin not in asked:
-            asked.add(origin)
+        if origin is not None and origin not in seen:
+            seen.add(origin)
             yield origin
 
 
 def _record(config: Config, place: Place, stored: Stored) -> RawRecord | NoWayBack:
-    """The record at a place, if it is still there and is this version."""
+    """Return the record at a place, if it is still there and is this version."""
     topic, partition, offset = place
     where = f"{topic} [{partition}] offset {offset}"
-    # Where the configuration names no topics to read, they are on the brokers of the sink.
+    # If the configuration names no topics to read, they are on the brokers of the sink.
     url = config.source.url if is_kafka(config.source.url) else config.sink.url
     source = KafkaPlace(parse_kafka(url).brokers, (topic,))
     try:
@@ -124,9 +124,9 @@ def _record(config: Config, place: Place, stored: Stored) -> RawRecord | NoWayBa
     except SourceError as error:
         return NoWayBack(f"its record at {where} cannot be read: {error}")
     if record is None:
-        return NoWayBack(f"its record at {where} is not there any more")
+        return NoWayBack(f"its record at {where} no longer exists")
     if not _is_version(config, record, stored):
-        return NoWayBack(f"the record at {where} is not this version, as these settings read it")
+        return NoWayBack(f"the record at {where} is not this version, as decoded with these settings")
     return record
 
 
@@ -138,7 +138,7 @@ def _read(config: Config, place: KafkaPlace, stretch: Stretch | Ranges) -> Itera
 
 
 def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
-    """Whether a record is this version: the same id, title and text."""
+    """Return whether a record is this version: the same id, title and text."""
     try:
         article = record_decoder(config)(record)
     except BadRecord:

@@ -103,14 +103,14 @@ def hbase_options(config: Config) -> HbaseOptions:
 
 
 def bind(store: Store, settings: JudgeSettings) -> None:
-    """Bind the store to these settings, or find that it is bound to others: StoreMismatch says which."""
+    """Bind the store to these settings; StoreMismatch lists the differences where it is bound to others."""
     stored = store.agree(settings.encode())
     if stored == settings.encode():
         return
     try:
         found = list(differences(stored, settings))
-        # It follows from the scheme's settings, and says something only where they are the same.
-        differing = "; ".join([one for one in found if not one.startswith("scheme_digest ")] or found)
+        # The digest follows from the other settings of the scheme: it is only worth showing where they are the same.
+        differing = "; ".join([phrase for phrase in found if not phrase.startswith("scheme_digest ")] or found)
     except (ValueError, AttributeError) as error:
         raise StoreMismatch(
             f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "
@@ -120,7 +120,7 @@ def bind(store: Store, settings: JudgeSettings) -> None:
 
 
 def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
-    """The settings that the store is bound to, for commands that look into it."""
+    """Return the settings that the store is bound to, for commands that look into it."""
     stored = store.settings()
     if stored is None:
         raise StoreMismatch("the store is empty: nothing was ever judged into it")
@@ -134,5 +134,5 @@ def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
 
 
 def fatal(error: StoreError) -> Fatal:
-    """What a store's error means for a run."""
+    """Return the error that ends a run where its store has failed."""
     return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))

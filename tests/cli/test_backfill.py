@@ -162,13 +162,13 @@ def test_the_state_of_an_earlier_version_is_found(archive: Archive) -> None:
     leave_an_earlier_versions_state(archive, "one")
     archive.grow()
     ended = archive.fill("one")
-    assert "Going on with the state that an earlier version left here." in ended.err
+    assert "Resuming with the state that an earlier version left here." in ended.err
     assert "Going on behind line 8" in ended.err
     assert archive.stored("one") == 10
     assert archive.fill("one", "--set", "store.keep_bodies=false").code == 0
     other = archive.fill("two")
     assert other.code == 0, other.err
-    assert "is left alone: it is of the store lmdb:" in other.err
+    assert ": it belongs to the store lmdb:" in other.err
     assert archive.stored("two") == 10
 
 
@@ -183,7 +183,7 @@ def test_the_state_of_an_earlier_version_does_not_stop_another_store(archive: Ar
 
 
 @pytest.mark.parametrize("what", ["another archive", "cannot be read"])
-def test_what_is_no_state_of_this_archive_is_left_alone(archive: Archive, what: str) -> None:
+def test_the_state_of_something_else_is_ignored(archive: Archive, what: str) -> None:
     """Files with that name in the working directory may be anything."""
     leave_an_earlier_versions_state(archive, "one")
     checkpoint = archive.here / "archive.jsonl.backfill.checkpoint.json"
@@ -194,7 +194,8 @@ def test_what_is_no_state_of_this_archive_is_left_alone(archive: Archive, what: 
     before = checkpoint.read_bytes()
     ended = archive.fill("two")
     assert ended.code == 0, ended.err
-    assert f"is left alone: it {'is of another archive' if what == 'another archive' else what}" in ended.err
+    assert f": it {'belongs to another archive' if what == 'another archive' else what}" in ended.err
+    assert "Ignoring the state of an earlier version" in ended.err
     assert checkpoint.read_bytes() == before
 
 
