@@ -1,4 +1,4 @@
-"""Texts as stores on disk keep them: UTF-8, in Snappy's block format."""
+"""How stores on disk keep texts: UTF-8, compressed in Snappy's block format."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import snappy
 
 
 class UnreadableBodyError(ValueError):
-    """Bytes that ``pack_body`` did not make."""
+    """Bytes that ``pack_body`` did not write."""
 
 
 def pack_body(body: str) -> bytes:
-    """A text as it is kept."""
+    """Compress a text."""
     packed: bytes = snappy.compress(body.encode())
     return packed
 
 
 def unpack_body(packed: bytes) -> str:
-    """The text that ``pack_body`` packed. Raises ``UnreadableBodyError``."""
+    """Restore the text that ``pack_body`` compressed. Raises ``UnreadableBodyError``."""
     try:
         text: Any = snappy.decompress(packed)
         return bytes(text).decode()
     except (snappy.UncompressError, UnicodeDecodeError) as error:
-        raise UnreadableBodyError(f"the text cannot be unpacked ({error})") from error
+        raise UnreadableBodyError(f"the text cannot be decompressed ({error})") from error

@@ -1,14 +1,19 @@
-"""The ``Store`` port: what the judge asks of any place where articles are kept.
+"""The ``Store`` port: what the judge needs from any place that keeps articles.
 
-The contract, for every implementation (``tests/contract`` holds each of them to it):
+The contract of every implementation (``tests/contract`` runs against each of them):
 
-- **Visible.** What a call wrote is seen by every call that starts after it returned, in every process.
+- **Visible.** Every call that starts after another one returned sees what that one wrote, in every process.
 - **Item by item.** A call takes a batch to save round trips. Its items are independent: each is atomic, the batch need
-  not be, and the order within one call is not promised. An error may leave some items done. Every call may be made
-  again after an error or a crash, with the same result.
-- **Durable.** What was acknowledged survives a kill at any moment. Power loss: as the store's settings say.
-- **Errors.** Only those of ``storage.errors``.
-- **Results** come in the order of the arguments, one for each, None where nothing is stored.
+  not be, and the order within a call is unspecified. After an error some items may be done. Every call may be repeated
+  after an error or a crash, with the same result.
+- **Durable.** Acknowledged writes survive a kill at any moment, and a power loss as far as the store's settings say.
+- **Errors.** Any method but ``close`` may raise ``StoreUnavailable`` (repeat the call later) and ``StoreDamaged``;
+  methods that write may also raise ``StoreFull``, and ``StoreRefused`` if the store was opened for reading only. No
+  other errors than those of ``storage.errors`` leave a store.
+- **Results** are in the order of the arguments, one for each, None where nothing is stored.
+- **Threads.** Any thread may call any method.
+
+The steps named below are those of ``Detector.judge`` (docs/protocol.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +24,10 @@ from storage.records import Record, Release, Stored, Tombstone, Version
 
 
 class Stats(NamedTuple):
-    """How much a store holds; ``size_bytes`` is what it takes on disk or in memory, None where that is not known.
+    """How much a store holds; ``size_bytes`` is its size on disk or in memory, None if unknown.
 
-    ``crowded_rows`` have more postings than the store reads whole; ``widest_row`` is how many the widest row has.
+    ``crowded_rows`` is the number of rows with more postings than the store's cap, ``widest_row`` the number of
+    postings in the widest row.
     """
 
     versions: int
@@ -38,86 +44,108 @@ class Records(Protocol):
     """Versions and tombstones, each written once."""
 
     def create(self, versions: Sequence[Version]) -> list[Stored]:
-        """Store each version unless it is there, by compare-and-set from absent; return what is stored now.
+        """Store each version by compare-and-set from absent, and return what is stored now.
 
-        A version that exists keeps what is stored, its arrival above all. The references of one call differ.
+        Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. A
+        version that exists already keeps everything that is stored, its arrival above all. The references of a call
+        differ.
         """
         ...
 
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-        """Store each tombstone unless one with its reference is there; return what is stored now."""
+        """Store each tombstone by compare-and-set from absent, and return what is stored now.
+
+        Called before the versions of the same batch are created. A replay gets the stored tombstone, and with it the
+        event that was sent the first time.
+        """
         ...
 
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """Versions with their verdicts, and when each ceased to be in force as far as is stored by now."""
+        """Read versions with their verdicts, and with the arrival that ended each, as far as stored by now.
+
+        Called for the candidates of a batch (*read*), and where another process may have settled first (*settle*).
+        """
         ...
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """All versions and tombstones of one id, in order of arrival."""
+        """Read all versions and tombstones of an id, in order of arrival. Called by inspection, never by the judge."""
         ...
 
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        """The versions' texts, None where no body was kept."""
+        """Read the texts of versions, None where no body is kept. Called to show evidence and to export."""
         ...
 
 
 class Postings(Protocol):
-    """Where versions are found by key."""
+    """Finds versions by key."""
 
     def add(self, records: Sequence[Record]) -> None:
-        """Write all postings of each record. Adding again changes nothing."""
+        """Write all postings of each record; adding them again changes nothing.
+
+        Called before any look-up of the same batch (*postings*): of two near-duplicates that arrive at the same time at
+        least one must see the other. Raises ``StoreRefused`` for fingerprints of another width than those stored.
+        """
         ...
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """Read the rows of these keys (they differ), whole up to the store's cap of postings a row.
+        """Read the rows of these keys, which differ, whole up to the store's cap of postings per row (*look up*).
 
-        Of a row that is wider, the postings of the lowest codes are read, ``storage.postings.cut_of`` the cap.
+        From a wider row only the postings with the lowest codes are read, ``storage.postings.cut_of`` the cap; it is
+        marked ``truncated``.
         """
         ...
 
     def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        """Read at each place the postings that have just its code, up to so many, however wide the row is.
+        """Read at most ``postings_max`` postings with just this code at each place, however wide the row is.
 
-        The places differ. A row is ``truncated`` where there may be more of them.
+        Called for truncated rows, so that an equal fingerprint is found there too. The places differ. A row is
+        ``truncated`` if it may have more such postings.
         """
         ...
 
     def remove(self, records: Sequence[Record]) -> None:
-        """Delete all postings of each record; what is not there is no error. Adding again makes them count again."""
+        """Delete all postings of each record, as far as they exist; adding them again makes them count again.
+
+        Called for versions that became duplicates (*remove*), which nothing is matched against. A store may keep some:
+        a posting without a kept version is harmless.
+        """
         ...
 
 
 class Verdicts(Protocol):
-    """The one cell of each version that decides, and the one that undoes it."""
+    """The one cell of each version that decides, and the one that reverses it."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Give each reference its verdict, by compare-and-set from absent. The references of one call differ.
+        """Store each (reference, verdict) by compare-and-set from absent. The references of a call differ.
 
-        True where this is what ``read`` gives as the verdict now (also when it held just these bytes before: after an
-        unknown outcome a caller repeats the call). False where another verdict stands there, a release among them,
-        or where no record does: what is stored is the truth, and is left as it was.
+        Called with the decisions of a batch (*settle*). Returns True where ``read`` returns this verdict from now on,
+        also if the same bytes were stored before: after an unknown outcome the caller repeats the call. Returns False
+        where another verdict is stored, or a release, or no record: what is stored is the truth and stays unchanged.
         """
         ...
 
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        """Put each release beside the verdict, by compare-and-set from absent. The references of one call differ.
+        """Store each release beside the verdict, by compare-and-set from absent. The references of a call differ.
 
-        Returns the event that is the version's verdict now: this one, or the one of a release that was faster. None
-        where there is no verdict to be undone, as the version is pending or not there: nothing is written then. A
-        release lives as long as its version.
+        Called when a person reverses a flag. Returns the event that is the version's verdict from now on: this one, or
+        that of a release that came first. Returns None, and writes nothing, where there is no verdict to reverse
+        because the version is pending or missing. A release lives as long as its version.
         """
         ...
 
 
 class Binding(Protocol):
-    """What a store was made with: whoever judges by other settings is to be refused."""
+    """The settings that a store is bound to: consumers with other settings must be refused."""
 
     def agree(self, settings: bytes) -> bytes:
-        """Store the settings unless some are stored, by compare-and-set from absent; return those stored now."""
+        """Store the settings by compare-and-set from absent, and return those stored now.
+
+        Called before the first article of every run; the caller compares and refuses.
+        """
         ...
 
     def settings(self) -> bytes | None:
-        """The settings stored, None where nobody has agreed on any; writes nothing."""
+        """Read the stored settings, None if there are none yet. Called by commands that must not write."""
         ...
 
 
@@ -125,26 +153,29 @@ class Upkeep(Protocol):
     """Space and inspection."""
 
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """Forget versions and tombstones that both came and were written before ``before_ms``; return how many went.
+        """Delete versions and tombstones that both arrived and were written before ``before_ms``; return how many.
 
-        Oldest first, at most ``versions_max``, each with its verdict, body and postings. A store that expires by itself
-        returns 0. The time of writing counts beside the arrival, so that a backfill of old articles is not swept
-        away by a consumer of today's.
+        Called between batches, so that a store does not grow for ever. Deletes the oldest first, at most
+        ``versions_max``, each with its verdict, body and postings. A store that expires cells by itself returns 0. The
+        time of writing counts too, so that a consumer of today's articles does not sweep away a backfill of old ones.
         """
         ...
 
     def scan(self) -> Iterator[Stored | Tombstone]:
-        """Everything that is stored, in no promised order, as of when it is read."""
+        """Iterate over everything stored, in unspecified order, each item as of when it is read.
+
+        Called by inspection, export and comparison; may take minutes, during which the store is in use.
+        """
         ...
 
     def stats(self) -> Stats:
-        """How much there is."""
+        """Count what is stored; may read all of it."""
         ...
 
     def close(self) -> None:
-        """Let go of everything. A closed store is not used again."""
+        """Release files, connections and threads. The store is not used afterwards."""
         ...
 
 
 class Store(Records, Postings, Verdicts, Binding, Upkeep, Protocol):
-    """All of it: what ``consumer.judge.detector`` judges with."""
+    """Everything that ``consumer.judge.detector`` judges with."""

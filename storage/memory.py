@@ -1,6 +1,6 @@
-"""A store in this process's memory: the reference implementation, and the store of runs that keep nothing.
+"""A store in memory: the reference implementation, and the store of runs that keep nothing.
 
-One lock around every call makes it safe for threads. Nothing survives the process.
+One lock around every call makes it thread-safe. Nothing survives the process.
 """
 
 import heapq
@@ -11,8 +11,10 @@ from operator import itemgetter
 from threading import Lock
 from typing import Final, NamedTuple
 
+from typing_extensions import override
+
 from storage.clock import Clock, now_ms
-from storage.interface import Stats
+from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
@@ -21,17 +23,17 @@ ROW_POSTINGS_MAX: Final = 10_000
 
 
 class _Expiry(NamedTuple):
-    """When something may be swept, and what; the order of the fields is the order of the sweep."""
+    """What may be swept from when on; tuples sort in the order of the sweep."""
 
     at_ms: int
     reference: bytes
     is_tombstone: bool
 
 
-class MemoryStore:
-    """The ``Store`` contract over dictionaries.
+class MemoryStore(Store):
+    """A store of dictionaries.
 
-    ``clock`` gives the time of writing, ``row_postings_max`` is how wide a row may be to be read whole.
+    ``clock`` gives the time of writing; ``row_postings_max`` is the width up to which a row is read whole.
     """
 
     def __init__(self, *, clock: Clock = now_ms, row_postings_max: int = ROW_POSTINGS_MAX) -> None:
@@ -43,14 +45,14 @@ class MemoryStore:
         self._verdicts: dict[bytes, bytes] = {}
         self._releases: dict[bytes, Release] = {}
         self._timelines: dict[bytes, list[Arrival]] = {}
-        # A row is never changed but replaced: whoever reads it needs no copy.
+        # Rows are replaced, never changed in place, so readers need no copy.
         self._rows: dict[bytes, bytes] = {}
         self._layout: PostingLayout | None = None
         self._expiries: list[_Expiry] = []
         self._settings: bytes | None = None
 
+    @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:
-        """See ``Records.create``."""
         with self._lock:
             for version in versions:
                 reference = version.record.reference
@@ -59,8 +61,8 @@ class MemoryStore:
                     self._place(version.record, is_tombstone=False)
             return [self._stored(version.record.reference) for version in versions]
 
+    @override
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-        """See ``Records.retract``."""
         with self._lock:
             for tombstone in tombstones:
                 if tombstone.reference not in self._tombstones:
@@ -68,24 +70,24 @@ class MemoryStore:
                     self._place(tombstone, is_tombstone=True)
             return [self._tombstones[tombstone.reference] for tombstone in tombstones]
 
+    @override
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """See ``Records.read``."""
         with self._lock:
             return [self._stored(reference) if reference in self._versions else None for reference in references]
 
+    @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """See ``Records.history``."""
         with self._lock:
             return [self._whole(arrival.reference) for arrival in self._timelines.get(id_hash, ())]
 
+    @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        """See ``Records.bodies``."""
         with self._lock:
             versions = [self._versions.get(reference) for reference in references]
             return [None if version is None else version.body for version in versions]
 
+    @override
     def add(self, records: Sequence[Record]) -> None:
-        """See ``Postings.add``."""
         with self._lock:
             self._layout = common_layout(records, self._layout, "This store")
             # In the order of the keys, so that each row is replaced once.
@@ -94,8 +96,8 @@ class MemoryStore:
                 row = self._rows.get(key, b"")
                 self._rows[key] = _merged(row, [posting for _, posting in group])
 
+    @override
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """See ``Postings.look_up``."""
         with self._lock:
             layout = self._layout or POSTING_LAYOUTS[8]
             rows = [self._rows.get(key, b"") for key in keys]
@@ -109,49 +111,51 @@ class MemoryStore:
             for row in rows
         ]
 
+    @override
     def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        """See ``Postings.seek``."""
         with self._lock:
             layout = self._layout or POSTING_LAYOUTS[8]
             rows = [self._rows.get(place.key, b"") for place in places]
         return [_with_code(row, place.code, layout, postings_max) for row, place in zip(rows, places, strict=True)]
 
+    @override
     def remove(self, records: Sequence[Record]) -> None:
-        """See ``Postings.remove``."""
         with self._lock:
             for record in records:
                 self._remove_postings(record)
 
+    @override
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """See ``Verdicts.settle``."""
         with self._lock:
             return [
-                reference in self._versions and self._settled(reference, verdict) == verdict
+                reference in self._versions and self._settle(reference, verdict) == verdict
                 for reference, verdict in verdicts
             ]
 
+    @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        """See ``Verdicts.release``."""
         with self._lock:
             return [
-                self._releases.setdefault(one.reference, one).event if one.reference in self._verdicts else None
-                for one in releases
+                self._releases.setdefault(release.reference, release).event
+                if release.reference in self._verdicts
+                else None
+                for release in releases
             ]
 
+    @override
     def agree(self, settings: bytes) -> bytes:
-        """See ``Binding.agree``."""
         with self._lock:
             if self._settings is None:
                 self._settings = settings
             return self._settings
 
+    @override
     def settings(self) -> bytes | None:
-        """See ``Binding.settings``."""
         with self._lock:
             return self._settings
 
+    @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """See ``Upkeep.sweep``."""
         swept = 0
         with self._lock:
             while swept < versions_max and self._expiries and self._expiries[0].at_ms < before_ms:
@@ -159,8 +163,9 @@ class MemoryStore:
                 swept += 1
         return swept
 
+    @override
     def scan(self) -> Iterator[Stored | Tombstone]:
-        """See ``Upkeep.scan``. What was there at the start is read one by one, and left out if it is gone by then."""
+        """Iterate over what is stored at the start, without what is swept in the meantime."""
         with self._lock:
             references = [*self._versions, *self._tombstones]
         for reference in references:
@@ -170,8 +175,9 @@ class MemoryStore:
                 whole = self._whole(reference)
             yield whole
 
+    @override
     def stats(self) -> Stats:
-        """See ``Upkeep.stats``. What Python's objects take is not known."""
+        """Count everything; the memory that Python's objects take is unknown."""
         with self._lock:
             posting_bytes = (self._layout or POSTING_LAYOUTS[8]).posting_bytes
             widths = [len(row) // posting_bytes for row in self._rows.values()]
@@ -186,15 +192,16 @@ class MemoryStore:
                 widest_row=max(widths, default=0),
             )
 
+    @override
     def close(self) -> None:
-        """See ``Upkeep.close``. There is nothing to let go of."""
+        pass
 
-    def _place(self, what: Record | Tombstone, *, is_tombstone: bool) -> None:
-        insort(self._timelines.setdefault(what.id_hash, []), what.arrival)
-        heapq.heappush(self._expiries, _Expiry(max(what.time_ms, self._clock()), what.reference, is_tombstone))
+    def _place(self, article: Record | Tombstone, *, is_tombstone: bool) -> None:
+        insort(self._timelines.setdefault(article.id_hash, []), article.arrival)
+        heapq.heappush(self._expiries, _Expiry(max(article.time_ms, self._clock()), article.reference, is_tombstone))
 
-    def _settled(self, reference: bytes, verdict: bytes) -> bytes:
-        """Settle unless that was done; the verdict that stands."""
+    def _settle(self, reference: bytes, verdict: bytes) -> bytes:
+        """Store the verdict unless there is one, and return the one that counts."""
         first = self._verdicts.setdefault(reference, verdict)
         release = self._releases.get(reference)
         return first if release is None else release.event
@@ -224,32 +231,28 @@ class MemoryStore:
                 self._rows[key] = row[:place] + row[place + len(posting) :]
 
     def _forget(self, expiry: _Expiry) -> None:
-        what: Record | Tombstone
+        gone: Record | Tombstone
         if expiry.is_tombstone:
-            what = self._tombstones.pop(expiry.reference)
+            gone = self._tombstones.pop(expiry.reference)
         else:
-            what = self._versions.pop(expiry.reference).record
+            gone = self._versions.pop(expiry.reference).record
             self._verdicts.pop(expiry.reference, None)
             self._releases.pop(expiry.reference, None)
-            self._remove_postings(what)
-        timeline = self._timelines[what.id_hash]
-        timeline.remove(what.arrival)
+            self._remove_postings(gone)
+        timeline = self._timelines[gone.id_hash]
+        timeline.remove(gone.arrival)
         if not timeline:
-            del self._timelines[what.id_hash]
+            del self._timelines[gone.id_hash]
 
 
 def _with_code(row: bytes, code: bytes, layout: PostingLayout, postings_max: int) -> Row:
-    """The postings of a row, which are in order, that have this code."""
-    width = layout.posting_bytes
-    places = range(0, len(row), width)
-    start = width * bisect_left(places, code, key=lambda place: row[place : place + len(code)])
-    end = width * bisect_right(places, code, key=lambda place: row[place : place + len(code)])
-    cut = min(end, start + width * postings_max)
-    return Row(row[start:cut], cut < end, layout)
+    matching = layout.with_code(row, code)
+    bytes_max = layout.posting_bytes * postings_max
+    return Row(matching[:bytes_max], len(matching) > bytes_max, layout)
 
 
 def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
-    """A row with these postings, which are in order as its own are; those that it has already are not put in twice."""
+    """Insert postings, in order, into a row, which is in order too; those that it has already are not repeated."""
     pieces = []
     start = 0
     for posting in postings:
@@ -261,7 +264,7 @@ def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
 
 
 def _place_in(row: bytes, posting: bytes) -> int:
-    """Where in a row, whose postings are in order, this one is or belongs; in bytes."""
+    """Return where in a row, whose postings are in order, this one is or belongs, in bytes."""
     width = len(posting)
     index = bisect_left(range(0, len(row), width), posting, key=lambda place: row[place : place + width])
     return index * width

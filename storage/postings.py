@@ -1,20 +1,21 @@
 """Postings: how a version is found by its keys.
 
-A posting is 56 bytes where fingerprints have 64 bits, 64 where they have 128; the same in every store::
+A posting has 56 bytes where fingerprints have 64 bits, and 64 bytes where they have 128; every store has the same::
 
     | code | reference (id hash, digest) | time_ms | sequence |
     | 8    | 32                          | 8       | 8        |
     | 16   | 32                          | 8       | 8        |
 
-*code* is what candidates are told apart by without reading their records: the fingerprint in lane 0, the one-bit minima
-in lane 1, with zeros before them where fingerprints are wider. *time_ms* and *sequence* are the arrival, unsigned: the
-window is checked from them, and which of an id's versions can be in force. All numbers are big-endian, so that the
+*code* tells candidates apart before their records are read: it is the fingerprint in lane 0 and the one-bit minima in
+lane 1, padded with leading zeros where fingerprints are wider. *time_ms* and *sequence* are the arrival, unsigned; the
+window, and which of an id's versions can be in force, are checked from them. All numbers are big-endian, so that the
 postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 | number``.
 
-All postings of a store have one width, that of the first that was added.
+All postings of a store have the width of the first one that was added.
 """
 
 import struct
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -32,14 +33,14 @@ _ARRIVAL: Final = struct.Struct(">QQ")
 _TAIL: Final = struct.Struct(f">{REFERENCE_BYTES}sQQ")
 
 TAIL_WORDS: Final = _TAIL.size // _WORD_BYTES
-"""Words of a posting behind its code: four of the reference, then the time and the sequence of the arrival."""
+"""The words of a posting after its code: four of the reference, then the time and the sequence of the arrival."""
 
 PostingArray = NDArray[Any]
 """A one-dimensional array of a layout's dtype."""
 
 
 class Near(NamedTuple):
-    """Postings near a code: their words behind the code (uint64[n, TAIL_WORDS]), and their distances in bits."""
+    """Postings near a code: their words after the code (uint64[n, TAIL_WORDS]), and their distances in bits."""
 
     tails: NDArray[np.uint64]
     distances: NDArray[np.uint8]
@@ -47,7 +48,7 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PostingLayout:
-    """How a posting lies in its bytes, for codes of 8 or of 16 bytes.
+    """How the bytes of a posting are laid out, for codes of 8 or 16 bytes.
 
     ``dtype`` has the fields code, reference, time_ms and sequence; a code of 16 bytes is two words, the most
     significant first.
@@ -58,7 +59,7 @@ class PostingLayout:
     dtype: "np.dtype[np.void]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Make the dtype; another width than these two cannot be read as words that are aligned."""
+        """Build the dtype. Raises ``ValueError`` for other widths, which cannot be read as aligned words."""
         if self.code_bytes not in (_WORD_BYTES, 2 * _WORD_BYTES):
             raise ValueError(f"a posting's code has 8 or 16 bytes, not {self.code_bytes}")
         words = self.code_bytes // _WORD_BYTES
@@ -68,8 +69,8 @@ class PostingLayout:
         object.__setattr__(self, "dtype", np.dtype(fields))
 
     def distances(self, postings: bytes, code: bytes) -> NDArray[np.uint8]:
-        """In how many bits the code of each of these postings differs from this one."""
-        # Bits are counted alike in whichever order the machine has its bytes.
+        """Return in how many bits the code of each posting differs from this one: uint8[n]."""
+        # The count of bits does not depend on the machine's byte order.
         every = self.posting_bytes // _WORD_BYTES
         theirs = np.frombuffer(postings, np.uint64)
         ours = np.frombuffer(self.widened(code), np.uint64)
@@ -79,31 +80,39 @@ class PostingLayout:
         return distances
 
     def near(self, postings: bytes, code: bytes, distance_max: int) -> "Near":
-        """The postings within so many bits of this code, in the order in which they lie; none becomes an object."""
+        """Return the postings within ``distance_max`` bits of this code, in their order, without an object for each."""
         distances = self.distances(postings, code)
         hits = (distances <= distance_max).nonzero()[0]
         words = np.frombuffer(postings, ">u8").reshape(-1, self.posting_bytes // _WORD_BYTES)
         return Near(words[hits, -TAIL_WORDS:].astype(np.uint64), distances[hits])
 
+    def with_code(self, postings: bytes, code: bytes) -> bytes:
+        """Return those of the postings, which are in order, that have this code."""
+        width = self.posting_bytes
+        places = range(0, len(postings), width)
+        start = bisect_left(places, code, key=lambda place: postings[place : place + len(code)])
+        end = bisect_right(places, code, key=lambda place: postings[place : place + len(code)])
+        return postings[start * width : end * width]
+
     def widened(self, code: bytes) -> bytes:
-        """A code with zeros before it, as wide as this layout has them."""
+        """Pad a code with leading zeros to the width of this layout."""
         return code.rjust(self.code_bytes, b"\0")
 
 
 POSTING_LAYOUTS: Final = {layout.code_bytes: layout for layout in (PostingLayout(8), PostingLayout(16))}
-"""The layouts there are, by the width of their codes in bytes."""
+"""All layouts, by the width of their codes in bytes."""
 POSTING: Final = POSTING_LAYOUTS[8].dtype
 """The dtype of postings of fingerprints of 64 bits."""
 
 
 CUT_ROW_POSTINGS_MAX: Final = 1_024
-"""How much is read of a row that is wider than the store's cap, of which nothing can be promised anyway."""
+"""How many postings are read of a row wider than the store's cap; nothing is promised for such rows anyway."""
 
 
 class Row(NamedTuple):
-    """What was read under one key; ``truncated``: the row is wider than the store's cap, and most of it was not read.
+    """The postings read under one key; ``truncated`` if the row is wider than the store's cap and was not read whole.
 
-    ``packed`` are the postings one after the other, so that the rows of a look-up are joined without a look at them.
+    ``packed`` has the postings one after the other, so that the rows of a look-up can be joined as they are.
     """
 
     packed: bytes
@@ -112,54 +121,54 @@ class Row(NamedTuple):
 
     @property
     def postings(self) -> PostingArray:
-        """The postings as an array, which is not a copy."""
+        """View the postings as an array, without a copy."""
         return np.frombuffer(self.packed, self.layout.dtype)
 
 
 class KeyedCode(NamedTuple):
-    """A code under a key: where in a row the postings with just this code lie. The code is as wide as the row's."""
+    """A code under a key: the place in a row of the postings with just this code, which is as wide as the row's."""
 
     key: bytes
     code: bytes
 
 
 def code_of(record: Record, lane: int) -> bytes:
-    """The code of a record's postings in this lane."""
+    """Return the code of a record's postings in this lane."""
     return layout_of(record).widened(record.one_bits) if lane else record.fingerprint
 
 
 def cut_of(row_postings_max: int) -> int:
-    """How many postings are read of a row that has more than so many: those of the lowest codes."""
+    """Return how many postings are read of a row wider than this cap: those with the lowest codes."""
     return min(row_postings_max, CUT_ROW_POSTINGS_MAX)
 
 
 def lane_of(key: bytes) -> int:
-    """The lane that a posting key belongs to."""
+    """Return the lane of a posting key."""
     return key[0] >> _LANE_SHIFT
 
 
 def layout_of(record: Record) -> PostingLayout:
-    """The layout of the postings of this record."""
+    """Return the layout of this record's postings."""
     return POSTING_LAYOUTS[len(record.fingerprint)]
 
 
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
-    """Every (key, posting) under which a version is to be found; none where it has no keys."""
+    """Return every (key, posting) under which a version is found; none if it has no keys."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
     codes = [code_of(record, lane) for lane in (0, 1)]
     return [(key, codes[lane_of(key)] + tail) for key in record.keys]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
-    """The layout of the postings of all of these and of those ``stored``; None where there are neither.
+    """Return the one layout of the postings of these records and of those ``stored``; None where there are neither.
 
-    Raises ``StoreRefused`` where there is not one. ``store`` says in the sentence which store it is.
+    Raises ``StoreRefused`` where the layouts differ; ``store`` names the store in the message.
     """
     for layout in _layouts(records):
         if stored is not None and layout != stored:
             raise StoreRefused(
-                f"{store} holds postings of fingerprints of {stored.code_bytes * _BYTE_BITS} bits, and one of "
-                f"{layout.code_bytes * _BYTE_BITS} bits was to be added: another scheme needs a store of its own."
+                f"{store} holds fingerprints of {stored.code_bytes * _BYTE_BITS} bits and cannot take one of "
+                f"{layout.code_bytes * _BYTE_BITS} bits. Use a separate store for another scheme."
             )
         stored = layout
     return stored

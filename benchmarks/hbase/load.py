@@ -30,7 +30,8 @@ from storage.hbase.connection import Change
 from storage.hbase.meta import CODE_BYTES_ROW, Meta
 from storage.hbase.pack_state import PackMeta
 from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
-from storage.hbase.set_plans import PACKED, fresh_cell, split_evenly
+from storage.hbase.posting_cells import PACKED, fresh_cell
+from storage.hbase.set_plans import split_evenly
 from storage.hbase.sets import SetName
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING, POSTING_LAYOUTS

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from storage.hbase.waits import NOTICE_S
+
 log = logging.getLogger("dupwatch")
 
-NOTICE_S: Final = 2.0
 _PROBE_S: Final = 1.0
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?:(?P<port>[0-9]{1,5})")
 

@@ -1,7 +1,7 @@
-"""The shared store: tables of an HBase, reached through its Thrift gateways by any number of processes.
+"""The shared store: HBase tables that any number of processes reach through Thrift gateways.
 
-The store itself is in ``storage.hbase.store``, and not here: its client takes 0.1 s to import, which whoever only
-names a store need not wait for.
+The store itself is in ``storage.hbase.store`` and not imported here: its client takes 0.1 s to import, which code that
+only names a store should not pay.
 """
 
 from storage.hbase.options import HbaseOptions, Place, TlsOptions, parse_place

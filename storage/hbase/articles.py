@@ -1,4 +1,4 @@
-"""The table ``articles``: versions, their verdicts, tombstones and bodies; a row an id."""
+"""The table ``articles``: versions, their verdicts, tombstones and bodies, in one row for each id."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Final
 
 from storage.bodies import pack_body
 from storage.hbase import cells
-from storage.hbase.calls import Calls, Gateways, taken
+from storage.hbase.calls import Calls, Gateways, take
 from storage.hbase.cell_cache import CellCache
 from storage.hbase.cells import ArticleRow
 from storage.hbase.connection import Change, Selection, Swap
@@ -14,12 +14,12 @@ from storage.hbase.swapping import ROWS_AT_ONCE, Decide, Decision, read_cells, s
 from storage.records import ID_HASH_BYTES, Release, Stored, Tombstone, Version
 
 _BODIES_AT_ONCE: Final = 16
-"""Rows asked for with one question. A row of bodies is big, and all of an id's versions come with it."""
+"""Rows read with one request. A row of bodies is big, and has those of all versions of an id."""
 _SCAN_PAGE: Final = 256
 
 
 class Articles:
-    """What the store's calls do in this table; each takes the calls to HBase that it may make."""
+    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes, gateways: Gateways) -> None:
         self._table = table
@@ -28,52 +28,57 @@ class Articles:
         self._pending = CellCache(gateways.options.pending_cells_max)
 
     def create(self, calls: Calls, versions: Sequence[Version]) -> list[Stored | None]:
-        """Write what is not there, bodies before records, and read what is there then."""
+        """Write the versions that are not stored, bodies before records, and read all of them."""
         references = [version.record.reference for version in versions]
-        there = self.read(calls, references)
-        absent = [version for version, stored in zip(versions, there, strict=True) if stored is None]
+        before = self.read(calls, references)
+        absent = [version for version, stored in zip(versions, before, strict=True) if stored is None]
         if not absent:
-            return there
+            return before
         calls.change(self._table, self._bodies_of(absent))
         new = {version.record.reference: cells.pending_cell(version.record) for version in absent}
         self._put_absent(calls, [_new_cell(reference, cell) for reference, cell in new.items()])
         return self.read(calls, references)
 
     def retract(self, calls: Calls, tombstones: Sequence[Tombstone]) -> list[Tombstone | None]:
-        """Write what is not there, and read what is there then."""
+        """Write the tombstones that are not stored, and read all of them."""
         swaps = [
-            Swap(one.id_hash, cells.tombstone_column(one.reference), None, cells.tombstone_cell(one))
-            for one in tombstones
+            Swap(tombstone.id_hash, cells.tombstone_column(tombstone.reference), None, cells.tombstone_cell(tombstone))
+            for tombstone in tombstones
         ]
         self._put_absent(calls, swaps)
-        rows = self._rows(calls, [one.reference for one in tombstones])
-        return [rows[one.id_hash].tombstones.get(one.reference) for one in tombstones]
+        rows = self._rows(calls, [tombstone.reference for tombstone in tombstones])
+        return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[Stored | None]:
-        """The versions, as far as they are there."""
+        """Read versions; None where there is none."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
     def history(self, calls: Calls, id_hash: bytes) -> list[Stored | Tombstone]:
-        """All of one id."""
+        """Read all versions and tombstones of an id, in order of arrival."""
         return self._rows(calls, [id_hash])[id_hash].history()
 
     def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
-        """The texts, as far as they are there."""
+        """Read the texts; None where there is none."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         found = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
-        packed = [(one, found.get(one[:ID_HASH_BYTES], {}).get(cells.body_column(one))) for one in references]
-        return [None if cell is None else cells.body_in(cell.value, one) for one, cell in packed]
+        packed = [
+            found.get(reference[:ID_HASH_BYTES], {}).get(cells.body_column(reference)) for reference in references
+        ]
+        return [
+            None if cell is None else cells.body_in(cell.value, reference)
+            for reference, cell in zip(references, packed, strict=True)
+        ]
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Replace pending cells by settled ones; those that are not known are read first."""
+        """Replace pending cells by settled ones; cells that are not in the cache are read first."""
         known = {reference: self._pending.take(reference) for reference, _ in verdicts}
         unknown = [reference for reference, cell in known.items() if cell is None]
         places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in unknown]
         known |= zip(unknown, read_cells(calls, self._table, places), strict=True)
         wanted = dict(verdicts)
         outcomes = {
-            reference: _settled_already(reference, cell, wanted[reference])
+            reference: _is_settled_with(reference, cell, wanted[reference])
             for reference, cell in known.items()
             if cell is None or cells.verdict_in(cell, reference) is not None
         }
@@ -87,21 +92,23 @@ class Articles:
         return [outcomes[reference] for reference, _ in verdicts]
 
     def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
-        """Replace settled cells by released ones, and read what is there then."""
-        places = [(one.reference[:ID_HASH_BYTES], cells.version_column(one.reference)) for one in releases]
+        """Replace settled cells by released ones, and read the events that count now."""
+        places = [(release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)) for release in releases]
         found = dict(zip(releases, read_cells(calls, self._table, places), strict=True))
-        swaps = {one: swap for one, cell in found.items() if isinstance(swap := _decide_release(one, cell), Swap)}
-        deciders = [_release_decider(one) for one in swaps]
+        swaps = {
+            release: swap for release, cell in found.items() if isinstance(swap := _decide_release(release, cell), Swap)
+        }
+        deciders = [_release_decider(release) for release in swaps]
         swap_all(calls, self._table, list(swaps.values()), deciders)
-        standing = read_cells(calls, self._table, places)
-        return [_released(one.reference, cell) for one, cell in zip(releases, standing, strict=True)]
+        stored = read_cells(calls, self._table, places)
+        return [_release_event(release.reference, cell) for release, cell in zip(releases, stored, strict=True)]
 
     def scan(self) -> Iterator[tuple[bytes, ArticleRow]]:
-        """Every row, page by page: no scanner is open while the caller has the turn, however long it takes."""
+        """Iterate over all rows, page by page: no scanner is open while the caller works, however long that takes."""
         start = b""
         while True:
             selection = Selection(self._table, [cells.RECORD_FAMILY], start, ahead=_SCAN_PAGE)
-            page = self._gateways.calls().scan(selection, partial(taken, count_max=_SCAN_PAGE))
+            page = self._gateways.calls().scan(selection, partial(take, count_max=_SCAN_PAGE))
             for row, columns in page:
                 yield row, cells.decode_row(row, columns)
             if len(page) < _SCAN_PAGE:
@@ -117,7 +124,7 @@ class Articles:
         swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))
 
     def _rows(self, calls: Calls, references: Sequence[bytes]) -> Mapping[bytes, ArticleRow]:
-        """The rows of these references or id hashes, empty ones for those that hold nothing."""
+        """Read the rows of these references or id hashes, empty ones where nothing is stored."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         found = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
         for reference in references:
@@ -137,15 +144,15 @@ def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
 
 
 def _decide_absent(swap: Swap, found: bytes | None) -> Decision:
-    """Whoever wrote it, it is there: what it is will be read."""
+    """Stop as soon as there is a cell, whoever wrote it; the caller reads it afterwards."""
     return swap if found is None else found == swap.value
 
 
 def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:
-    """Our own verdict is success, however it came there; a cell that is pending, also one made anew, is tried again."""
+    """Accept our own verdict, whoever wrote it; try a pending cell again, also if it was written anew."""
     del swap
     if found is None or cells.verdict_in(found, reference) is not None:
-        return _settled_already(reference, found, verdict)
+        return _is_settled_with(reference, found, verdict)
     return _verdict_swap(reference, found, verdict)
 
 
@@ -154,7 +161,7 @@ def _release_decider(release: Release) -> Decide:
 
 
 def _decide_release(release: Release, found: bytes | None) -> Decision:
-    """A settled cell is released, also one that was settled anew; whoever released it, it is released."""
+    """Release a settled cell, also if it was settled anew; accept one that is released, whoever did it."""
     if found is None or cells.verdict_in(found, release.reference) is None:
         return False
     if cells.is_released(found, release.reference):
@@ -163,10 +170,10 @@ def _decide_release(release: Release, found: bytes | None) -> Decision:
     return Swap(row, column, found, cells.released_cell(found, release.event, release.of))
 
 
-def _released(reference: bytes, cell: bytes | None) -> bytes | None:
-    """The event of a release; None for a cell that has none."""
+def _release_event(reference: bytes, cell: bytes | None) -> bytes | None:
+    """Return the event of a release, None for a cell without one."""
     return cells.verdict_in(cell, reference) if cell is not None and cells.is_released(cell, reference) else None
 
 
-def _settled_already(reference: bytes, cell: bytes | None, verdict: bytes) -> bool:
+def _is_settled_with(reference: bytes, cell: bytes | None, verdict: bytes) -> bool:
     return cell is not None and cells.verdict_in(cell, reference) == verdict

@@ -1,4 +1,4 @@
-"""Questions to HBase that go on until they are answered or their time is over: chunks, threads, retries."""
+"""Requests to HBase, cut into pieces, spread over connections, and repeated until they succeed or a deadline passes."""
 
 import random
 import time
@@ -26,21 +26,21 @@ _Answer = TypeVar("_Answer")
 
 CHANGES_AT_ONCE: Final = 2_000
 CHANGE_BYTES_AT_ONCE: Final = 4 << 20
-"""How much is changed with one question; a gateway reads 100 MB at most, and holds what it reads in memory."""
+"""The limits of one request; a gateway reads at most 100 MB, and holds them in memory."""
 SWAPS_APART_MIN: Final = 16
-"""Fewer compare-and-sets than this are not worth a connection of their own."""
+"""Fewer compare-and-sets are not worth a connection of their own."""
 ROWS_APART_MIN: Final = 16
-"""Nor fewer rows than this."""
+"""Nor are fewer rows."""
 _PAUSE_S: Final = 0.025
 _PAUSE_MAX_S: Final = 2.0
 _PAUSE_DOUBLINGS_MAX: Final = 10
 _EXAMINED_S: Final = 2.0
 _EXAMINED_SHARE: Final = 0.25
-"""How long is asked why a call came to nothing, and what share of the call's own time at most."""
+"""How long the cause of a failed call may be examined, and at most which share of the call's own time."""
 
 
 class Gateways:
-    """All ways to one HBase: the pool of connections, and the threads that use several at once."""
+    """All access to one HBase: the pool of connections, and the threads that use several at once."""
 
     def __init__(
         self, place: Place, options: HbaseOptions, report: StoreReport | None = None, tell_wait: Tell | None = None
@@ -50,28 +50,28 @@ class Gateways:
         self.report = report
         self.waits = Waits(place, tell_wait)
         self.waits.watch()
-        told = None if report is None else lambda change: report(StoreConnected(change))
-        self.pool = Pool(place.addresses, options, told=told)
+        notify = None if report is None else lambda change: report(StoreConnected(change))
+        self.pool = Pool(place.addresses, options, notify=notify)
         self._threads = ThreadPoolExecutor(options.connections_max, thread_name_prefix="hbase")
 
     def calls(self, operation: Operation | None = None) -> "Calls":
-        """What one call of the store asks, all of it within one deadline that begins now.
+        """Begin a call of the store: all its requests share one deadline, which begins now.
 
-        Repeats of an ``operation`` are reported; without one they are not.
+        Repetitions of an ``operation`` are reported; without one they are not.
         """
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
-        """Do all of it, several pieces at a time; raises what the first piece that failed raised."""
+        """Do all pieces of work, several at a time; raise the error of the first piece that failed."""
         if len(works) == 1:
             return [works[0]()]
         futures: list[Future[_Answer]] = [self._threads.submit(work) for work in works]
-        # None is left running behind a caller that has been told of an error.
+        # No piece may still run after the caller has got an error.
         wait(futures)
         return [future.result() for future in futures]
 
     def close(self) -> None:
-        """End the threads and close the connections."""
+        """Stop the threads and close the connections."""
         self.waits.close()
         self._threads.shutdown(cancel_futures=True)
         self.pool.close()
@@ -79,10 +79,10 @@ class Gateways:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The questions of one call of the store.
+    """The requests of one call of the store.
 
-    Every method raises the store's error where HBase says what no waiting would change. Where the deadline passes first
-    it raises ``StoreUnavailable``, or ``StoreRefused`` if HBase then says that a table of the store is not there.
+    Every method raises the store's error as soon as HBase reports something that waiting would not change. If the
+    deadline passes it raises ``StoreUnavailable``, or ``StoreRefused`` if a table of the store turns out to be missing.
     """
 
     gateways: Gateways
@@ -94,24 +94,24 @@ class Calls:
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], at_once: int, bytes_max: int | None = None
     ) -> dict[bytes, Columns]:
-        """What these rows hold of these columns or families, ``at_once`` of them at most asked for with one question.
+        """Read these columns or families of these rows, at most ``at_once`` rows with one request.
 
-        Few are spread over the connections too: gateways and servers work on one part while another is read here.
-        Raises ``AnswerTooBig`` where one answer has more than ``bytes_max`` bytes.
+        Even a few rows are spread over the connections: gateways and servers work on one part while another is read
+        here. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max`` bytes.
         """
         each = max(-(-len(rows) // self.gateways.options.connections_max), ROWS_APART_MIN)
         works = [partial(self._rows, table, some, columns, bytes_max) for some in pieces(rows, min(each, at_once))]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
 
     def change(self, table: bytes, changes: Iterable[Change], until_ms: int | None = None) -> None:
-        """Put and delete cells, in any order; done again after an error, which changes nothing.
+        """Put and delete cells, in any order; repeating that after an error is harmless.
 
-        With ``until_ms`` all are deletes, and take only what the server had written by that time of its clock.
+        With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
         """
         self.gateways.spread([partial(self._change, table, some, until_ms) for some in _affordable(changes)])
 
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
-        """Compare and set each once; None where it is not known whether HBase did it."""
+        """Compare and set each cell once; None where it is unknown whether HBase did it."""
         options = self.gateways.options
         each = -(-len(swaps) // options.connections_max)
         at_once = min(max(each, SWAPS_APART_MIN), options.swaps_under_way_max)
@@ -119,7 +119,7 @@ class Calls:
         return [outcome for part in self.gateways.spread(works) for outcome in part]
 
     def scan(self, selection: Selection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
-        """Let ``work`` walk over the rows of a selection; it is run again from the start after an error."""
+        """Let ``work`` walk over the rows of a selection; after an error it starts again."""
 
         def walk(connection: GatewayConnection) -> _Answer:
             with closing(connection.scan(selection)) as found:
@@ -128,8 +128,8 @@ class Calls:
         return self.ask(walk)
 
     def ask(self, work: Callable[[GatewayConnection], _Answer]) -> _Answer:
-        """Do this on a connection, and again on another one until it is done; doing it twice must be harmless."""
-        with self.gateways.waits.question():
+        """Run ``work`` on a connection, and on another one until it succeeds; running it twice must be harmless."""
+        with self.gateways.waits.request():
             while True:
                 try:
                     with self.gateways.pool.connection(self.deadline) as connection:
@@ -141,10 +141,10 @@ class Calls:
                     self.pause(denied)
 
     def pause(self, why: Exception) -> None:
-        """Wait a little, each time longer, by chance more or less; raises as all do where the deadline comes first."""
+        """Wait for a random time that grows with each attempt; raise if the deadline comes first."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
-        # An attempt that the deadline cut short only says that time was up: the failure before it names the cause.
+        # An attempt that the deadline interrupts only reports a time-out; the failure before it names the cause.
         if self.deadline.left_s > 0 or not self._reasons:
             self._reasons[:] = [why]
         if wait_s >= self.deadline.left_s:
@@ -164,7 +164,7 @@ class Calls:
 
     def _swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
         try:
-            with self.gateways.waits.question(), self.gateways.pool.connection(self.deadline) as connection:
+            with self.gateways.waits.request(), self.gateways.pool.connection(self.deadline) as connection:
                 outcomes = connection.swap(table, swaps)
         except Lost:
             return [None] * len(swaps)
@@ -174,10 +174,10 @@ class Calls:
         return [None if isinstance(outcome, Denied) else outcome for outcome in outcomes]
 
     def _given_up(self, why: Exception) -> StoreError:
-        """What a call ends with that was repeated until its deadline.
+        """Return the error of a call that was repeated until its deadline.
 
-        What HBase says of a batch does not tell a table that is gone from one whose regions move ("Failed 2 actions:
-        feed:postings"). So the master is asked for its tables, and only now: what passes by itself had time to pass.
+        HBase's answer to a batch does not distinguish a missing table from one whose regions move ("Failed 2 actions:
+        feed:postings"). So the master is asked for its tables, and only now: a passing failure had time to pass.
         """
         found = self._out_of_use()
         if found.missing:
@@ -202,12 +202,12 @@ class Calls:
 
 
 def pieces(whole: Sequence[_T], size: int) -> list[Sequence[_T]]:
-    """A sequence cut into pieces of a size; the last may be shorter."""
+    """Cut a sequence into pieces of a size; the last may be shorter."""
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
 def _affordable(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    """Changes in pieces that one question can hold, those of a row beside each other."""
+    """Cut changes into pieces for one request each, with the changes of a row next to each other."""
     ordered = iter(sorted(changes, key=lambda change: change.row))
     piece: list[Change] = []
     size_bytes = 0
@@ -222,6 +222,6 @@ def _affordable(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield piece
 
 
-def taken(found: Iterator[_T], count_max: int) -> list[_T]:
-    """The first of an iterator, so many at most."""
+def take(found: Iterator[_T], count_max: int) -> list[_T]:
+    """Return the first ``count_max`` items of an iterator."""
     return list(islice(found, count_max))

@@ -1,13 +1,13 @@
-"""What this process has seen of pending cells, so that they can be settled without being read again."""
+"""Remembers pending cells that this process has seen, so that they can be settled without being read again."""
 
 from collections import OrderedDict
 from threading import Lock
 
 
 class CellCache:
-    """The pending cells met last, by reference; the one that was used longest ago goes first. For any thread.
+    """The last pending cells seen, by reference; the least recently used goes first. Thread-safe.
 
-    What it says may be out of date: the compare-and-set finds out.
+    A cell may be out of date; then its compare-and-set fails.
     """
 
     def __init__(self, cells_max: int) -> None:
@@ -16,7 +16,7 @@ class CellCache:
         self._lock = Lock()
 
     def remember(self, reference: bytes, cell: bytes) -> None:
-        """Keep a cell."""
+        """Store a cell."""
         with self._lock:
             self._cells[reference] = cell
             self._cells.move_to_end(reference)
@@ -24,6 +24,6 @@ class CellCache:
                 self._cells.popitem(last=False)
 
     def take(self, reference: bytes) -> bytes | None:
-        """The cell as it was seen last, which is forgotten with that; None where it is not known."""
+        """Remove a cell and return it as last seen, None if it is unknown."""
         with self._lock:
             return self._cells.pop(reference, None)

@@ -1,8 +1,8 @@
-"""Every byte of the table ``articles``: its columns and cells, as ``docs/row_keys.md`` draws them.
+"""Every byte of the table ``articles``: its columns and cells, as drawn in ``docs/row_keys.md``.
 
 A version is one cell, so that its verdict cannot exist without its record, both expire together, and a compare-and-set
-of the whole cell decides. The cell is replaced once, pending by settled; and once more where a person undoes a flag,
-settled by released.
+of the whole cell decides. The cell is replaced once, from pending to settled, and once more if a person reverses the
+flag, from settled to released.
 """
 
 import struct
@@ -27,13 +27,13 @@ _TOMBSTONE: Final = b"a:t"
 _BODY: Final = b"b:b"
 
 _FORMAT: Final = 1
-"""Raised whenever a byte of a cell changes its meaning; a cell of another format is refused."""
+"""Incremented whenever a byte of a cell changes its meaning; cells of another format are refused."""
 _PENDING: Final = 0
 _SETTLED: Final = 1
 _RELEASED: Final = 2
 _HEAD: Final = struct.Struct(">BBI")
 _RELEASE: Final = struct.Struct(f">{REFERENCE_BYTES}sI")
-"""Behind the record of a released version: what it was flagged against, and how many bytes the flag has."""
+"""After the record of a released version: what it was flagged against, and the length of the flag in bytes."""
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, UnreadableBodyError)
 
@@ -43,58 +43,58 @@ _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 
 
 class _DamagedCellError(ValueError):
-    """A cell that this layout never wrote; the message says what is wrong with it."""
+    """A cell that this layout cannot have written; the message says what is wrong with it."""
 
 
 def version_column(reference: bytes) -> bytes:
-    """Where a version stands in the row of its id."""
+    """Return the column of a version in the row of its id."""
     return _VERSION + reference[ID_HASH_BYTES:]
 
 
 def tombstone_column(reference: bytes) -> bytes:
-    """Where a tombstone stands in the row of its id."""
+    """Return the column of a tombstone in the row of its id."""
     return _TOMBSTONE + reference[ID_HASH_BYTES:]
 
 
 def body_column(reference: bytes) -> bytes:
-    """Where a version's text stands in the row of its id."""
+    """Return the column of a version's text in the row of its id."""
     return _BODY + reference[ID_HASH_BYTES:]
 
 
 def pending_cell(record: Record) -> bytes:
-    """A version without a verdict."""
+    """Encode a version without a verdict."""
     encoded = encode_record(record)
     return _HEAD.pack(_FORMAT, _PENDING, len(encoded)) + encoded
 
 
 def settled_cell(pending: bytes, verdict: bytes) -> bytes:
-    """The same version with its verdict, which may be of no bytes at all."""
+    """Encode the same version with its verdict, which may be empty."""
     _, _, record_bytes = _HEAD.unpack_from(pending)
     return _HEAD.pack(_FORMAT, _SETTLED, record_bytes) + pending[_HEAD.size :] + verdict
 
 
 def released_cell(settled: bytes, event: bytes, of: bytes) -> bytes:
-    """The same version released: the flag stays in it, and ``event`` is its verdict."""
+    """Encode the same version as released: the flag stays in the cell, and ``event`` is its verdict."""
     _, _, record_bytes = _HEAD.unpack_from(settled)
     record, flag = settled[_HEAD.size : _HEAD.size + record_bytes], settled[_HEAD.size + record_bytes :]
     return _HEAD.pack(_FORMAT, _RELEASED, record_bytes) + record + _RELEASE.pack(of, len(flag)) + flag + event
 
 
 def verdict_in(cell: bytes, reference: bytes) -> bytes | None:
-    """The verdict that counts of a version's cell, None while it is pending: that of a release where there is one.
+    """Return the verdict that counts in a version's cell: that of a release if there is one, None while pending.
 
-    Raises ``StoreDamaged`` where it is no such cell.
+    Raises ``StoreDamaged`` for any other cell.
     """
     return _standing_of(cell, reference).verdict
 
 
 def is_released(cell: bytes, reference: bytes) -> bool:
-    """Whether a version's cell has a release. Raises ``StoreDamaged`` where it is no such cell."""
+    """Return whether a version's cell has a release. Raises ``StoreDamaged`` for any other cell."""
     return _standing_of(cell, reference).released_from is not None
 
 
 def body_in(cell: bytes, reference: bytes) -> str:
-    """The text of a version. Raises ``StoreDamaged`` where the cell holds none."""
+    """Decode the text of a version. Raises ``StoreDamaged``."""
     try:
         return unpack_body(cell)
     except _UNREADABLE as error:
@@ -102,12 +102,12 @@ def body_in(cell: bytes, reference: bytes) -> str:
 
 
 def tombstone_cell(tombstone: Tombstone) -> bytes:
-    """A tombstone."""
+    """Encode a tombstone."""
     return bytes([_FORMAT]) + _encode_tombstone(tombstone)
 
 
 class StoredCell(NamedTuple):
-    """What a version's cell says: its fields are those of ``Stored``, which knows the version's row as well."""
+    """A decoded version's cell: the fields of ``Stored`` but for ``ends_at``, which depends on the rest of the row."""
 
     record: Record
     verdict: bytes | None
@@ -116,14 +116,14 @@ class StoredCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArticleRow:
-    """All versions and tombstones of an id, each by its reference, and their arrivals in order."""
+    """All versions and tombstones of an id by reference, and their arrivals in order."""
 
     versions: Mapping[bytes, StoredCell]
     tombstones: Mapping[bytes, Tombstone]
     arrivals: list[Arrival]
 
     def stored(self, reference: bytes) -> Stored | None:
-        """A version with its verdict, and the arrival that ended it; None where it is not there."""
+        """Return a version with its verdict and the arrival that ended it, None where there is none."""
         found = self.versions.get(reference)
         if found is None:
             return None
@@ -132,13 +132,13 @@ class ArticleRow:
         return Stored(found.record, found.verdict, ends_at, found.released_from)
 
     def history(self) -> list[Stored | Tombstone]:
-        """Everything, in order of arrival."""
-        found = (self.tombstones.get(one.reference) or self.stored(one.reference) for one in self.arrivals)
-        return [one for one in found if one is not None]
+        """Return all versions and tombstones in order of arrival."""
+        found = (self.tombstones.get(arrival.reference) or self.stored(arrival.reference) for arrival in self.arrivals)
+        return [article for article in found if article is not None]
 
 
 def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
-    """Read the row of an id. Raises ``StoreDamaged`` where a cell is not what its column says."""
+    """Decode the row of an id. Raises ``StoreDamaged`` if a cell is not what its column says."""
     versions: dict[bytes, StoredCell] = {}
     tombstones: dict[bytes, Tombstone] = {}
     for column, cell in columns.items():
@@ -150,7 +150,8 @@ def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
                 tombstones[reference] = _tombstone(cell.value, reference)
         except (_DamagedCellError, *_UNREADABLE) as error:
             raise _damaged_at(id_hash, column, error) from error
-    arrivals = [one.record.arrival for one in versions.values()] + [one.arrival for one in tombstones.values()]
+    arrivals = [version.record.arrival for version in versions.values()]
+    arrivals += [tombstone.arrival for tombstone in tombstones.values()]
     return ArticleRow(versions, tombstones, sorted(arrivals))
 
 
@@ -158,7 +159,7 @@ def _version(cell: bytes, reference: bytes) -> StoredCell:
     verdict, released_from, record_bytes = _standing(cell)
     record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
     if record.reference != reference:
-        raise _DamagedCellError(f"it holds the version {record.reference.hex()}")
+        raise _DamagedCellError(f"it holds another version, {record.reference.hex()}")
     if len(record.fingerprint) not in POSTING_LAYOUTS:
         raise _DamagedCellError(f"its fingerprint has {len(record.fingerprint)} bytes")
     return StoredCell(record, verdict, released_from)
@@ -166,15 +167,15 @@ def _version(cell: bytes, reference: bytes) -> StoredCell:
 
 def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
     if cell[:1] != bytes([_FORMAT]):
-        raise _DamagedCellError(f"the cell has format {cell[:1].hex()}, and this program reads {_FORMAT}")
+        raise _DamagedCellError(f"the cell has format {cell[:1].hex()}, but this program supports only {_FORMAT}")
     tombstone = _decode_tombstone(memoryview(cell)[1:])
     if tombstone.reference != reference:
-        raise _DamagedCellError(f"it holds the tombstone {tombstone.reference.hex()}")
+        raise _DamagedCellError(f"it holds another tombstone, {tombstone.reference.hex()}")
     return tombstone
 
 
 class _Standing(NamedTuple):
-    """The verdict of a version's cell that counts, what a release says it was flagged against, and where both begin."""
+    """The verdict that counts, what a released version was flagged against, and the length of the record."""
 
     verdict: bytes | None
     released_from: bytes | None
@@ -204,22 +205,22 @@ def _standing(cell: bytes) -> _Standing:
 
 
 def _head(cell: bytes) -> tuple[int, int]:
-    """The state of a version's cell, and how many bytes its record has; the rest is as long as the state asks for."""
+    """Return the state of a version's cell and the length of its record; the rest is as long as the state requires."""
     if len(cell) < _HEAD.size:
         raise _DamagedCellError("the cell is too short")
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
     if cell_format != _FORMAT:
-        raise _DamagedCellError(f"the cell has format {cell_format}, and this program reads {_FORMAT}")
+        raise _DamagedCellError(f"the cell has format {cell_format}, but this program supports only {_FORMAT}")
     tail_bytes = len(cell) - _HEAD.size - record_bytes
     if state not in (_PENDING, _SETTLED, _RELEASED) or tail_bytes < _tail_bytes_min(cell, state, tail_bytes):
-        raise _DamagedCellError("the cell is cut off")
+        raise _DamagedCellError("the cell is truncated")
     if state == _PENDING and tail_bytes:
-        raise _DamagedCellError("the cell is pending and has a verdict")
+        raise _DamagedCellError("the cell is pending but has a verdict")
     return state, record_bytes
 
 
 def _tail_bytes_min(cell: bytes, state: int, tail_bytes: int) -> int:
-    """How many bytes have to follow the record at least; ``tail_bytes`` do."""
+    """Return the least number of bytes that must follow the record; ``tail_bytes`` is how many do."""
     if state != _RELEASED:
         return 0
     if tail_bytes < _RELEASE.size:

@@ -1,8 +1,8 @@
-"""One connection to a Thrift gateway, on which no answer can be taken for another's.
+"""A connection to a Thrift gateway on which no answer can be mistaken for that to another request.
 
-The Thrift library numbers no request and looks at no number, so that after a time-out the next question can get the
-previous one's answer. Here every request has a number, counted from a random one, that the gateway sends back; an
-answer with another number, of another call, or with a row that was not asked for is a failure of the connection.
+The Thrift library neither numbers requests nor checks numbers, so that after a time-out the next request could get the
+answer to the previous one. Here every request has a number, counting from a random one, that the gateway sends back. An
+answer with another number, to another call, or with a row that was not requested is a failure of the connection.
 """
 
 import socket
@@ -27,11 +27,11 @@ _NUMBER_BITS: Final = 31
 _BUFFER_BYTES: Final = 1 << 16
 
 Columns = Mapping[bytes, Any]
-"""A row's cells by column (``family:qualifier``); a cell has a ``value`` of bytes."""
+"""The cells of a row by column (``family:qualifier``); the ``value`` of a cell is bytes."""
 
 
 class Change(NamedTuple):
-    """A cell to be put, or where ``value`` is None to be deleted."""
+    """A cell to put, or to delete if ``value`` is None."""
 
     row: bytes
     column: bytes
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """A compare-and-set: ``value`` is put if the cell holds ``expected``, or where that is None if there is no cell."""
+    """A compare-and-set: put ``value`` if the cell holds ``expected``, or if there is no cell and that is None."""
 
     row: bytes
     column: bytes
@@ -48,10 +48,10 @@ class Swap(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Rows to be scanned, from ``start`` up to but without ``stop`` (empty: to the end), ``batch`` cells at a time.
+    """Rows to scan, from ``start`` up to and excluding ``stop`` (empty: to the end), ``batch`` cells at a time.
 
-    A row of more cells than ``batch`` comes in several pieces; 0 for whole rows. ``ahead`` is how many pieces are
-    fetched at once.
+    A row with more cells than ``batch`` comes in several pieces; 0 stands for whole rows. ``ahead`` pieces are fetched
+    with one request. ``only`` is a filter in HBase's filter language.
     """
 
     table: bytes
@@ -64,17 +64,17 @@ class Selection(NamedTuple):
 
 
 class _MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
-    """An answer to another question."""
+    """An answer to another request."""
 
 
 class _Socket(TSocket):  # type: ignore[misc]  # the library has no types here
-    """A socket whose every operation ends at a deadline, in the clear or within TLS."""
+    """A socket whose operations all end at a deadline, with or without TLS."""
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None) -> None:
         super().__init__(host=address.host, port=address.port)
         self._tls = tls
         self.deadline = Deadline(0.0)
-        # What may still be read of the answer under way, None for any amount.
+        # How many more bytes of the current answer may be read, None for any number.
         self.left_bytes: int | None = None
 
     def open(self) -> None:
@@ -106,14 +106,14 @@ class _Socket(TSocket):  # type: ignore[misc]  # the library has no types here
 
     def _left_s(self) -> float:
         left_s = self.deadline.left_s
-        # A time-out of zero would mean not to wait at all.
+        # A time-out of 0 would make the socket non-blocking.
         if not left_s:
             raise TimeoutError("timed out")
         return left_s
 
 
 class _NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
-    """Thrift's binary protocol, each request with a number that its answer has to repeat."""
+    """Thrift's binary protocol with numbered requests; each answer must repeat the number."""
 
     def __init__(self, transport: Any) -> None:  # noqa: ANN401  # the library's classes have no common type
         super().__init__(transport, decode_response=False)
@@ -133,7 +133,7 @@ class _NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
 
 
 class _Client(TClient):  # type: ignore[misc]  # as above
-    """The library's client with its two halves apart, so that several questions can be under way."""
+    """The library's client with sending and receiving apart, so that several requests can be in flight."""
 
     def send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # whatever the call takes
         self._send(name, **arguments)
@@ -145,8 +145,8 @@ class _Client(TClient):  # type: ignore[misc]  # as above
 class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     """A connection to one gateway, for one thread at a time.
 
-    Every method raises ``Denied`` or ``Lost``; after the latter ``is_lost`` is true and the connection is of no use.
-    ``deadline`` is set by whoever uses it next; by then, and within ``call_s``, a question has to be answered.
+    Every method may raise ``Denied`` or ``Lost``; after the latter ``is_lost`` is true and the connection is useless.
+    The borrower sets ``deadline``; by then, and within ``call_s``, each request must be answered.
     """
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None, call_s: float) -> None:
@@ -175,9 +175,9 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def rows(
         self, table: bytes, rows: Sequence[bytes], columns: Sequence[bytes], bytes_max: int | None = None
     ) -> dict[bytes, Columns]:
-        """What these rows hold of these columns or whole families; a row that holds nothing is left out.
+        """Read these columns or whole families of these rows; rows without any are left out.
 
-        Raises ``AnswerTooBig`` as soon as more than ``bytes_max`` bytes have come; the connection is lost then.
+        Raises ``AnswerTooBig`` as soon as it has received more than ``bytes_max`` bytes; then the connection is lost.
         """
         self._send("getRowsWithColumns", tableName=table, rows=rows, columns=columns, attributes={})
         self._socket.left_bytes = bytes_max
@@ -189,9 +189,9 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         return {result.row: result.columns for result in found}
 
     def change(self, table: bytes, changes: Sequence[Change], until_ms: int | None = None) -> None:
-        """Put and delete cells. After an error some of it may be done.
+        """Put and delete cells. After an error some changes may be done.
 
-        With ``until_ms`` all are deletes, and take only what the server had written by that time of its clock.
+        With ``until_ms`` all changes are deletes, of what the server had written by that time of its clock.
         """
         by_row: dict[bytes, list[Any]] = {}
         for row, column, value in changes:
@@ -204,21 +204,21 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         self._receive(name)
 
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | Denied | None]:
-        """Compare and set each: all questions are sent before the first answer is read.
+        """Compare and set each cell: all requests are sent before the first answer is read.
 
-        True or False as HBase answered, ``Denied`` where it answered with an error, None where the connection was lost
-        before the answer came. Never raises ``Lost``.
+        Returns True or False as HBase answered, ``Denied`` where it answered with an error, None where the connection
+        was lost before the answer. Never raises ``Lost``.
         """
         outcomes: list[bool | Denied | None] = [None] * len(swaps)
         try:
-            for one in swaps:
-                mutation = Mutation(column=one.column, value=one.value)
+            for swap in swaps:
+                mutation = Mutation(column=swap.column, value=swap.value)
                 self._send(
                     "checkAndPut",
                     tableName=table,
-                    row=one.row,
-                    column=one.column,
-                    value=one.expected,
+                    row=swap.row,
+                    column=swap.column,
+                    value=swap.expected,
                     mput=mutation,
                     attributes={},
                 )
@@ -228,12 +228,12 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
                 except Denied as denied:
                     outcomes[index] = denied
         except Lost:
-            # What was answered until then is true all the same.
+            # Answers received before that are still valid.
             return outcomes
         return outcomes
 
     def scan(self, selection: Selection) -> Generator[tuple[bytes, Columns], None, None]:
-        """The rows of a selection in order, or their pieces. The connection does nothing else until this is closed."""
+        """Iterate over the rows of a selection, or their pieces, in order. Close it before other requests."""
         arguments: dict[str, int | bytes] = {"batchSize": selection.batch} if selection.batch else {}
         if selection.stop:
             arguments["stopRow"] = selection.stop
@@ -257,15 +257,15 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
                 self._receive("scannerClose")
 
     def table_names(self) -> list[bytes]:
-        """The tables that HBase has, with their namespaces."""
+        """Return the names of all tables of HBase, with their namespaces."""
         return list(self._ask("getTableNames"))
 
     def families(self, table: bytes) -> dict[bytes, Any]:
-        """The families of a table, as far as the gateway describes them."""
+        """Return the families of a table by name, as far as the gateway describes them."""
         return dict(self._ask("getColumnDescriptors", tableName=table))
 
     def is_enabled(self, table: bytes) -> bool:
-        """Whether a table is switched on."""
+        """Return whether a table is enabled."""
         return bool(self._ask("isTableEnabled", tableName=table))
 
     def _ask(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401  # as of _Client
@@ -299,7 +299,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def _check_range(self, selection: Selection, row: bytes) -> None:
         is_beyond = bool(selection.stop) and row >= selection.stop
         if row < selection.start or is_beyond:
-            raise self._lost(_MixedUp(f"the row {row.hex()} was not asked for"))
+            raise self._lost(_MixedUp(f"received the row {row.hex()}, which was not requested"))
 
     def _lost(self, error: Exception) -> Lost:
         self.is_lost = True
@@ -307,13 +307,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
 
 
 def check_number(asked: tuple[str, int], answered: tuple[str, int]) -> None:
-    """Refuse an answer that has another number than its request, or is one to another call."""
+    """Refuse an answer with another number than its request, or to another call."""
     if asked != answered:
-        raise _MixedUp(f"the answer is to {answered}, and {asked} was asked")
+        raise _MixedUp(f"received the answer to {answered} instead of that to {asked}")
 
 
 def check_rows(asked: Sequence[bytes], found: Iterator[bytes]) -> None:
-    """Refuse rows that were not asked for."""
-    strangers = set(found) - set(asked)
-    if strangers:
-        raise _MixedUp(f"the row {min(strangers).hex()} was not asked for")
+    """Refuse rows that were not requested."""
+    unexpected = set(found) - set(asked)
+    if unexpected:
+        raise _MixedUp(f"received the row {min(unexpected).hex()}, which was not requested")

@@ -1,4 +1,4 @@
-"""Until when something may take."""
+"""Deadlines: points in time by which something must be done."""
 
 import time
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """The deadline that is so far from now."""
+        """Return the deadline that many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     def at_most(self, seconds: float) -> "Deadline":
-        """This deadline, or the one that is so far from now if that comes first."""
+        """Return the earlier one of this deadline and the one that many seconds from now."""
         return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at_s)
 
     @property
     def left_s(self) -> float:
-        """What is left, 0 at least."""
+        """Seconds until the deadline, at least 0."""
         return max(self.at_s - time.monotonic(), 0.0)

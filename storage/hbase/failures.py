@@ -1,9 +1,9 @@
-"""What goes wrong between this process and HBase, and what that means to whoever uses the store.
+"""Failures between this process and HBase, and which of the store's errors they become.
 
-Two kinds inside of this package; neither leaves it:
+There are two kinds within this package, and neither leaves it:
 
-- ``Denied``: HBase answered with an error that its interface declares. The connection is sound.
-- ``Lost``: anything else. Whether HBase did what was asked is unknown, and the connection is thrown away.
+- ``Denied``: HBase answered with an error that its interface declares. The connection is intact.
+- ``Lost``: anything else. It is unknown whether HBase carried out the request, and the connection is discarded.
 """
 
 from typing import Final
@@ -11,15 +11,15 @@ from typing import Final
 from storage.errors import StoreDamaged, StoreError, StoreRefused
 
 _WORDS_MAX: Final = 300
-_INIT_COMMANDS: Final = "dupwatch store init --apply makes what is missing"
+_INIT_COMMANDS: Final = "Run: dupwatch store init --apply"
 
 
 class Lost(Exception):  # noqa: N818  # it is what became of the connection
-    """A connection failed in the middle of a question, or could not be made."""
+    """A connection failed during a request, or could not be opened."""
 
 
 class Denied(Exception):  # noqa: N818  # it is what HBase did
-    """HBase declared that it will not, or cannot just now. ``text`` is all that it said."""
+    """HBase declared that it will not, or currently cannot, carry out a request. ``text`` is its whole message."""
 
     def __init__(self, text: str) -> None:
         super().__init__(first_words(text))
@@ -27,24 +27,24 @@ class Denied(Exception):  # noqa: N818  # it is what HBase did
 
 
 class RowTooBig(StoreError):  # noqa: N818  # it is what the row is
-    """HBase sends no row of that size at once; it can be read in pieces."""
+    """HBase does not send a row of that size at once; it can be read in pieces."""
 
 
 class AnswerTooBig(Exception):  # noqa: N818  # it is what the answer was
-    """An answer grew over what its caller would take. The connection, which holds the rest of it, is thrown away."""
+    """An answer exceeded the caller's limit. The connection, which holds the rest of it, is discarded."""
 
 
 _PERMANENT: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
-    ("NoSuchColumnFamilyException", StoreRefused, f"A table of {{place}} lacks a family: {{why}}. {_INIT_COMMANDS}."),
-    ("AccessDeniedException", StoreRefused, "The gateway of the store {place} may not do that: {why}."),
+    ("NoSuchColumnFamilyException", StoreRefused, f"A table of {{place}} lacks a family: {{why}}. {_INIT_COMMANDS}"),
+    ("AccessDeniedException", StoreRefused, "The gateway of the store {place} lacks a permission: {why}."),
     ("RowTooBigException", RowTooBig, "A row of the store {place} is too big to be read: {why}."),
-    ("KeyValue size too large", StoreError, "The store {place} takes no cell of that size: {why}."),
+    ("KeyValue size too large", StoreError, "A cell is too large for the store {place}: {why}."),
 )
-"""What HBase says when asking again would not help, and what it means."""
+"""What HBase says when repeating a request would not help, and the error that it becomes."""
 
 
 def permanent_error(denied: Denied, place: object) -> StoreError | None:
-    """The store's error where asking again would not help, else None."""
+    """Return the store's error if repeating the request would not help, else None."""
     for sign, error, sentence in _PERMANENT:
         if sign in denied.text:
             return error(sentence.format(place=place, why=str(denied).rstrip(".")))
@@ -52,14 +52,14 @@ def permanent_error(denied: Denied, place: object) -> StoreError | None:
 
 
 def damaged(what: str, why: object) -> StoreDamaged:
-    """The store's error for bytes that HBase has and this program did not write; ``what`` says where they are."""
+    """Return the store's error for bytes in HBase that this program did not write; ``what`` says where they are."""
     return StoreDamaged(
         f"{what} is damaged: {why}. Restore the tables of the store from a snapshot, or name another store."
     )
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception of the Thrift library says. Its messages may be bytes, and then ``str()`` of it fails."""
+    """Return the message of an exception of the Thrift library. It may be bytes, and then ``str()`` would fail."""
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
         return message.decode(errors="replace")
@@ -72,6 +72,6 @@ def text_of(error: BaseException) -> str:
 
 
 def first_words(text: str) -> str:
-    """The first line, cut to what a sentence can hold: what follows is a trace of the server's code."""
+    """Return the first line, shortened to fit into a sentence; what follows is a trace of the server's code."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= _WORDS_MAX else line[:_WORDS_MAX] + " ..."

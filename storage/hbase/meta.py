@@ -11,27 +11,27 @@ SETTINGS_ROW: Final = b"settings"
 CODE_BYTES_ROW: Final = b"code_bytes"
 LAYOUT_ROW: Final = b"layout"
 LAYOUT: Final = b"1"
-"""Raised whenever a byte of any table changes its meaning; a store of another layout is refused."""
+"""Incremented whenever a byte of any table changes its meaning; stores with another layout are refused."""
 
 _COLUMN: Final = b"m:v"
 
 
 class Meta:
-    """What the store's calls do in this table; each takes the calls to HBase that it may make."""
+    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes) -> None:
         self._table = table
 
     def read(self, calls: Calls, row: bytes) -> bytes | None:
-        """The value of a row, None where there is none yet."""
+        """Return the value of a row, None if there is none yet."""
         return read_cells(calls, self._table, [(row, _COLUMN)])[0]
 
     def agree(self, calls: Calls, row: bytes, value: bytes) -> bytes:
-        """Write a value unless there is one; return what is there then."""
+        """Write a value by compare-and-set from absent, and return the one stored now."""
         swap_all(calls, self._table, [Swap(row, _COLUMN, None, value)], [_decide])
         stored = self.read(calls, row)
         if stored is None:
-            raise StoreUnavailable(f"The row {row.decode()} of meta was deleted while it was written.")
+            raise StoreUnavailable(f"The row {row.decode()} of meta was deleted while it was being written.")
         return stored
 
 

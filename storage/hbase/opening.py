@@ -1,4 +1,4 @@
-"""What is checked before a store is used: that its tables are as they have to be, and its layout one that is known."""
+"""The checks before a store is used: of its tables, and of its layout."""
 
 from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
@@ -6,10 +6,11 @@ from storage.hbase.connection import GatewayConnection
 from storage.hbase.meta import LAYOUT, LAYOUT_ROW, Meta
 from storage.hbase.options import Place
 from storage.hbase.schema import DescribedFamily, Schema, check, schema_of
+from storage.refusals import other_layout
 
 
 def check_tables(calls: Calls) -> None:
-    """Refuse tables that are missing or not as they have to be, as far as a gateway shows."""
+    """Raise ``StoreRefused`` for tables that are missing or differ from the schema, as far as a gateway shows that."""
     gateways = calls.gateways
     try:
         schema = schema_of(gateways.place.namespace, gateways.options.ttl_min_s)
@@ -21,20 +22,17 @@ def check_tables(calls: Calls) -> None:
 
 
 def check_layout(calls: Calls, meta: Meta) -> None:
-    """Refuse a store of another layout; one that has none yet gets this program's."""
+    """Raise ``StoreRefused`` for a store with another layout; a store without one gets the layout of this program."""
     layout = meta.read(calls, LAYOUT_ROW)
     if layout is None and not calls.gateways.options.readonly:
         layout = meta.agree(calls, LAYOUT_ROW, LAYOUT)
     if layout not in (None, LAYOUT):
-        raise StoreRefused(
-            f"The store {calls.gateways.place} has layout {layout.decode(errors='replace')}, and this program reads "
-            f"and writes layout {LAYOUT.decode()} only."
-        )
+        raise other_layout(calls.gateways.place, layout, LAYOUT)
 
 
 def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:
-    there = set(connection.table_names())
-    names = [table.name for table in schema.tables if table.name.encode() in there]
+    existing = set(connection.table_names())
+    names = [table.name for table in schema.tables if table.name.encode() in existing]
     described = {name: _described(connection, name) for name in names}
     return check(schema, place, described, [name for name in names if not connection.is_enabled(name.encode())])
 

@@ -1,4 +1,4 @@
-"""How an HBase store is named, and how it is reached."""
+"""The name and the options of an HBase store."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 SCHEME: Final = "hbase://"
 PORT: Final = 9090
-"""Where a Thrift gateway listens unless it is told otherwise."""
+"""The default port of a Thrift gateway."""
 URL_PATTERN: Final = (
     r"hbase://"
     r"(\[[0-9A-Fa-f:.]+\]|[^\s/,:\[\]]+)(:[0-9]{1,5})?"
@@ -17,7 +17,7 @@ URL_PATTERN: Final = (
 
 
 class Address(NamedTuple):
-    """Where one Thrift gateway listens."""
+    """Host and port of a Thrift gateway."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Address(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a store is: its gateways, all of one HBase, and the namespace of its tables."""
+    """The address of a store: its gateways, all of one HBase, and the namespace of its tables."""
 
     addresses: tuple[Address, ...]
     namespace: str
@@ -37,12 +37,12 @@ class Place(NamedTuple):
 
 
 ROW_POSTINGS_MAX: Final = {"16x28": 1_000}
-"""How wide a row may be to be read whole, of plans under whose keys an article has more rows than four."""
+"""The width up to which a row is read whole, for plans with more than four rows per article."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """TLS to the gateways: PEM files; None for ``ca`` means the authorities that the system trusts."""
+    """TLS to the gateways: PEM files. Without ``ca`` the system's certificate authorities are trusted."""
 
     ca: str | None = None
     certificate: str | None = None
@@ -53,13 +53,12 @@ class TlsOptions:
 class HbaseOptions:
     """How a store is used.
 
-    ``deadline_s`` is what one call of the store may take with all its retries; one that comes to nothing takes a little
-    more, 2 s at most, to ask why. ``call_s`` is what one question to a gateway may take, ``connect_s`` what connecting
-    to one may. ``connections_max`` bounds the connections of this process; one that was idle for ``retire_s`` is not
-    used again: a gateway drops it after 60 s unless it is told otherwise. ``swaps_under_way_max`` is how many
-    compare-and-sets are sent on a connection before the first answer is read: few enough that their answers fit into
-    its buffers. ``pending_cells_max`` bounds the cells kept in memory so that they can be settled without being read.
-    ``ttl_min_s`` is how long cells have to live in the tables for the store to be opened.
+    ``deadline_s`` bounds one call of the store with all its retries; a call that fails takes at most 2 s more, to find
+    out why. ``call_s`` bounds one request to a gateway, ``connect_s`` connecting to one. ``connections_max`` bounds the
+    connections of this process; one that was idle for ``retire_s`` is not used again, since a gateway drops it after
+    60 s by default. ``swaps_under_way_max`` compare-and-sets are sent on a connection before the first answer is read:
+    few enough for their answers to fit into its buffers. ``pending_cells_max`` bounds the cells kept in memory so that
+    they can be settled without being read. The store is opened only if cells live at least ``ttl_min_s`` in its tables.
     """
 
     keep_bodies: bool = True
@@ -77,9 +76,9 @@ class HbaseOptions:
 
 
 def parse_place(url: str) -> Place:
-    """Read a store's name; ValueError where it is none."""
+    """Parse the URL of a store. Raises ``ValueError``."""
     if not re.fullmatch(URL_PATTERN, url):
-        raise ValueError(f"{url!r} is no store: write it as {SCHEME}HOST:PORT[,HOST:PORT]/NAMESPACE")
+        raise ValueError(f"{url!r} is not a store; use {SCHEME}HOST:PORT[,HOST:PORT]/NAMESPACE")
     gateways, _, namespace = url.removeprefix(SCHEME).rpartition("/")
     return Place(tuple(_parse_address(gateway) for gateway in gateways.split(",")), namespace)
 

@@ -1,8 +1,9 @@
-"""What packers know of each other: rows of the table ``meta``. All of it may be lost without harm to a posting."""
+"""What packers share: rows of the table ``meta``. All of it may be lost without harm to any posting."""
 
 import struct
 from typing import Final, NamedTuple
 
+from storage.clock import MS_PER_S
 from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
 from storage.hbase.connection import Change, Swap
@@ -19,47 +20,47 @@ _CUT: Final = struct.Struct(">Q")
 
 
 class PackMeta(NamedTuple):
-    """The rows of packing, in the table of this name."""
+    """The rows about packing, in the table of this name."""
 
     table: bytes
 
     def server_ms(self, calls: Calls) -> int:
-        """What the time is by a server's clock, which cells are dated by: that of a cell written just now."""
+        """Return the time by a server's clock, which sets the time stamps of cells: write a cell and read its own."""
         calls.change(self.table, [Change(PROGRESS_ROW, _CLOCK, b"")])
         written: int = calls.rows(self.table, [PROGRESS_ROW], [_FAMILY], 1)[PROGRESS_ROW][_CLOCK].timestamp
         return written
 
     def resume(self, calls: Calls, cut_ms: int) -> bytes:
-        """The row where a run with this cut was stopped; the first one where there was none such."""
+        """Return the row where a run with this cut stopped, or the first row if there was no such run."""
         stored = read_cells(calls, self.table, [(PROGRESS_ROW, _VALUE)])[0]
         if stored is None or stored[: _CUT.size] != _CUT.pack(cut_ms):
             return b""
         return stored[_CUT.size :]
 
     def keep(self, calls: Calls, cut_ms: int, row: bytes) -> None:
-        """Note that all rows before this one are done; the empty row says that a run came to its end."""
+        """Note that all rows before this one are done; the empty row means that a run is complete."""
         calls.change(self.table, [Change(PROGRESS_ROW, _VALUE, _CUT.pack(cut_ms) + row)])
 
     def agree(self, calls: Calls, bucket_ms: int) -> None:
-        """Bind the store to this width of buckets, or refuse another one than it is bound to.
+        """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
-        By the width it is known when a bucket ended: a set of a wider one would be expired too early.
+        The width says when a bucket ended: a set of a wider bucket would be expired too early.
         """
         bind = Swap(BUCKET_ROW, _VALUE, None, b"%d" % bucket_ms)
-        there = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0]
-        if there == bind.value or swap_all(calls, self.table, [bind], [_bind])[0]:
+        stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0]
+        if stored == bind.value or swap_all(calls, self.table, [bind], [_bind])[0]:
             return
-        there = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] or UNBOUND
-        if not there.isdigit():
-            raise damaged(f"The row {BUCKET_ROW.decode()} of meta", f"it should be a number, and is {there[:32]!r}")
+        stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] or UNBOUND
+        if not stored.isdigit():
+            raise damaged(f"The row {BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}")
         raise StoreRefused(
-            f"The posting sets of {calls.gateways.place} have buckets of {int(there) / 1000:g} seconds, not "
-            f"{bucket_ms / 1000:g}. Pack with that width, or unpack all of them first."
+            f"The posting sets of {calls.gateways.place} have buckets of {int(stored) / MS_PER_S:g} seconds, not "
+            f"{bucket_ms / MS_PER_S:g}. Pack with that width, or unpack all sets first."
         )
 
     def release(self, calls: Calls) -> None:
-        """Forget the width: there are no sets any more."""
-        # A delete would hide what is put in the same millisecond.
+        """Unbind the store from its width, when no set is left."""
+        # A delete would hide a put within the same millisecond.
         calls.change(self.table, [Change(BUCKET_ROW, _VALUE, UNBOUND)])
 
 

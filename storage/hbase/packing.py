@@ -1,9 +1,9 @@
-"""Packing: older postings of a row go from a cell each into posting sets, and back.
+"""Packs the older postings of a row from single cells into posting sets, and unpacks them again.
 
-Safe beside consumers and other packers, and after a kill at any moment (docs/decisions/0017-posting-sets.md):
+It is safe beside consumers and other packers, and after a kill at any moment (docs/decisions/0017-posting-sets.md):
 
-1. a set is written under a name that nothing had before, and acknowledged;
-2. only then the cells that went into it are deleted, and of those only what had been written when they were read;
+1. a set is written under a new name, and acknowledged;
+2. only then are the cells in it deleted, and of those only what had been written when they were read;
 3. sets are never edited: one is written for several, then exactly those are deleted.
 """
 
@@ -18,33 +18,25 @@ from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
 from storage.hbase.meta import CODE_BYTES_ROW, Meta
 from storage.hbase.pack_state import PackMeta
-from storage.hbase.posting_rows import FRESH_FAMILY
+from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, fresh_cell, set_postings
 from storage.hbase.schema import FOREVER_S
-from storage.hbase.set_plans import (
-    PACKED,
-    PackRules,
-    PackTally,
-    RowPlan,
-    fresh_cell,
-    plan_row,
-    set_postings,
-)
+from storage.hbase.set_plans import PackRules, PackTally, RowPlan, plan_row
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 
 BUCKET_S: Final = 86_400
-"""How long a bucket is when nothing else is said: a week has seven sets a row."""
+"""The default length of a bucket: a week takes seven sets per row."""
 ROW_POSTINGS_MIN: Final = 8
-"""Fewer postings than this are read faster as cells than as a set."""
+"""Fewer postings are read faster as cells than as a set."""
 CLOCKS_DIFFER_MS: Final = 60_000
-"""By how much the clocks of two servers may differ: HBase turns away a server that is half as far off."""
+"""The maximum difference between the clocks of two servers: HBase rejects a server that is off by half of it."""
 PAGE_CELLS: Final = 20_000
 PAGE_BYTES: Final = 16 << 20
 """How much is read before it is packed."""
 UNPACK_BYTES: Final = 2 << 20
-"""How much of sets is read before it is unpacked: some 50,000 postings."""
+"""How many bytes of sets are read before they are unpacked: some 50,000 postings."""
 ROW_CELLS_MAX: Final = 50_000
 ROW_BYTES_MAX: Final = 32 << 20
-"""A row of more than this is packed part by part."""
+"""Larger rows are packed part by part."""
 _PIECE_CELLS: Final = 512
 _PIECES_AHEAD: Final = 32
 _SETS_AHEAD: Final = 8
@@ -54,7 +46,7 @@ Rows = Mapping[bytes, Columns]
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """What to pack: postings written before ``before_ms`` by the servers' clock, None for now; see ``cut_of``."""
+    """What to pack: postings written before ``before_ms`` by the servers' clock, by default now; see ``cut_of``."""
 
     before_ms: int | None = None
     bucket_ms: int = BUCKET_S * MS_PER_S
@@ -62,14 +54,14 @@ class PackOptions:
 
 
 class Packed(NamedTuple):
-    """How far a run is: all rows before ``row`` are done, where it is None all there are."""
+    """The progress of a run: all rows before ``row`` are done, all of them if it is None."""
 
     tally: PackTally
     row: bytes | None
 
 
 class Unpacked(NamedTuple):
-    """How far unpacking is, with the postings and sets so far; ``row`` as in ``Packed``."""
+    """The progress of unpacking, with the sets and postings so far; ``row`` as in ``Packed``."""
 
     sets: int
     postings: int
@@ -77,7 +69,7 @@ class Unpacked(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Whole rows; ``wide`` is one that was left out, and ``row`` where to go on, None at the end."""
+    """Whole rows; ``wide`` is one that was left out, ``row`` the row to continue with, None at the end."""
 
     rows: Rows
     wide: bytes | None
@@ -85,17 +77,17 @@ class _Page(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Cells of one row, those behind them still to come unless ``is_last``."""
+    """Cells of one row; more follow unless ``is_last``."""
 
     columns: Columns
     is_last: bool
 
 
 def cut_of(before_ms: int, bucket_ms: int) -> int:
-    """Up to when postings are packed: the end of the last bucket that was full a minute before, or a bucket before.
+    """Return the time before which postings are packed: the end of the last bucket that ended a minute ago or earlier.
 
-    So servers' clocks may differ by that much before a posting that is written after its row was read could look older
-    than the cut.
+    Buckets shorter than a minute must have ended one bucket ago. So the clocks of servers may differ by that much
+    before a posting written after its row was read could look older than the cut.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -112,10 +104,10 @@ class Packer:
         self._state = PackMeta(namespace + b":meta")
 
     def pack(self, options: PackOptions) -> Iterator[Packed]:
-        """Pack what is old enough, merge sets of one bucket, delete those of buckets that have expired.
+        """Pack what is old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
-        A run that was killed is gone on with if it had the same cut. Raises ``StoreRefused`` for buckets of another
-        width than the store has, ``StoreDamaged`` with row and qualifier where a cell is damaged.
+        A run that was killed is resumed if it had the same cut. Raises ``StoreRefused`` for buckets of another width
+        than those of the store, ``StoreDamaged`` with row and qualifier if a cell is damaged.
         """
         layout = self._layout()
         if layout is None:
@@ -134,22 +126,22 @@ class Packer:
             tally = tally.plus(PackTally(rows=len(page.rows) + (page.wide is not None)))
             row = page.row
             calls = self._gateways.calls()
-            # Somebody may have unpacked everything and begun with another width.
+            # Another packer may have unpacked everything and bound the store to another width.
             self._state.agree(calls, options.bucket_ms)
             self._state.keep(calls, rules.cut_ms, row or b"")
             yield Packed(tally, row)
 
     def unpack(self) -> Iterator[Unpacked]:
-        """Write the postings of every set as cells again, then delete the set; done again it goes on."""
+        """Write the postings of every set as cells again, then delete the set. Repeating it continues."""
         layout = self._layout()
         done = Unpacked(0, 0, b"")
         while layout is not None and done.row is not None:
             found, row = self._sets_from(done.row)
             packed = [(key, column, cell.value) for key, columns in found.items() for column, cell in columns.items()]
             postings = [(key, set_postings(key, column, value, layout)) for key, column, value in packed]
-            self._change(chain.from_iterable(_fresh_cells(key, some, layout) for key, some in postings))
+            self._change(chain.from_iterable(_fresh_cells(key, unpacked, layout) for key, unpacked in postings))
             self._change(Change(key, column, None) for key, column, _ in packed)
-            count = sum(len(some) for _, some in postings) // layout.posting_bytes
+            count = sum(len(unpacked) for _, unpacked in postings) // layout.posting_bytes
             done = Unpacked(done.sets + len(packed), done.postings + count, row)
             yield done
         if not self._sets_from(b"")[0]:
@@ -164,7 +156,7 @@ class Packer:
         calls = self._gateways.calls()
         now_ms = self._state.server_ms(calls)
         before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
-        # A posting in a set lives as long as it would have lived as a cell, whatever is configured here.
+        # A posting in a set lives as long as it would live as a cell, whatever this process is configured with.
         family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]
         lifetime_ms = family.timeToLive * MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
         return PackRules(
@@ -176,10 +168,10 @@ class Packer:
         )
 
     def _carry_out(self, plans: Iterable[RowPlan]) -> PackTally:
-        """Write the sets of all these rows, and after the last of them is acknowledged delete what they stand for."""
+        """Write the sets of all these rows; when the last of them is acknowledged, delete what they replace."""
         planned = list(plans)
         self._change(chain.from_iterable(plan.puts for plan in planned))
-        # Before the cut, and so before anything was read: what was added since is newer, and stays.
+        # This time is before the cut, and so before anything was read: postings added since are newer, and stay.
         newest_ms = max((plan.newest_ms for plan in planned), default=0)
         self._change(chain.from_iterable(plan.fresh for plan in planned), until_ms=newest_ms)
         self._change(chain.from_iterable(plan.gone for plan in planned))
@@ -189,14 +181,14 @@ class Packer:
         self._gateways.calls().change(self._table, changes, until_ms)
 
     def _page(self, row: bytes) -> _Page:
-        families = [FRESH_FAMILY, sets.FAMILY]
+        families = [FRESH_FAMILY, SET_FAMILY]
         selection = Selection(self._table, families, row, batch=_PIECE_CELLS, ahead=_PIECES_AHEAD)
         return self._gateways.calls().scan(selection, _whole_rows)
 
     def _pack_wide(self, key: bytes, layout: PostingLayout, rules: PackRules) -> PackTally:
-        """Pack a row part by part, first its fresh postings, then its sets, those just written among them."""
+        """Pack a row part by part: first its fresh postings, then its sets, including those just written."""
         tally = PackTally()
-        for family, take in ((FRESH_FAMILY, _some_cells), (sets.FAMILY, _sets_of_a_bucket)):
+        for family, take in ((FRESH_FAMILY, _some_cells), (SET_FAMILY, _sets_of_a_bucket)):
             after: bytes | None = b""
             while after is not None:
                 part = self._part(key, family, after, take)
@@ -207,19 +199,19 @@ class Packer:
     def _part(
         self, key: bytes, family: bytes, after: bytes, take: Callable[[Iterator[tuple[bytes, Columns]]], _Part]
     ) -> _Part:
-        only = _behind(after) if after else b""
-        batch = 1 if family == sets.FAMILY else _PIECE_CELLS
+        only = _filter_after(after) if after else b""
+        batch = 1 if family == SET_FAMILY else _PIECE_CELLS
         selection = Selection(self._table, [family], key, key + b"\0", batch, _SETS_AHEAD, only)
         return self._gateways.calls().scan(selection, take)
 
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
-        """Some sets from this row on, and the row to go on with: that of the last where there may be more in it."""
-        selection = Selection(self._table, [sets.FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
+        """Read some sets from this row on, and return the row to continue with: the last one if it may have more."""
+        selection = Selection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, ahead=_SETS_AHEAD)
         return self._gateways.calls().scan(selection, _some_sets)
 
 
 def _whole_rows(found: Iterator[tuple[bytes, Columns]]) -> _Page:
-    """Rows until there is enough for a page, or until one comes that is too wide."""
+    """Collect rows until the page is full, or a row is too wide."""
     rows: dict[bytes, dict[bytes, Any]] = {}
     page_cells = page_bytes = row_cells = row_bytes = 0
     for row, piece in found:
@@ -248,7 +240,7 @@ def _some_cells(found: Iterator[tuple[bytes, Columns]]) -> _Part:
 
 
 def _sets_of_a_bucket(found: Iterator[tuple[bytes, Columns]]) -> _Part:
-    """Sets of one bucket as far as they would make one: they lie side by side."""
+    """Collect sets of one bucket, which are adjacent, as long as they fit into one."""
     columns: dict[bytes, Any] = {}
     buckets = set()
     postings = 0
@@ -286,10 +278,10 @@ def _count(value: bytes) -> int:
     try:
         return sets.set_count(value)
     except sets.DamagedSetError:
-        # Whoever plans with it says so, with its name.
+        # Planning reports it, with its name.
         return 0
 
 
-def _behind(qualifier: bytes) -> bytes:
-    """Cells whose qualifier sorts behind this one, in HBase's filter language."""
+def _filter_after(qualifier: bytes) -> bytes:
+    """Return a filter, in HBase's filter language, for cells whose qualifier sorts after this one."""
     return b"ColumnRangeFilter('" + qualifier.replace(b"'", b"''") + b"', false, '', true)"

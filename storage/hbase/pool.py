@@ -16,41 +16,41 @@ from storage.hbase.options import Address, HbaseOptions, TlsOptions
 from storage.watched import ConnectionChange
 
 _AGE_MAX_S: Final = 300.0
-"""How old a connection gets: so a gateway that comes back has its share again after a while."""
+"""The maximum age of a connection, so that a gateway that comes back gets its share again after a while."""
 _SHUNNED_S: Final = 1.0
 _SHUNNED_MAX_S: Final = 30.0
 
 Connect = Callable[[Address, Deadline], GatewayConnection]
-"""Makes an open connection, or raises ``Lost``."""
-Told = Callable[[ConnectionChange], None]
-"""Is told of connections that were made, could not be made, or broke."""
+"""Opens a connection, or raises ``Lost``."""
+Notify = Callable[[ConnectionChange], None]
+"""Called when a connection was opened, could not be opened, or broke."""
 
 
 @dataclass(slots=True)
 class _Gateway:
-    """How a gateway fares: how many of its connections are lent, and until when it is passed over."""
+    """The state of a gateway: how many of its connections are lent, and until when it is avoided."""
 
     lent: int = 0
     shunned_until_s: float = 0.0
     failures: int = 0
 
     def fail(self, now_s: float) -> None:
-        """Pass it over for a while, longer each time in a row."""
+        """Avoid the gateway for a while, longer after each failure in a row."""
         wait_s = min(_SHUNNED_S * 2.0**self.failures, _SHUNNED_MAX_S)
         self.shunned_until_s = now_s + wait_s * random.uniform(0.5, 1.0)  # noqa: S311  # spread, not secrecy
         self.failures += 1
 
     def answer(self) -> None:
-        """It answers: there is no reason to pass it over."""
+        """Stop avoiding the gateway, since it answers."""
         self.shunned_until_s = 0.0
         self.failures = 0
 
 
 class Pool:
-    """Lends connections, for any number of threads.
+    """Lends connections. Thread-safe.
 
-    A connection goes to the gateway with the fewest lent; one that cannot be reached is passed over while another can.
-    A connection that was lost is thrown away, and the idle ones to its gateway with it, which has most likely gone.
+    The gateway with the fewest lent connections comes first; an unreachable one is avoided while another is reachable.
+    A lost connection is discarded together with the idle ones to its gateway, which is most likely down.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Pool:
         addresses: Sequence[Address],
         options: HbaseOptions,
         connect: Connect | None = None,
-        told: Told | None = None,
+        notify: Notify | None = None,
     ) -> None:
         self._options = options
-        self._told: Told = told or (lambda _: None)
+        self._notify: Notify = notify or (lambda _: None)
         self._connect = connect or _connector(options)
         self._gateways = {address: _Gateway() for address in addresses}
         self._idle: list[GatewayConnection] = []
@@ -71,9 +71,9 @@ class Pool:
 
     @contextmanager
     def connection(self, deadline: Deadline) -> Iterator[GatewayConnection]:
-        """Lend a connection, on which what is asked has to be answered by the deadline.
+        """Lend a connection for requests that must be answered by the deadline.
 
-        Raises ``Lost`` where no gateway can be reached, or no connection is free by then.
+        Raises ``Lost`` if no gateway can be reached, or no connection becomes free by then.
         """
         self._wait_for_turn(deadline)
         try:
@@ -94,7 +94,7 @@ class Pool:
             self._give_back(connection, is_sound=is_sound)
 
     def close(self) -> None:
-        """Close what is idle now, and the rest when it comes back."""
+        """Close idle connections now, and lent ones when they are returned."""
         with self._changed:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -121,32 +121,32 @@ class Pool:
                 connection = self._connect(address, deadline.at_most(self._options.connect_s))
             except Lost as lost:
                 last = lost
-                self._told("refused")
+                self._notify("refused")
                 with self._changed:
                     self._gateways[address].fail(time.monotonic())
                     self._gateways[address].lent -= 1
                 continue
-            self._told("opened")
+            self._notify("opened")
             with self._changed:
                 self._gateways[address].answer()
             return connection
         raise last or Lost("there are no gateways")
 
     def _in_order(self) -> Iterator[Address]:
-        """Every gateway once: those that can be reached first, the least busy of them before the others.
+        """Yield every gateway once: reachable ones first, the least busy among them before the others.
 
-        The one that is handed out counts as lent from then on.
+        A connection to the gateway counts as lent from then on.
         """
         untried = set(self._gateways)
         while untried:
             with self._changed:
                 now_s = time.monotonic()
-                # Sets have no order of their own to rely on: where all is equal, chance decides.
+                # Ties are broken at random: the order of a set is not.
                 address = min(
                     untried,
-                    key=lambda one: (
-                        max(self._gateways[one].shunned_until_s - now_s, 0.0),
-                        self._gateways[one].lent,
+                    key=lambda candidate: (
+                        max(self._gateways[candidate].shunned_until_s - now_s, 0.0),
+                        self._gateways[candidate].lent,
                         random.random(),  # noqa: S311  # spread, not secrecy
                     ),
                 )
@@ -155,22 +155,22 @@ class Pool:
             yield address
 
     def _take_idle(self, address: Address) -> GatewayConnection | None:
-        """The connection to this gateway that was used last, if there is one that the gateway keeps open still.
+        """Take the last used connection to this gateway, unless the gateway may have dropped it.
 
-        Where there is none, a new one will be made: an idle one to another gateway makes room for it.
+        If there is none, a new one will be opened; then an idle one to another gateway is closed if there are too many.
         """
         with self._changed:
             now_s = time.monotonic()
-            stale = [one for one in self._idle if self._is_stale(one, now_s)]
-            self._idle = [one for one in self._idle if not self._is_stale(one, now_s)]
-            mine = [one for one in self._idle if one.address == address]
-            if mine:
-                self._idle.remove(mine[-1])
+            stale = [connection for connection in self._idle if self._is_stale(connection, now_s)]
+            self._idle = [connection for connection in self._idle if not self._is_stale(connection, now_s)]
+            matching = [connection for connection in self._idle if connection.address == address]
+            if matching:
+                self._idle.remove(matching[-1])
             excess = max(len(self._idle) + self._lent - self._options.connections_max, 0)
             gone, self._idle = stale + self._idle[:excess], self._idle[excess:]
-        for one in gone:
-            one.close()
-        return mine[-1] if mine else None
+        for connection in gone:
+            connection.close()
+        return matching[-1] if matching else None
 
     def _is_stale(self, connection: GatewayConnection, now_s: float) -> bool:
         return now_s - connection.used_s > self._options.retire_s or now_s - connection.opened_s > _AGE_MAX_S
@@ -186,12 +186,12 @@ class Pool:
             else:
                 gone.append(connection)
             if not is_sound:
-                gone += [one for one in self._idle if one.address == connection.address]
-                self._idle = [one for one in self._idle if one.address != connection.address]
-        for one in gone:
-            one.close()
+                gone += [idle for idle in self._idle if idle.address == connection.address]
+                self._idle = [idle for idle in self._idle if idle.address != connection.address]
+        for discarded in gone:
+            discarded.close()
         if not is_sound:
-            self._told("lost")
+            self._notify("lost")
 
 
 def _connector(options: HbaseOptions) -> Connect:
@@ -206,7 +206,7 @@ def _connector(options: HbaseOptions) -> Connect:
 
 
 def tls_context(options: TlsOptions) -> ssl.SSLContext:
-    """What TLS to the gateways is made with: their certificates and names are checked. Raises OSError, ValueError."""
+    """Return the TLS context for gateways, which checks certificates and names. Raises OSError and ValueError."""
     context = ssl.create_default_context(cafile=options.ca)
     if options.certificate is not None:
         context.load_cert_chain(options.certificate, options.key)

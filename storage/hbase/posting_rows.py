@@ -1,6 +1,5 @@
-"""The table ``postings``: under each key fresh postings, a cell each, and posting sets, which are read together."""
+"""The table ``postings``: a row for each key, with fresh postings and posting sets, which are read together."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -8,35 +7,40 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from storage.errors import StoreDamaged
 from storage.hbase import sets, wide_rows
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change, Columns, Selection
 from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
+from storage.hbase.posting_cells import (
+    FRESH,
+    FRESH_FAMILY,
+    PACKED,
+    SET_FAMILY,
+    damaged_set,
+    fresh_cell,
+    set_postings,
+)
 from storage.hbase.sets import DamagedSetError
 from storage.hbase.wide_rows import WideRows
 from storage.postings import KeyedCode, PostingLayout, Row, cut_of, postings_of
 from storage.records import Record
 
-FRESH_FAMILY: Final = b"p"
-_FAMILIES: Final = (FRESH_FAMILY, sets.FAMILY)
-_FRESH: Final = b"p:"
-_SET: Final = b"s:"
+_FAMILIES: Final = (FRESH_FAMILY, SET_FAMILY)
 _ROWS_AT_ONCE: Final = 128
 _CELLS_AT_ONCE: Final = 4_096
 ANSWER_BYTES_MAX: Final = 16 << 20
-"""How big the answer to a question for several rows may get: beyond it some of them are wide, and nobody knew."""
+"""The maximum size of an answer with several rows; a larger one has wide rows that no process has marked."""
 _WITHOUT_VALUES: Final = b"KeyOnlyFilter()"
 _SETS_SOUGHT_MAX: Final = 2
-"""How many of a row's sets are unpacked to find the postings with one code."""
+"""How many sets of a row are unpacked to find the postings with one code."""
 _COUNT_BATCH: Final = 500
 _COUNT_AHEAD: Final = 200
 _COUNT_CELLS: Final = 200_000
-"""When counting: cells of a piece, pieces fetched at once, and cells after which work is not done again."""
+"""When counting: cells in a piece, pieces fetched at once, and cells after which progress is kept."""
 
 
 class PostingCounts(NamedTuple):
-    """Postings and the rows they are in, how many of these are over the cap, and how wide the widest is."""
+    """The number of postings, of their rows, and of rows over the cap, and the width of the widest row."""
 
     postings: int = 0
     rows: int = 0
@@ -44,7 +48,7 @@ class PostingCounts(NamedTuple):
     widest: int = 0
 
     def plus(self, other: "PostingCounts") -> "PostingCounts":
-        """Those of other rows too."""
+        """Add the counts of other rows."""
         return PostingCounts(
             self.postings + other.postings,
             self.rows + other.rows,
@@ -54,7 +58,7 @@ class PostingCounts(NamedTuple):
 
 
 class PostingRows:
-    """What the store's calls do in this table; each takes the calls to HBase that it may make."""
+    """Reads and writes this table; every method sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes, meta: bytes, gateways: Gateways) -> None:
         self._table = table
@@ -64,50 +68,50 @@ class PostingRows:
         self._rows_at_once = _ROWS_AT_ONCE
 
     def add(self, calls: Calls, records: Sequence[Record]) -> None:
-        """Write the postings of these records as fresh ones."""
+        """Write the postings of these records as fresh postings."""
         calls.change(self._table, chain.from_iterable(map(_puts, records)))
         self._wide.count(calls, records)
 
     def remove(self, calls: Calls, records: Sequence[Record]) -> None:
         """Delete the fresh postings of these records.
 
-        One that was packed into a set stays: it does no harm, since a posting counts for nothing without a kept record.
+        A posting that was packed into a set stays. It is harmless: without a kept record a posting does not count.
         """
         puts = chain.from_iterable(map(_puts, records))
         calls.change(self._table, [Change(row, column, None) for row, column, _ in puts])
 
     def look_up(self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
-        """The rows of these keys."""
+        """Read the rows of these keys."""
         self._wide.refresh(calls)
         narrow = [key for key in keys if key not in self._wide]
         try:
             found = calls.rows(self._table, narrow, _FAMILIES, self._rows_at_once, ANSWER_BYTES_MAX)
         except RowTooBig:
-            # Which row it was is not said: all are read in pieces once, and those that are wide are remembered.
+            # HBase does not say which row it was: all are read in pieces this time, and the wide ones are remembered.
             found, narrow = {}, []
         except AnswerTooBig:
-            # It may also have been many rows of a moderate width.
+            # It may also have been many rows of moderate width.
             self._rows_at_once = max(self._rows_at_once // 2, 1)
             found, narrow = {}, []
-        asked = set(narrow)
+        answered = set(narrow)
         parts = {key: _parts(key, found.get(key, {}), layout) for key in narrow}
-        in_pieces = [key for key in keys if key not in asked]
+        in_pieces = [key for key in keys if key not in answered]
         works = [partial(self._in_pieces, calls, key, layout) for key in in_pieces]
         parts |= zip(in_pieces, self._gateways.spread(works), strict=True)
         rows = self._rows([parts[key] for key in keys], layout)
         wide = {key for key, columns in found.items() if len(columns) > wide_rows.WIDE_CELLS}
-        # Of a row that was read in pieces, its postings are counted: most are cells.
+        # Of a row that was read in pieces the postings are counted: most of them are cells.
         wide |= {key for key in in_pieces if sum(map(len, parts[key])) > wide_rows.WIDE_CELLS * layout.posting_bytes}
         wide |= {key for key, row in zip(keys, rows, strict=True) if row.truncated}
         self._wide.remember(calls, wide)
         return rows
 
     def seek(self, calls: Calls, places: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
-        """The postings at these places: of the fresh ones all, of the packed ones those in the first few sets."""
+        """Read the postings at these places: all fresh ones, and those in the first few sets of each row."""
         return self._gateways.spread([partial(self._with_code, calls, place, postings_max, layout) for place in places])
 
     def count(self) -> PostingCounts:
-        """How many postings there are, each as often as it is stored, and how they are spread over rows."""
+        """Count the postings, each as often as it is stored, and how they are spread over rows."""
         counts = PostingCounts()
         start: bytes | None = b""
         while start is not None:
@@ -117,7 +121,7 @@ class PostingRows:
         return counts
 
     def _rows(self, found: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[Row]:
-        """Join each row's fresh postings and its sets. Of one over the cap, those of the lowest codes are taken."""
+        """Join each row's fresh postings and sets. Of a row over the cap only the lowest codes are kept."""
         width = layout.posting_bytes
         cut_bytes = cut_of(self._postings_max) * width
         return [
@@ -128,11 +132,11 @@ class PostingRows:
         ]
 
     def _in_pieces(self, calls: Calls, key: bytes, layout: PostingLayout) -> list[bytes]:
-        """The parts of a row of any width: no more of it is read than the cap, and one set.
+        """Read the parts of a row of any width, no more than the cap and one set.
 
-        One scanner sees the row as it was at one moment: its fresh postings, and the names of its sets. These are read
-        after it, one by one. A set is never changed, so all of them together are that moment's row; where one is gone,
-        a packer was faster, and the row is looked at again.
+        One scanner sees the row as it was at one moment: its fresh postings, and the names of its sets, which are then
+        read one by one. Sets are never changed, so all of them together are the row at that moment. If one is missing,
+        a packer was faster, and the row is read again.
         """
         while True:
             fresh, names = calls.scan(self._names(key), self._up_to_cap)
@@ -143,9 +147,9 @@ class PostingRows:
                     return parts
                 value = self._set_value(calls, key, name)
                 if value is None:
-                    calls.pause(Lost(f"the sets of the row {key.hex()} of postings were packed anew while it was read"))
+                    calls.pause(Lost(f"the sets of the row {key.hex()} of postings were repacked while it was read"))
                     break
-                parts.append(_set(key, name, value, layout))
+                parts.append(set_postings(key, name, value, layout))
                 count += len(parts[-1]) // layout.posting_bytes
             else:
                 return parts
@@ -155,12 +159,12 @@ class PostingRows:
         return Selection(self._table, _FAMILIES, key, key + b"\0", batch=batch, only=_WITHOUT_VALUES)
 
     def _up_to_cap(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[list[bytes], list[bytes]]:
-        """The columns of fresh postings, which come first, and of sets, unless the former alone are over the cap."""
+        """Return the columns of fresh postings, which come first, and of sets unless the former exceed the cap."""
         fresh: list[bytes] = []
         names: list[bytes] = []
         for _, piece in found:
             for column in piece:
-                (fresh if column.startswith(_FRESH) else names).append(column)
+                (fresh if column.startswith(FRESH) else names).append(column)
             if len(fresh) > self._postings_max:
                 return fresh, []
         return fresh, sorted(names)
@@ -179,23 +183,23 @@ class PostingRows:
         for name in names[:_SETS_SOUGHT_MAX]:
             value = self._set_value(calls, key, name)
             if value is not None:
-                postings.append(_of_code(_set(key, name, value, layout), code, layout))
-        alike = sets.distinct(b"".join(postings), layout) if any(postings) else b""
+                postings.append(layout.with_code(set_postings(key, name, value, layout), code))
+        matching = sets.distinct(b"".join(postings), layout) if any(postings) else b""
         bytes_max = postings_max * layout.posting_bytes
-        return Row(alike[:bytes_max], len(alike) > bytes_max or len(names) > _SETS_SOUGHT_MAX, layout)
+        return Row(matching[:bytes_max], len(matching) > bytes_max or len(names) > _SETS_SOUGHT_MAX, layout)
 
     def _names_of_sets(self, key: bytes) -> Selection:
-        return Selection(self._table, [sets.FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
+        return Selection(self._table, [SET_FAMILY], key, key + b"\0", batch=_CELLS_AT_ONCE, only=_WITHOUT_VALUES)
 
     def _count_some(self, found: Iterator[tuple[bytes, Columns]]) -> tuple[PostingCounts, bytes | None]:
-        """Count whole rows until enough was read, and return the row to go on with, None at the end."""
+        """Count whole rows until enough was read; return the row to continue with, None at the end."""
         widths: dict[bytes, int] = {}
         cells = 0
         for row, columns in found:
             if row not in widths and cells >= _COUNT_CELLS:
                 return self._counts(widths), row
             cells += len(columns)
-            packed = [column for column in columns if column.startswith(_SET)]
+            packed = [column for column in columns if column.startswith(PACKED)]
             width = len(columns) - len(packed)
             width += sum(_set_count(row, column, columns[column].value) for column in packed)
             widths[row] = widths.get(row, 0) + width
@@ -207,20 +211,19 @@ class PostingRows:
 
 
 def _puts(record: Record) -> Iterator[Change]:
-    """A record's postings as cells. The whole posting names the cell, so that one added again changes nothing."""
     for key, posting in postings_of(record):
-        yield Change(key, _FRESH + posting, b"")
+        yield fresh_cell(key, posting)
 
 
 def _parts(key: bytes, columns: Columns, layout: PostingLayout) -> list[bytes]:
-    """A row's fresh postings, and those of each of its sets."""
+    """Return the fresh postings of a row, and those of each of its sets."""
     fresh: list[bytes] = []
     parts: list[bytes] = []
     for column, cell in columns.items():
-        if column.startswith(_FRESH):
+        if column.startswith(FRESH):
             fresh.append(column)
-        elif column.startswith(_SET):
-            parts.append(_set(key, column, cell.value, layout))
+        elif column.startswith(PACKED):
+            parts.append(set_postings(key, column, cell.value, layout))
     if fresh:
         parts.append(_fresh(key, fresh, layout))
     return parts
@@ -228,42 +231,18 @@ def _parts(key: bytes, columns: Columns, layout: PostingLayout) -> list[bytes]:
 
 def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:
     widths = set(map(len, columns))
-    column_bytes = len(_FRESH) + layout.posting_bytes
+    column_bytes = len(FRESH) + layout.posting_bytes
     if widths - {column_bytes}:
         raise damaged(
             f"The row {key.hex()} of postings",
-            f"a posting has {layout.posting_bytes} bytes, and there are some of "
-            f"{', '.join(str(width - len(_FRESH)) for width in sorted(widths))}",
+            f"a posting has {layout.posting_bytes} bytes, but some have "
+            f"{', '.join(str(width - len(FRESH)) for width in sorted(widths - {column_bytes}))}",
         )
-    return np.frombuffer(b"".join(columns), np.uint8).reshape(-1, column_bytes)[:, len(_FRESH) :].tobytes()
-
-
-def _set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
-    try:
-        postings, theirs = sets.decode_set(value)
-    except DamagedSetError as error:
-        raise _damaged(key, column, error) from error
-    if theirs != layout:
-        why = f"its codes have {theirs.code_bytes} bytes, those of the store {layout.code_bytes}"
-        raise _damaged(key, column, why)
-    return postings
-
-
-def _of_code(postings: bytes, code: bytes, layout: PostingLayout) -> bytes:
-    """Those of a set with this code: its postings are in order."""
-    width = layout.posting_bytes
-    places = range(0, len(postings), width)
-    start = bisect_left(places, code, key=lambda place: postings[place : place + len(code)])
-    end = bisect_right(places, code, key=lambda place: postings[place : place + len(code)])
-    return postings[start * width : end * width]
+    return np.frombuffer(b"".join(columns), np.uint8).reshape(-1, column_bytes)[:, len(FRESH) :].tobytes()
 
 
 def _set_count(key: bytes, column: bytes, value: bytes) -> int:
     try:
         return sets.set_count(value)
     except DamagedSetError as error:
-        raise _damaged(key, column, error) from error
-
-
-def _damaged(key: bytes, column: bytes, why: object) -> StoreDamaged:
-    return damaged(f"The posting set {column[len(_SET) :].hex()} in the row {key.hex()} of postings", why)
+        raise damaged_set(key, column, error) from error

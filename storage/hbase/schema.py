@@ -1,17 +1,17 @@
-r"""The tables, defined once: from here come the script that makes them and what a store checks when it is opened.
+r"""The definition of the tables, from which come the script that creates them and the checks of an opened store.
 
 ::
 
-    NAMESPACE:postings   p  a cell a posting                   s  posting sets, large cells apart (MOB)
-    NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies, large cells apart (MOB)
+    NAMESPACE:postings   p  one cell for each posting          s  posting sets; large cells apart (MOB)
+    NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies; large cells apart (MOB)
     NAMESPACE:meta       m  what the store is bound to; never expires
 
-What lies in the cells is drawn in docs/row_keys.md. Thrift cannot make such tables: it knows neither block encoding,
-nor MOB, nor splits. So they are made by a script for the HBase shell, and a store checks the part that Thrift shows.
+The contents of cells are drawn in docs/row_keys.md. Thrift cannot create such tables: it supports neither block
+encoding, nor MOB, nor splits. So a script for the HBase shell creates them, and a store checks what Thrift shows.
 
-Regions are split when a table is made, so that the first hour's writes meet all servers. Keys of postings begin with
-``lane << 4 | number`` and the value, which is as good as uniform, so a region is a share of the postings that an
-article has under each first byte. Nothing here does I/O.
+Tables are split into regions when they are created, so that all servers share the writes from the first hour on. Keys
+of postings begin with ``lane << 4 | number`` and the value, which is practically uniform, so each region gets a share
+of the postings that an article has under each first byte. Nothing here does I/O.
 """
 
 import re
@@ -23,16 +23,16 @@ from typing import Final, NamedTuple
 from storage.hbase.options import Place
 
 FOREVER_S: Final = 2**31 - 1
-"""The time to live of cells that never expire, as HBase has it."""
+"""HBase's time to live of cells that never expire."""
 REGIONS: Final = 16
-"""Into how many regions postings and articles are split when nothing else is said."""
+"""The default number of regions into which postings and articles are split."""
 REGIONS_MAX: Final = 4096
 SET_INLINE_BYTES: Final = 32_768
-"""Posting sets above this are MOB cells: compactions pass them by."""
+"""Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
-"""Bodies above this are MOB cells."""
+"""Larger bodies are MOB cells."""
 APPLY: Final = "dupwatch store init --apply"
-"""The command that mends every misfit; with ``--print`` instead it shows what it would do."""
+"""The command that fixes all differences; with ``--print`` instead it shows what it would do."""
 
 _NAMESPACE: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _RESERVED: Final = "hbase"
@@ -42,10 +42,10 @@ _PREFIX_BYTES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A column family and its attributes; of every cell one version is kept.
+    """A column family and its attributes; one version of each cell is kept.
 
-    ``mob_bytes``: larger cells lie apart, None: none do. ``new_version_behaviour``: a put counts even where a delete
-    has the same timestamp, which the put of a posting that was removed and comes again in the same millisecond needs.
+    Cells larger than ``mob_bytes`` are stored apart, none if that is None. With ``new_version_behaviour`` a put counts
+    even if a delete has the same time stamp: a posting may be removed and added again within a millisecond.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Family:
     mob_bytes: int | None = None
 
     def attributes(self) -> dict[str, str]:
-        """Every attribute under the name that the HBase shell has for it, as text."""
+        """Return all attributes as text, under their names in the HBase shell."""
         mob = {} if self.mob_bytes is None else {"MOB_THRESHOLD": str(self.mob_bytes)}
         return {
             "VERSIONS": "1",
@@ -73,7 +73,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its full name, its families, and the row keys where its regions are cut when it is made."""
+    """A table: its full name, its families, and the row keys at which it is split when it is created."""
 
     name: str
     families: tuple[Family, ...]
@@ -91,19 +91,19 @@ class Schema:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All of them."""
+        """All tables."""
         return self.postings, self.articles, self.meta
 
 
 class Share(NamedTuple):
-    """How many postings an article has under keys that begin with this byte."""
+    """The number of postings that an article has under keys that begin with this byte."""
 
     first_byte: int
     postings: int
 
 
 class DescribedFamily(NamedTuple):
-    """What Thrift's ``ColumnDescriptor`` shows of a family; ``name`` with or without the colon behind it."""
+    """What Thrift's ``ColumnDescriptor`` shows of a family; ``name`` may end with a colon."""
 
     name: str
     max_versions: int
@@ -115,20 +115,19 @@ class DescribedFamily(NamedTuple):
 
 
 def schema_of(namespace: str, ttl_s: int, shares: Sequence[Share] = (), regions: int = REGIONS) -> Schema:
-    """The tables of a store whose versions live this long: the window and the slack.
+    """Return the tables of a store whose versions live for ``ttl_s``: the window and the slack.
 
-    ``shares`` are the first bytes of posting keys, in rising order; without them postings begin as one region, which is
-    all that a check needs to know. Raises ``ValueError`` where HBase would not take the namespace, or for numbers
-    that no table can have.
+    ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
+    region, which is enough for a check. Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
     if not _NAMESPACE.fullmatch(namespace) or namespace == _RESERVED:
         raise ValueError(
-            f"{namespace!r} is no namespace of HBase's: one has letters a to z, digits and _, and is not {_RESERVED}"
+            f"{namespace!r} is not a valid HBase namespace; use letters a to z, digits and _, but not {_RESERVED}"
         )
     if not 0 < ttl_s <= FOREVER_S:
-        raise ValueError(f"cells of HBase live 1 to {FOREVER_S} seconds, not {ttl_s}")
+        raise ValueError(f"the time to live of HBase cells is 1 to {FOREVER_S} seconds, not {ttl_s}")
     if not 0 < regions <= REGIONS_MAX:
-        raise ValueError(f"a table begins with 1 to {REGIONS_MAX} regions, not {regions}")
+        raise ValueError(f"a table starts with 1 to {REGIONS_MAX} regions, not {regions}")
     postings = (
         Family("p", ttl_s, new_version_behaviour=True),
         Family("s", ttl_s, mob_bytes=SET_INLINE_BYTES),
@@ -146,24 +145,24 @@ def schema_of(namespace: str, ttl_s: int, shares: Sequence[Share] = (), regions:
 
 
 def posting_splits(shares: Sequence[Share], regions: int) -> tuple[bytes, ...]:
-    """Row keys that cut postings into so many regions of as good as equal load."""
+    """Return the row keys that split postings into this many regions of practically equal load."""
     if [share.first_byte for share in shares] != sorted({share.first_byte for share in shares}):
-        raise ValueError("the first bytes of posting keys have to rise")
+        raise ValueError("the first bytes of posting keys must be in rising order")
     total = sum(share.postings for share in shares)
     cuts = [number * total * _PREFIX_VALUES // regions for number in range(1, regions)] if total else []
     splits = {_key_at(shares, cut) for cut in cuts}
-    # A table's first region begins before every key, so a cut at the first key would leave one empty.
+    # The first region begins before every key, so a cut at the first key would leave it empty.
     return tuple(sorted(splits - {_prefix(share.first_byte, 0) for share in shares[:1]}))
 
 
 def _key_at(shares: Sequence[Share], cut: int) -> bytes:
-    """The first bytes of the key that has so many of all postings before it, each counted as all prefix values."""
+    """Return the first bytes of the key with this many postings before it, each counted once per prefix value."""
     for share in shares:
         width = share.postings * _PREFIX_VALUES
         if cut < width:
             return _prefix(share.first_byte, cut // share.postings)
         cut -= width
-    raise AssertionError("a cut lies before the end of all shares")
+    raise AssertionError("every cut is before the end of the last share")
 
 
 def _prefix(first_byte: int, value: int) -> bytes:
@@ -177,13 +176,12 @@ def _article_splits(regions: int) -> tuple[bytes, ...]:
 def check(
     schema: Schema, place: Place, described: Mapping[str, Iterable[DescribedFamily]], disabled: Iterable[str] = ()
 ) -> list[str]:
-    """Every misfit between the schema and what Thrift shows, as sentences for a person; none where all fits.
+    """Return all differences between the schema and what Thrift shows, as sentences for a person.
 
-    Tables that are not there are named first, in one sentence; ``place`` is where the store is, for what mends it.
-    ``described`` has the families of each table that is there, by its full name; ``disabled`` names tables that are
-    switched off. Cells that live longer than they have to only take room, so that is no misfit. How many regions there
-    are is HBase's to decide once a table is there, and no misfit either. Encoding, MOB and NEW_VERSION_BEHAVIOR do
-    not show in Thrift.
+    Missing tables are named first, in one sentence; ``place`` is part of the command that fixes them. ``described`` has
+    the families of each existing table, by its full name; ``disabled`` names disabled tables. Cells that live longer
+    than necessary only take space, and HBase itself decides on the number of regions of an existing table: both are no
+    differences. Thrift does not show encoding, MOB and NEW_VERSION_BEHAVIOR.
     """
     missing = [table.name for table in schema.tables if table.name not in described]
     misfits = [missing_tables(missing, place)] if missing else []
@@ -198,20 +196,20 @@ def check(
             if family.name in found:
                 misfits += _family_misfits(place, table, family, found[family.name])
             else:
-                misfits.append(f"The table {table.name} has no family {family.name}; {_mend(place)}.")
+                misfits.append(f"The table {table.name} has no family {family.name}; {_fix(place)}.")
     return misfits
 
 
 def missing_tables(names: Sequence[str], place: Place) -> str:
-    """Say that these tables of the store, one or more, are not there, and what makes them."""
+    """Return a sentence about missing tables of the store, one or more, with the command that creates them."""
     *others, last = names
     named = f"{', '.join(others)} or {last}" if others else last
-    return f"There is no table {named}; {_mend(place)}."
+    return f"There is no table {named}; {_fix(place)}."
 
 
 def disabled_table(name: str) -> str:
-    """Say that a table is switched off, and what switches it on."""
-    return f"The table {name} is disabled; in the HBase shell: enable '{name}'."
+    """Return a sentence about a disabled table, with the command that enables it."""
+    return f"The table {name} is disabled; enable it in the HBase shell: enable '{name}'."
 
 
 def _family_misfits(place: Place, table: Table, family: Family, found: DescribedFamily) -> list[str]:
@@ -227,7 +225,7 @@ def _family_misfits(place: Place, table: Table, family: Family, found: Described
     if found.ttl_s < family.ttl_s:
         wrong.append(("TTL", _lifetime(found.ttl_s), f"at least {_lifetime(family.ttl_s)}"))
     return [
-        f"The table {table.name} has in family {family.name} {name} = {value} where {want} is wanted; {_mend(place)}."
+        f"The table {table.name}, family {family.name}: {name} is {value}, but must be {want}; {_fix(place)}."
         for name, value, want in wrong
     ]
 
@@ -236,13 +234,13 @@ def _lifetime(ttl_s: int) -> str:
     return "FOREVER" if ttl_s == FOREVER_S else f"{ttl_s} seconds"
 
 
-def _mend(place: Place) -> str:
-    return f"mend it with: {APPLY} --store {place}"
+def _fix(place: Place) -> str:
+    return f"run: {APPLY} --store {place}"
 
 
 _HEAD: Final = """\
-# The tables of dupwatch in the namespace {namespace}, for: hbase shell -n
-# Makes what is missing and alters what differs. Where all is as it has to be it changes nothing.
+# The tables of dupwatch in the namespace {namespace}. Run with: hbase shell -n
+# Creates what is missing and alters what differs. Running it again changes nothing.
 settings = @hbase ? @hbase.configuration : Java::OrgApacheHadoopHbase::HBaseConfiguration.create
 connection = Java::OrgApacheHadoopHbaseClient::ConnectionFactory.createConnection(settings)
 admin = connection.getAdmin
@@ -262,10 +260,10 @@ shown = lambda do |family|
   }}
 end
 
-mend = lambda do |table, families|
-  there = admin.getDescriptor(Java::OrgApacheHadoopHbase::TableName.valueOf(table))
+fix = lambda do |table, families|
+  existing = admin.getDescriptor(Java::OrgApacheHadoopHbase::TableName.valueOf(table))
   changes = families.map do |wanted|
-    family = there.getColumnFamily(wanted['NAME'].to_java_bytes)
+    family = existing.getColumnFamily(wanted['NAME'].to_java_bytes)
     is = family ? shown.call(family) : {{}}
     differs = wanted.reject {{ |name, value| name == 'NAME' || is[name] == value }}
     differs.each {{ |name, value| puts "altering #{{table}}, family #{{wanted['NAME']}}: #{{name}} = #{{value}}" }}
@@ -274,7 +272,7 @@ mend = lambda do |table, families|
   alter table, *changes unless changes.empty?
 end
 
-unless admin.listNamespaceDescriptors.any? {{ |one| one.getName == {quoted} }}
+unless admin.listNamespaceDescriptors.any? {{ |namespace| namespace.getName == {quoted} }}
   puts 'creating namespace ' + {quoted}
   create_namespace {quoted}
 end
@@ -285,7 +283,7 @@ families = [
 {families}
 ]
 if admin.tableExists(Java::OrgApacheHadoopHbase::TableName.valueOf(table))
-  mend.call(table, families)
+  fix.call(table, families)
 else
   puts 'creating ' + table
   create table, *families{splits}
@@ -293,15 +291,15 @@ end
 """
 _TAIL: Final = """
 connection.close
-puts 'The tables are as they have to be.'
+puts 'The tables are correct.'
 """
 
 
 def render_script(schema: Schema) -> str:
-    r"""Render the Ruby script for the HBase shell (``hbase shell -n``) that makes the tables as the schema has them.
+    r"""Render the Ruby script for the HBase shell (``hbase shell -n``) that creates the tables of the schema.
 
-    It may be applied again and again: what is there already is only altered where an attribute differs, and is not
-    split anew. Splits are in the notation of HBase's ``toBytesBinary``: it is HBase that reads the ``\x``.
+    The script can be repeated: existing tables are altered only where an attribute differs, and are not split again.
+    Splits are in the notation of HBase's ``toBytesBinary``, so HBase interprets the ``\x``.
     """
     quoted = _ruby(schema.namespace)
     return (
@@ -323,7 +321,7 @@ def _escaped(key: bytes) -> str:
 
 
 def _ruby(text: str) -> str:
-    r"""Quote for Ruby. Between single quotes only ' and a \ before another or before the end have to be escaped."""
+    r"""Quote for Ruby. In single quotes only ' and a \ before another one or before the end must be escaped."""
     escaped = re.sub(r"\\(?=\\|$)|'", lambda found: "\\" + found[0], text)
     return f"'{escaped}'"
 

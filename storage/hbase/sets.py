@@ -1,7 +1,7 @@
-"""Posting sets: many postings of a row in one cell, as ``docs/row_keys.md`` draws it.
+"""Posting sets: many postings of a row in one cell, as drawn in ``docs/row_keys.md``.
 
-A set is never edited: its qualifier is new for each that is written. Whoever reads a row joins its sets with its fresh
-postings, and returns one that stands in several places once.
+A set is never edited: each one written has a new qualifier. Readers of a row join its sets with its fresh postings, and
+return each posting once even if it is stored in several places.
 """
 
 import struct
@@ -15,10 +15,9 @@ import snappy
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import REFERENCE_BYTES
 
-FAMILY: Final = b"s"
 SET_POSTINGS_MAX: Final = 100_000
 SET_BYTES_MAX: Final = 4 << 20
-"""What one set holds at most, packed: HBase takes cells of up to 10 MB."""
+"""The limits of a set, compressed: HBase accepts cells of up to 10 MB."""
 
 _MAGIC: Final = b"dwps"
 _FORMAT: Final = 1
@@ -30,67 +29,67 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class SetName(NamedTuple):
-    """What tells a set from every other: the start of its bucket, when it was packed, and 8 random bytes."""
+    """The unique name of a set: the start of its bucket, the time of packing, and 8 random bytes."""
 
     bucket_ms: int
     packed_ms: int
     random: bytes
 
     def qualifier(self) -> bytes:
-        """As it stands in the column: sets sort by bucket, then by the time of packing."""
+        """Return the qualifier of the set's column: sets sort by bucket, then by the time of packing."""
         return _QUALIFIER.pack(*self)
 
 
 class DamagedSetError(ValueError):
-    """A cell that is no posting set, or not the one that was written."""
+    """A cell that is not a posting set, or not as it was written; the message says what is wrong."""
 
 
 def set_name(qualifier: bytes) -> SetName:
-    """The name that a qualifier was made of."""
+    """Return the name in a qualifier. Raises ``DamagedSetError``."""
     if len(qualifier) != _QUALIFIER.size:
-        raise DamagedSetError(f"a set's qualifier has {_QUALIFIER.size} bytes, not {len(qualifier)}")
+        raise DamagedSetError(f"the qualifier of a set has {_QUALIFIER.size} bytes, not {len(qualifier)}")
     return SetName(*_QUALIFIER.unpack(qualifier))
 
 
 def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
-    """Pack postings, which lie one after the other in any order; one that is there twice is packed once."""
+    """Pack postings, given one after the other in any order; duplicates are packed once."""
     ordered = distinct(postings, layout)
     count = len(ordered) // layout.posting_bytes
     if count > SET_POSTINGS_MAX:
-        raise ValueError(f"a set holds {SET_POSTINGS_MAX} postings at most, not {count}")
+        raise ValueError(f"a set holds at most {SET_POSTINGS_MAX} postings, not {count}")
     packed: bytes = snappy.compress(ordered)
     return _HEAD.pack(_MAGIC, _FORMAT, layout.code_bytes, count, zlib.crc32(packed)) + packed
 
 
 def set_count(value: bytes) -> int:
-    """How many postings a set says it holds."""
+    """Return the number of postings in the head of a set. Raises ``DamagedSetError``."""
     return _head(value)[1]
 
 
 def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
-    """The postings of a set in order, one after the other. Raises ``DamagedSetError``."""
+    """Return the postings of a set, one after the other, in order. Raises ``DamagedSetError``."""
     layout, count, checksum = _head(value)
     packed = value[_HEAD.size :]
     if zlib.crc32(packed) != checksum:
-        raise DamagedSetError("the checksum does not fit")
+        raise DamagedSetError("the checksum does not match")
     try:
         postings: bytes = snappy.decompress(packed)
     except Exception as error:
-        # The library has no error of its own that all its back ends raise.
-        raise DamagedSetError(f"it cannot be unpacked: {error}") from error
+        # The library's back ends have no common exception.
+        raise DamagedSetError(f"it cannot be decompressed: {error}") from error
     if len(postings) != count * layout.posting_bytes:
-        raise DamagedSetError(f"it says {count} postings and has {len(postings)} bytes")
+        raise DamagedSetError(f"it claims {count} postings but has {len(postings)} bytes")
     return postings, layout
 
 
 def distinct(postings: bytes, layout: PostingLayout) -> bytes:
-    """The same postings in order, each once."""
-    # numpy has an order for strings of bytes, not for raw bytes; it ignores zeros at the end only where widths differ.
+    """Sort postings and remove duplicates."""
+    # numpy can sort byte strings but not raw bytes; it ignores trailing zeros only where widths differ.
     return np.unique(np.frombuffer(postings, f"S{layout.posting_bytes}")).tobytes()
 
 
 def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
-    """For each row the postings of all its parts, each once, in any order; within a part none is there twice."""
+    """Join the parts of each row, each posting once, in any order; no part has a posting twice."""
     packed = [b"".join(parts) for parts in rows]
     several = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
     if several and _may_repeat([packed[number] for number in several], layout):
@@ -100,20 +99,20 @@ def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes
 
 
 def _may_repeat(rows: Sequence[bytes], layout: PostingLayout) -> bool:
-    """Whether a row may hold a posting twice: nearly always none does, and all rows are looked at together.
+    """Return whether a row may have a posting twice. Hardly any row does, so all rows are checked together.
 
-    To sort a word of each posting takes a tenth of the time to sort postings. The word is the ends of the reference, so
-    that neither the versions of an id nor one text under many ids look like one version.
+    Sorting one word of each posting takes a tenth of the time of sorting postings. The word combines both ends of the
+    reference, so that neither the versions of an id nor one text under many ids look like one version.
     """
     every = layout.posting_bytes // _WORD_BYTES
     first, last = layout.code_bytes // _WORD_BYTES, (layout.code_bytes + REFERENCE_BYTES) // _WORD_BYTES - 1
     words = np.frombuffer(b"".join(rows), np.uint64)
-    # A near article stands in several rows of a look-up: so the row is in the word, too.
+    # A near article is found in several rows of a look-up, so the row's number is part of the word.
     numbers = np.arange(1, len(rows) + 1, dtype=np.uint64) * _ODD
-    told = words[first::every] ^ words[last::every]
-    told += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
-    told.sort()
-    return bool((told[1:] == told[:-1]).any())
+    marks = words[first::every] ^ words[last::every]
+    marks += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
+    marks.sort()
+    return bool((marks[1:] == marks[:-1]).any())
 
 
 def _head(value: bytes) -> tuple[PostingLayout, int, int]:
@@ -121,5 +120,5 @@ def _head(value: bytes) -> tuple[PostingLayout, int, int]:
         raise DamagedSetError("it is too short")
     magic, set_format, code_bytes, count, checksum = _HEAD.unpack_from(value)
     if magic != _MAGIC or set_format != _FORMAT or code_bytes not in POSTING_LAYOUTS:
-        raise DamagedSetError("its head is of another format")
+        raise DamagedSetError("its head has an unknown format")
     return POSTING_LAYOUTS[code_bytes], count, checksum

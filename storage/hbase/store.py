@@ -1,7 +1,9 @@
-"""The ``Store`` contract on HBase: any number of processes on any number of machines."""
+"""The ``Store`` port on HBase, for any number of processes on any number of machines."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, Self, TypeVar
+
+from typing_extensions import override
 
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.articles import Articles
@@ -13,19 +15,20 @@ from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.waits import Tell
-from storage.interface import Stats
+from storage.interface import Stats, Store
 from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.refusals import read_only
 from storage.watched import StoreReport
 from storage.wrapped import Operation
 
-_What = TypeVar("_What", Stored, Tombstone)
+_Article = TypeVar("_Article", Stored, Tombstone)
 _SWEPT_BY_HBASE: Final = 0
 _SHOWN_BYTES: Final = 32
 
 
-class HbaseStore:
-    """A store in three tables of an HBase, reached through its Thrift gateways. For any number of threads."""
+class HbaseStore(Store):
+    """A store in three HBase tables, reached through Thrift gateways."""
 
     def __init__(self, gateways: Gateways) -> None:
         namespace = gateways.place.namespace.encode()
@@ -33,7 +36,7 @@ class HbaseStore:
         self._articles = Articles(namespace + b":articles", gateways)
         self._postings = PostingRows(namespace + b":postings", namespace + b":meta", gateways)
         self._meta = Meta(namespace + b":meta")
-        # None until this process has seen a posting's width in the store, which never changes then.
+        # None until this process has seen the width of a posting in the store, which never changes then.
         self._layout: PostingLayout | None = None
 
     @classmethod
@@ -44,12 +47,12 @@ class HbaseStore:
         report: StoreReport | None = None,
         tell_wait: Tell | None = None,
     ) -> Self:
-        """Open the store in the tables of ``place``, which have to be there.
+        """Open the store in the tables of ``place``, which must exist.
 
-        ``report`` takes what happens to its connections and which calls of a run repeat a question; ``tell_wait`` is
+        ``report`` is called with changes of connections and with repeated requests of a run's calls; ``tell_wait`` is
         called when an answer takes more than two seconds.
 
-        Raises ``StoreRefused`` where they are not, or are not as they have to be; ``StoreUnavailable`` where no gateway
+        Raises ``StoreRefused`` if the tables are missing or not as the schema says, ``StoreUnavailable`` if no gateway
         answers.
         """
         try:
@@ -66,86 +69,91 @@ class HbaseStore:
             raise
         return store
 
+    @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:
-        """See ``Records.create``. A version is one cell; its body is written before it."""
-        calls = self._writing("create")
-        stored = self._articles.create(calls, versions)
-        return [_there(one, version.record) for one, version in zip(stored, versions, strict=True)]
+        """Write bodies before versions, each of which is one cell."""
+        created = self._articles.create(self._writing("create"), versions)
+        return [_present(stored, version.record) for stored, version in zip(created, versions, strict=True)]
 
+    @override
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-        """See ``Records.retract``."""
-        stored = self._articles.retract(self._writing("retract"), tombstones)
-        return [_there(one, given) for one, given in zip(stored, tombstones, strict=True)]
+        retracted = self._articles.retract(self._writing("retract"), tombstones)
+        return [_present(stored, tombstone) for stored, tombstone in zip(retracted, tombstones, strict=True)]
 
+    @override
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """See ``Records.read``. All versions of an id are read with each."""
+        """Read whole rows: all versions of an id come with each of them."""
         return self._articles.read(self._gateways.calls("read"), references)
 
+    @override
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """See ``Records.history``."""
         return self._articles.history(self._gateways.calls(), id_hash)
 
+    @override
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        """See ``Records.bodies``."""
         return self._articles.bodies(self._gateways.calls("bodies"), references)
 
+    @override
     def add(self, records: Sequence[Record]) -> None:
-        """See ``Postings.add``."""
         calls = self._writing("add")
         layout = common_layout(records, self._stored_layout(calls), f"The store {self._gateways.place}")
         if layout is not None and layout != self._layout:
             width = self._meta.agree(calls, CODE_BYTES_ROW, str(layout.code_bytes).encode())
             self._layout = _layout(width)
-            # Another process may have been faster, with another width.
+            # Another process may have stored another width first.
             common_layout(records, self._layout, f"The store {self._gateways.place}")
         self._postings.add(calls, records)
 
+    @override
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """See ``Postings.look_up``. A truncated row holds the lowest codes."""
         calls = self._gateways.calls("look_up")
         return self._postings.look_up(calls, keys, self._stored_layout(calls) or POSTING_LAYOUTS[8])
 
+    @override
     def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        """See ``Postings.seek``. Of what was packed, the first sets of a row only are looked into."""
+        """Search the fresh postings of each row, but only its first posting sets."""
         calls = self._gateways.calls("seek")
         return self._postings.seek(calls, places, postings_max, self._stored_layout(calls) or POSTING_LAYOUTS[8])
 
+    @override
     def remove(self, records: Sequence[Record]) -> None:
-        """See ``Postings.remove``. What was packed into a set stays there until it expires."""
+        """Delete fresh postings; a posting in a set stays there until the set expires."""
         self._postings.remove(self._writing("remove"), records)
 
+    @override
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """See ``Verdicts.settle``."""
         return self._articles.settle(self._writing("settle"), verdicts)
 
+    @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
-        """See ``Verdicts.release``. The release is in its version's cell, and lives as long."""
         return self._articles.release(self._writing(), releases)
 
+    @override
     def agree(self, settings: bytes) -> bytes:
-        """See ``Binding.agree``."""
         return self._meta.agree(self._writing("agree"), SETTINGS_ROW, settings)
 
+    @override
     def settings(self) -> bytes | None:
-        """See ``Binding.settings``."""
         return self._meta.read(self._gateways.calls(), SETTINGS_ROW)
 
+    @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """See ``Upkeep.sweep``. HBase expires its cells by itself."""
+        """Do nothing: HBase expires cells by itself."""
         del before_ms, versions_max
         return _SWEPT_BY_HBASE
 
+    @override
     def scan(self) -> Iterator[Stored | Tombstone]:
-        """See ``Upkeep.scan``."""
         for _, row in self._articles.scan():
             yield from row.history()
 
+    @override
     def stats(self) -> Stats:
-        """See ``Upkeep.stats``. Everything is read to be counted; what it takes on disk a gateway does not tell."""
+        """Read everything to count it. The size on disk is unknown to a gateway."""
         versions = verdicts = tombstones = 0
         for _, row in self._articles.scan():
             versions += len(row.versions)
-            verdicts += sum(one.verdict is not None for one in row.versions.values())
+            verdicts += sum(version.verdict is not None for version in row.versions.values())
             tombstones += len(row.tombstones)
         counts = self._postings.count()
         return Stats(
@@ -160,17 +168,17 @@ class HbaseStore:
         )
 
     def packer(self) -> Packer:
-        """What packs and unpacks this store's postings; ``StoreRefused`` where it was opened for reading only."""
+        """Return the packer of this store's postings. Raises ``StoreRefused`` if it was opened for reading only."""
         self._writing()
         return Packer(self._gateways)
 
+    @override
     def close(self) -> None:
-        """See ``Upkeep.close``."""
         self._gateways.close()
 
     def _writing(self, operation: Operation | None = None) -> Calls:
         if self._gateways.options.readonly:
-            raise StoreRefused(f"The store {self._gateways.place} was opened for reading only.")
+            raise read_only(self._gateways.place)
         return self._gateways.calls(operation)
 
     def _stored_layout(self, calls: Calls) -> PostingLayout | None:
@@ -181,17 +189,17 @@ class HbaseStore:
 
 
 def _layout(width: bytes) -> PostingLayout:
-    """The layout of postings whose codes have this many bytes, which ``meta`` says in digits."""
+    """Return the layout of postings whose codes have this width, which ``meta`` states in digits."""
     try:
         return POSTING_LAYOUTS[int(width)]
     except (ValueError, KeyError) as error:
         where = f"The row {CODE_BYTES_ROW.decode()} of meta"
         raise damaged(
-            where, f"it should have the width of a posting's code, and has {width[:_SHOWN_BYTES]!r}"
+            where, f"it should hold the width of a posting's code, but holds {width[:_SHOWN_BYTES]!r}"
         ) from error
 
 
-def _there(stored: _What | None, written: Record | Tombstone) -> _What:
+def _present(stored: _Article | None, written: Record | Tombstone) -> _Article:
     if stored is None:
-        raise StoreUnavailable(f"{written.reference.hex()} was deleted while it was written.")
+        raise StoreUnavailable(f"{written.reference.hex()} was deleted while it was being written.")
     return stored

@@ -1,7 +1,7 @@
-"""Compare-and-sets until each one's outcome is known.
+"""Repeats compare-and-sets until the outcome of each is known.
 
-A compare-and-set that was refused, or whose answer was lost, is resolved by reading the cell again: what is stored is
-the truth. One that was lost may still be carried out later; it then finds another cell than it expects, and changes
+A compare-and-set that failed, or whose answer was lost, is resolved by reading the cell again: what is stored is the
+truth. One whose answer was lost may still be carried out later; it then finds another cell than it expects, and changes
 nothing.
 """
 
@@ -13,16 +13,16 @@ from storage.hbase.connection import Swap
 from storage.hbase.failures import Lost
 
 Decision = bool | Swap
-"""Whether what was wanted holds; or what to try next."""
+"""Whether the wanted state holds, or the swap to try next."""
 Decide = Callable[[Swap, bytes | None], Decision]
-"""What a cell that was read after a failure means for the swap that failed; None where there is no cell."""
+"""Decides what the cell read after a failed swap means, None for no cell."""
 
 ROWS_AT_ONCE: Final = 128
-"""Rows of a few cells asked for with one question."""
+"""Rows of a few cells read with one request."""
 
 
 def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequence[Decide]) -> list[bool]:
-    """Carry out each swap, and let its decider say what its failure means. The cells of one call differ."""
+    """Carry out each swap; its decider says what a failure means. The cells of one call differ."""
     outcomes = [False] * len(swaps)
     under_way = dict(enumerate(swaps))
     while under_way:
@@ -39,12 +39,12 @@ def swap_all(calls: Calls, table: bytes, swaps: Sequence[Swap], decides: Sequenc
             else:
                 under_way[index] = decision
         if under_way:
-            calls.pause(Lost(f"{len(under_way)} compare-and-sets had no answer, or met a cell that changed meanwhile"))
+            calls.pause(Lost(f"{len(under_way)} compare-and-sets got no answer, or their cells changed in between"))
     return outcomes
 
 
 def read_cells(calls: Calls, table: bytes, places: Sequence[tuple[bytes, bytes]]) -> list[bytes | None]:
-    """What stands at each (row, column), None where there is no cell."""
+    """Return the value at each (row, column), None where there is no cell."""
     rows = list(dict.fromkeys(row for row, _ in places))
     families = sorted({column.partition(b":")[0] for _, column in places})
     found = calls.rows(table, rows, families, ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Which tables of a store cannot be used, as HBase's master has it."""
+"""Asks HBase's master which tables of a store cannot be used."""
 
 from typing import NamedTuple
 
@@ -8,27 +8,26 @@ from storage.hbase.schema import FOREVER_S, disabled_table, missing_tables, sche
 
 
 class OutOfUse(NamedTuple):
-    """A sentence on the tables that are not there, and one on each that is switched off; both say what to do."""
+    """A sentence about missing tables, and one about each disabled table; both say what to do."""
 
     missing: str = ""
     disabled: tuple[str, ...] = ()
 
 
 def out_of_use(connection: GatewayConnection, place: Place) -> OutOfUse:
-    """Ask which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
+    """Return which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
 
-    The master answers when it knows all tables, and with an error before that: one that has just started names none
-    as missing.
+    The master answers with an error until it knows all tables, so one that has just started reports none as missing.
     """
     schema = schema_of(place.namespace, FOREVER_S)
-    there = set(connection.table_names())
+    existing = set(connection.table_names())
     names = [table.name for table in schema.tables]
-    missing = [name for name in names if name.encode() not in there]
+    missing = [name for name in names if name.encode() not in existing]
     return OutOfUse(
         missing_tables(missing, place) if missing else "",
         tuple(
             disabled_table(name)
             for name in names
-            if name.encode() in there and not connection.is_enabled(name.encode())
+            if name.encode() in existing and not connection.is_enabled(name.encode())
         ),
     )

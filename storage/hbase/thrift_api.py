@@ -1,4 +1,4 @@
-"""The classes of HBase's first Thrift interface, as happybase ships its definition. They carry no types."""
+"""The classes of HBase's Thrift 1 interface, from the definition that happybase ships. They have no type stubs."""
 
 from importlib import resources
 from typing import Any, Final
@@ -12,4 +12,4 @@ Mutation: Final = _API.Mutation
 BatchMutation: Final = _API.BatchMutation
 TScan: Final = _API.TScan
 DECLARED_ERRORS: Final[tuple[type[Exception], ...]] = (_API.IOError, _API.IllegalArgument, _API.AlreadyExists)
-"""What the interface says a call may raise. After any other exception a connection is in an unknown state."""
+"""The exceptions that the interface declares. After any other one a connection is in an unknown state."""

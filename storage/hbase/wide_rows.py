@@ -1,8 +1,8 @@
-"""Which rows of postings are too wide to be asked for together with others.
+"""Which rows of postings are too wide to be read together with others.
 
-A gateway answers with whole rows, so a row has to be known to be wide before it is read. A process remembers what it
-has seen of a row or written into it, and leaves a mark in ``meta``, so that no other has to find out. A missing mark
-costs one big answer, which ``GatewayConnection.rows`` gives up; one too many costs a scanner.
+A gateway answers with whole rows, so it must be known that a row is wide before it is read. A process remembers what it
+has read from a row or written into it, and marks wide rows in ``meta`` for all others. A missing mark costs one big
+answer, which ``GatewayConnection.rows`` aborts; a needless one costs a scanner.
 """
 
 import time
@@ -16,7 +16,7 @@ from storage.hbase.connection import Change
 from storage.records import Record
 
 WIDE_CELLS: Final = 4_096
-"""A row with more cells than this is read in pieces: so no answer is bigger than a few of them."""
+"""Rows with more cells than this are read in pieces, so that no answer is larger than a few such rows."""
 MARKS_ROW: Final = b"wide"
 _FAMILY: Final = b"m"
 _KEYS_MAX: Final = 10_000
@@ -24,7 +24,7 @@ _REFRESH_S: Final = 30.0
 
 
 class WideRows:
-    """The keys of wide rows, those that were met longest ago are forgotten first. For any number of threads."""
+    """The keys of wide rows; the least recently seen are forgotten first. Thread-safe."""
 
     def __init__(self, meta: bytes, *, readonly: bool) -> None:
         self._meta = meta
@@ -38,7 +38,7 @@ class WideRows:
         return key in self._keys
 
     def refresh(self, calls: Calls) -> None:
-        """Learn what others have marked, at most twice a minute."""
+        """Read the marks of other processes, at most twice a minute."""
         with self._lock:
             now_s = time.monotonic()
             if now_s < self._refresh_at_s:
@@ -48,7 +48,7 @@ class WideRows:
         self.keep(column.partition(b":")[2] for column in marks)
 
     def remember(self, calls: Calls, keys: Iterable[bytes]) -> None:
-        """Note that these rows are wide, for every process."""
+        """Remember that these rows are wide, and mark them for other processes."""
         new = [key for key in keys if key not in self._keys]
         if not new:
             return
@@ -57,7 +57,7 @@ class WideRows:
             calls.change(self._meta, [Change(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
 
     def count(self, calls: Calls, records: Sequence[Record]) -> None:
-        """Note what is written into rows: who fills one without ever looking it up knows its width all the same."""
+        """Count what is written into rows, so that a process that only writes a row learns that it is wide."""
         grown: list[bytes] = []
         with self._lock:
             for key in (key for record in records for key in record.keys):
@@ -70,7 +70,7 @@ class WideRows:
         self.remember(calls, grown)
 
     def keep(self, keys: Iterable[bytes]) -> None:
-        """Note that these rows are wide, for this process alone."""
+        """Remember that these rows are wide, in this process only."""
         with self._lock:
             for key in keys:
                 self._keys[key] = None

@@ -1,12 +1,12 @@
-"""What can be learnt of a data file before LMDB maps it.
+"""Checks a data file before LMDB maps it.
 
-An access past the end of a mapped file is a SIGBUS, which ends the process without a word. LMDB does not compare the
-file's size with what its meta pages say, so a file that was cut short is found out here. A file that is cut while it is
-open cannot be found out: no program can be told of that in time.
+Access past the end of a mapped file is a SIGBUS, which ends the process without a message. LMDB does not compare the
+file's size with its meta pages, so truncated files are detected here. A file that is truncated while it is open cannot
+be detected: no program is notified in time.
 
 The layout is that of LMDB 0.9 with 64-bit words in the machine's byte order: ``MDB_page``, ``MDB_meta``, ``MDB_db`` and
 ``MDB_node`` in its ``mdb.c``. "Actually the file may be shorter if the freeDB lists the final pages", says the comment
-on ``mm_last_pg`` there: pages that were taken and given back within one transaction are never written.
+on ``mm_last_pg`` there: pages that one transaction both allocates and frees are never written.
 """
 
 import os
@@ -18,10 +18,11 @@ from typing import BinaryIO, Final, NamedTuple
 from storage.errors import StoreDamaged
 
 DATA_FILE: Final = "data.mdb"
+DAMAGED: Final = "The store {path} is damaged: {why}. Restore the directory from a backup, or name another store."
 _MAGIC: Final = 0xBEEFC0DE
 _VERSION: Final = 1
 _PAGE: Final = struct.Struct("=QHHHH")
-"""Page number, a pad, flags, and the bounds of the free space."""
+"""Page number, padding, flags, and the bounds of the free space."""
 _META: Final = struct.Struct("=II16x I36xQ 40xQ QQ")
 """Magic, version; page size and root of the free list; root of the main database; last page, transaction."""
 _NODE: Final = struct.Struct("=HHHH")
@@ -34,7 +35,7 @@ _NO_PAGE: Final = (1 << 64) - 1
 _PAGE_BYTES: Final = frozenset(1 << bits for bits in range(8, 16))
 """Up to LMDB's ``MAX_PAGESIZE``."""
 _LOOKS_MAX: Final = 16
-"""How often a free list is read anew that another process changes meanwhile."""
+"""How often the free list is read again when another process changes it in the meantime."""
 
 
 class _Meta(NamedTuple):
@@ -45,44 +46,42 @@ class _Meta(NamedTuple):
 
 
 class _OutOfFileError(Exception):
-    """A page of the free list is not in the file, or is there twice."""
+    """A page of the free list is missing from the file, or is listed twice."""
 
 
 def check_data_file(path: Path) -> None:
-    """Raise ``StoreDamaged`` where the file is empty or was cut short.
+    """Raise ``StoreDamaged`` if the file is empty or truncated.
 
-    What is no file of LMDB 0.9 is left to LMDB, which refuses it.
+    Other files than those of LMDB 0.9 are left to LMDB, which refuses them.
     """
     with (path / DATA_FILE).open("rb", buffering=0) as file:
         if not _size(file):
             raise StoreDamaged(_sentence(path, f"{DATA_FILE} is empty"))
         meta = _newest_meta(file, path)
         for _ in range(_LOOKS_MAX):
-            # The size is read after the page that speaks of it: a file that grows is never too short for that.
+            # The size is read after the page that states it: a file that grows is never too short for that.
             if meta is None or _has_all_pages(file, meta):
                 return
             before, meta = meta, _newest_meta(file, path)
             if meta == before:
                 break
         size = _size(file)
-    raise StoreDamaged(
-        _sentence(path, f"{DATA_FILE} was cut short to {size:,} bytes, and pages in use lay behind them")
-    )
+    raise StoreDamaged(_sentence(path, f"{DATA_FILE} was truncated to {size:,} bytes, but pages after them are in use"))
 
 
 def _sentence(path: Path, what: str) -> str:
-    return f"The store {path} is damaged: {what}. Restore the directory from a copy, or name another store."
+    return DAMAGED.format(path=path, why=what)
 
 
 def _newest_meta(file: BinaryIO, path: Path) -> _Meta | None:
-    """The meta page of the last transaction; None where LMDB is to say what is wrong with the file."""
+    """Return the meta page of the last transaction; None where LMDB itself reports what is wrong with the file."""
     first = _meta_at(file, 0)
     if first is None or first.page_bytes not in _PAGE_BYTES:
         return None
     second = _meta_at(file, first.page_bytes)
     if second is None:
         if _size(file) < 2 * first.page_bytes:
-            raise StoreDamaged(_sentence(path, f"{DATA_FILE} was cut short within its first two pages"))
+            raise StoreDamaged(_sentence(path, f"{DATA_FILE} was truncated within its first two pages"))
         return None
     return max(first, second, key=lambda meta: meta.transaction)
 
@@ -99,7 +98,7 @@ def _meta_at(file: BinaryIO, offset: int) -> _Meta | None:
 
 
 def _has_all_pages(file: BinaryIO, meta: _Meta) -> bool:
-    """Whether the file has every page up to the last, but for those at its end that are free."""
+    """Return whether the file has every page up to the last one in use."""
     missing_from = _size(file) // meta.page_bytes
     if missing_from > meta.last_page:
         return True

@@ -1,8 +1,8 @@
-"""Opening an LMDB environment, running transactions on it, and keeping both going while it grows.
+"""Opens an LMDB environment and runs transactions on it while its file grows.
 
 LMDB maps its file into memory at a size that is set when it is opened. A transaction that needs more fails and is
-run again after the map has been doubled; one that finds that another process has grown the file adopts the new size
-first. Both replace the map, which no transaction of this process may be using: the gate sees to that.
+repeated after the map has been doubled; one that finds that another process has grown the file adopts the new size
+first. Both replace the map while no transaction of this process may be open; the gate ensures that.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,24 +16,27 @@ from typing import Any, Final, Self, TypeVar
 import lmdb
 
 from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable
-from storage.lmdb.data_file import DATA_FILE, check_data_file
-from storage.lmdb.failures import DAMAGED, code_of, store_error
+from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
+from storage.lmdb.failures import code_of, store_error
 from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName, UnreadableError
 from storage.lmdb.opening import await_unlocked_readers, open_files, prepare, refuse_other_things
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.unlocked import UnlockedReading, may_lock
+from storage.refusals import other_layout, read_only
 
 _Answer = TypeVar("_Answer")
 _Databases = dict[DatabaseName, Any]
 Transaction = Any
-"""``lmdb.Transaction``, whose type is generic in the stubs only."""
+"""``lmdb.Transaction``, which is generic in the stubs only."""
+Cursor = Any
+"""``lmdb.Cursor``, as above."""
 
-_NOT_OURS: Final = "{path} holds a database that this program did not make. Name another store."
+_NOT_OURS: Final = "{path} holds a database that is not a dupwatch store. Name another store."
 _FIRST_TRANSACTION: Final = 1
-"""The number of the transaction that finds a file to which none was ever committed."""
-_TOO_FAST: Final = "The store {path} grew faster than this process could follow."
+"""The number of a transaction on a file to which none was ever committed."""
+_TOO_FAST: Final = "The store {path} grew faster than this process could follow; try again."
 _ATTEMPTS_MAX: Final = 64
-"""More than a map can be doubled from a page to 64 bits; whoever is still behind then is told to come again."""
+"""More than the number of times that a map can be doubled from a page to 64 bits."""
 _READER_CHECK_CALLS: Final = 1_000
 
 
@@ -52,21 +55,21 @@ class Environment:
 
     @classmethod
     def open(cls, path: Path, options: LmdbOptions) -> Self:
-        """Open what lies at ``path``, or make a new store there where there is nothing.
+        """Open the store at ``path``, or create one where there is nothing.
 
-        Raises ``StoreRefused`` where something else lies there, or it is open in this process already, and
-        ``StoreDamaged`` where bytes are missing. A store that is only read is opened without its lock file where this
-        user may not write that.
+        Raises ``StoreRefused`` if something else is there, or this process has the store open already, and
+        ``StoreDamaged`` if bytes are missing. For reading only, a store is opened without its lock file if this user
+        may not write that.
         """
         try:
             refuse_other_things(path, readonly=options.readonly)
             for _ in range(_ATTEMPTS_MAX):
-                # Another process may make the file grow between LMDB's looking at its size and its first transaction.
+                # Another process may grow the file between LMDB's check of its size and the first transaction.
                 with suppress(lmdb.MapResizedError):
                     return cls._open_once(path, options)
         except (lmdb.Error, OSError) as error:
             if type(error) is lmdb.Error and not code_of(error):
-                # Not LMDB but its binding refuses: these files are open in this process already.
+                # The error is from the binding, not from LMDB: this process has these files open already.
                 raise StoreRefused(f"The store {path} cannot be opened: {str(error).rstrip('.')}.") from error
             raise store_error(error, path) from error
         raise StoreUnavailable(_TOO_FAST.format(path=path))
@@ -85,7 +88,7 @@ class Environment:
         return environment
 
     def fill(self) -> None:
-        """Make the databases where none are."""
+        """Create the databases if there are none."""
         self._run(self._make_databases, write=True)
 
     def _take_databases(self) -> None:
@@ -103,40 +106,40 @@ class Environment:
         try:
             yield
         except BaseException:
-            self._let_go()
+            self._close_files()
             raise
 
     def read(self, work: Callable[[Transaction], _Answer]) -> _Answer:
-        """Run ``work`` in a read transaction. It may be run more than once, and must not keep what it is given."""
+        """Run ``work`` in a read transaction, more than once if the file grows. It must not keep the transaction."""
         return self._run(work, write=False)
 
     def write(self, work: Callable[[Transaction], _Answer]) -> _Answer:
-        """Run ``work`` in a write transaction, again from the start where the map has to grow; all of it or nothing."""
+        """Run ``work`` in a write transaction, again from the start if the map has to grow; all of it or nothing."""
         if self._options.readonly:
-            raise StoreRefused(f"The store {self.path} was opened for reading only.")
+            raise read_only(self.path)
         return self._run(work, write=True)
 
     def size_bytes(self) -> int:
-        """What the data file takes. It never shrinks: space given back is used again."""
+        """Return the size of the data file. It never shrinks: freed space is used again."""
         return (self.path / DATA_FILE).stat().st_size
 
     def close(self) -> None:
-        """Wait for the transactions of other threads, write everything to the disk, and let go of the files."""
+        """Wait for the transactions of other threads, write everything to the disk, and close the files."""
         with self._gate.alone():
             if not self._options.readonly and self._options.durability == "process":
-                # A flush that fails takes nothing away from what this durability promises.
+                # This durability does not promise a flush, so one that fails breaks nothing.
                 with suppress(lmdb.Error):
                     self._env.sync(force=True)
-            self._let_go()
+            self._close_files()
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         self._env.close()
         if self._unlocked is not None:
             self._unlocked.close()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Bytes of the store are made sense of within; those that make none are damage."""
+        """Decode bytes of the store within: raises ``StoreDamaged`` for those that cannot be decoded."""
         try:
             yield
         except UnreadableError as error:
@@ -172,16 +175,16 @@ class Environment:
         limit = self._options.map_bytes_max
         if full_bytes >= limit:
             raise StoreFull(
-                f"The store {self.path} has reached its limit of {limit} bytes: raise the limit, since a sweep needs "
-                "some room too. What was acknowledged is safe."
+                f"The store {self.path} has reached its limit of {limit} bytes. Raise the limit: even a sweep needs "
+                "some space. Acknowledged writes are safe."
             )
         with self._gate.alone():
-            # Another thread may have been here first.
+            # Another thread may have grown it first.
             if self._env.info()["map_size"] == full_bytes:
                 self._env.set_mapsize(min(2 * full_bytes, limit))
 
     def _forget_dead_readers(self) -> None:
-        """Free the slots of killed readers: what they were reading could never be overwritten otherwise."""
+        """Free the slots of killed readers; otherwise the pages that they were reading could never be reused."""
         with self._gate:
             self._env.reader_check()
 
@@ -196,7 +199,7 @@ class Environment:
         return self._open_databases(transaction)
 
     def _find_databases(self) -> _Databases:
-        # Opened outside of any transaction: a handle that a reading one opens does not outlive it.
+        # Opened outside any transaction: a handle opened in a read transaction does not outlive it.
         meta = self._env.open_db(b"meta", create=False)
         self._run(partial(self._refuse_other_layout, meta), write=False)
         return self._open_databases(None)
@@ -206,10 +209,7 @@ class Environment:
         if layout is None:
             raise StoreRefused(_NOT_OURS.format(path=self.path))
         if layout != LAYOUT:
-            raise StoreRefused(
-                f"The store {self.path} has layout {layout.decode(errors='replace')}, and this program reads and "
-                f"writes layout {LAYOUT.decode()} only."
-            )
+            raise other_layout(self.path, layout, LAYOUT)
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:
         databases: _Databases = {}
@@ -218,14 +218,14 @@ class Environment:
             try:
                 databases[name] = self._env.open_db(name.encode(), transaction, create=create, **flags)
             except lmdb.NotFoundError as error:
-                # Who only reads cannot make what an older store lacks, and finds nothing in it.
+                # A reader cannot create what an older store lacks, and does without it.
                 if name not in ADDED:
-                    raise UnreadableError(f"its database {name} is gone") from error
+                    raise UnreadableError(f"its database {name} is missing") from error
         return databases
 
 
 class _Gate:
-    """Any number of transactions pass together, each in a ``with`` block; whoever replaces the map passes alone."""
+    """Admits any number of transactions together, each in a ``with`` block, and a replacement of the map alone."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -241,7 +241,7 @@ class _Gate:
     def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside -= 1
-            # Nobody else waits for those inside to leave.
+            # Nothing else waits for those inside to leave.
             if self._is_shut:
                 self._changed.notify_all()
 

@@ -1,7 +1,7 @@
-"""The one place where py-lmdb's exceptions become those of ``storage.errors``.
+"""Translates py-lmdb's exceptions into those of ``storage.errors``; nothing else does.
 
-They are told apart by what a caller can do: make room, look at what lies there, or wait. Where none of these would
-help, the store was used as it must not be: a plain ``StoreError``.
+They are grouped by what a caller can do: free space, check what is in the directory, or wait. Where none of these
+helps, the store was used incorrectly: a plain ``StoreError``.
 """
 
 import errno
@@ -13,14 +13,13 @@ from typing import Final, NamedTuple
 import lmdb
 
 from storage.errors import StoreDamaged, StoreError, StoreFull, StoreRefused, StoreUnavailable
-from storage.lmdb.data_file import DATA_FILE
+from storage.lmdb.data_file import DAMAGED, DATA_FILE
 
-DAMAGED: Final = "The store {path} is damaged: {why}. Restore the directory from a copy, or name another store."
 _LITTLE_BYTES: Final = 1 << 16
 
 
 class _Meaning(NamedTuple):
-    """What some failures mean: ``{path}`` and ``{why}`` are filled in."""
+    """What some failures mean; ``sentence`` has the fields ``{path}`` and ``{why}``."""
 
     exceptions: tuple[type[lmdb.Error], ...]
     codes: frozenset[int]
@@ -33,14 +32,14 @@ _MEANINGS: Final = (
         (lmdb.MapFullError, lmdb.DiskError),
         frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG}),
         StoreFull,
-        "There is no room left for the store {path}: {why}. What was acknowledged is safe.",
+        "No space is left for the store {path}: {why}. Acknowledged writes are safe.",
     ),
     _Meaning(
         (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.IncompatibleError, lmdb.NotFoundError),
         frozenset(),
         StoreRefused,
-        "{path} holds a database that this program did not make, or one whose first pages are damaged: {why}. Name "
-        "another store, or restore the directory from a copy.",
+        "{path} holds a database that is not a dupwatch store, or whose first pages are damaged: {why}. Name another "
+        "store, or restore the directory from a backup.",
     ),
     _Meaning(
         (lmdb.CorruptedError, lmdb.PageNotFoundError),
@@ -52,20 +51,19 @@ _MEANINGS: Final = (
         (lmdb.ReadonlyError,),
         frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}),
         StoreRefused,
-        "The store {path} cannot be opened or written by this user: {why}. Give this user the right, or name another "
-        "store.",
+        "This user may not open or write the store {path}: {why}. Grant the permission, or name another store.",
     ),
     _Meaning(
         (lmdb.PanicError,),
         frozenset(),
         StoreUnavailable,
-        "The store {path} failed while it was being written, and has to be opened again: {why}.",
+        "The store {path} failed during a write and must be reopened: {why}.",
     ),
     _Meaning(
         (lmdb.ReadersFullError,),
         frozenset(),
         StoreUnavailable,
-        "Too many processes and threads read the store {path} at once: {why}.",
+        "Too many processes and threads are reading the store {path}: {why}.",
     ),
     _Meaning(
         (
@@ -83,16 +81,16 @@ _MEANINGS: Final = (
         ),
         frozenset(),
         StoreError,
-        "The store {path} was asked for something that LMDB does not do: {why}.",
+        "The store {path} was used in a way that LMDB does not support: {why}.",
     ),
 )
 
 
 def store_error(error: lmdb.Error | OSError, path: Path) -> StoreError:
-    """What a failure of LMDB, or of the files under it, means to whoever uses the store at ``path``."""
+    """Return the store's error for a failure of LMDB, or of the files that it uses, at ``path``."""
     code = code_of(error)
-    if code == errno.EIO and not _has_room(path):
-        # LMDB says so of a write that was cut short, which is how a disk that fills up shows first.
+    if code == errno.EIO and not _has_space(path):
+        # LMDB reports an incomplete write like this, and that is the first sign of a full disk.
         code = errno.ENOSPC
     why = str(error).rstrip(".")
     for meaning in _MEANINGS:
@@ -102,13 +100,13 @@ def store_error(error: lmdb.Error | OSError, path: Path) -> StoreError:
 
 
 def code_of(error: lmdb.Error | OSError) -> int:
-    """The system's or LMDB's code, 0 where there is none: what the binding itself refuses has no such attribute."""
+    """Return the system's or LMDB's code; 0 where the binding itself raised the error, which then has none."""
     code: int | None = getattr(error, "code", 0) if isinstance(error, lmdb.Error) else error.errno
     return code or 0
 
 
-def _has_room(path: Path) -> bool:
-    """Whether the data file could grow by a little: on its disk, and within this process's limit of file sizes."""
+def _has_space(path: Path) -> bool:
+    """Return whether the data file could grow a little, on its disk and within this process's limit of file sizes."""
     disk = os.statvfs(path)
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     is_within_limit = limit == resource.RLIM_INFINITY or (path / DATA_FILE).stat().st_size + _LITTLE_BYTES < limit

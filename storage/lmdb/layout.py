@@ -1,6 +1,6 @@
-"""Every byte of the embedded store: keys and values of its databases, as ``docs/row_keys.md`` draws them.
+"""Every byte of the embedded store: the keys and values of its databases, as drawn in ``docs/row_keys.md``.
 
-All numbers are unsigned and big-endian, so that LMDB's order of bytes is their order.
+All numbers are unsigned and big-endian, so that LMDB's byte order is their order.
 """
 
 import struct
@@ -27,16 +27,16 @@ DATABASES: Final[dict[DatabaseName, dict[str, bool]]] = {
     "bodies": {},
     "meta": {},
 }
-"""The named databases, and how LMDB keeps each."""
+"""The named databases, with LMDB's flags for each."""
 ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases"})
-"""Those that a store made by an earlier version lacks until somebody opens it for writing."""
+"""Databases that a store created by an earlier version lacks until it is opened for writing."""
 
 LAYOUT_KEY: Final = b"layout"
 LAYOUT: Final = b"1"
-"""Raised whenever a byte below changes its meaning; another layout is refused."""
+"""Incremented whenever a byte below changes its meaning; stores with another layout are refused."""
 SETTINGS_KEY: Final = b"settings"
 CODE_BYTES_KEY: Final = b"code_bytes"
-"""The width of the postings' codes, written with the first of them: LMDB packs values of one width only."""
+"""The width of the codes of postings, written with the first one: LMDB packs values of one width only."""
 
 VERSION_KIND: Final = b"v"
 TOMBSTONE_KIND: Final = b"t"
@@ -45,40 +45,40 @@ _TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
 _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
 encode_tombstone: Final = msgspec.msgpack.Encoder().encode
-"""Tombstones, as ``encode_record`` does records: MessagePack arrays, the fields in the order of their definition."""
+"""Encodes tombstones as ``encode_record`` does records: MessagePack arrays of the fields in their order."""
 _decode_record: Final = msgspec.msgpack.Decoder(Record).decode
 _decode_tombstone: Final = msgspec.msgpack.Decoder(Tombstone).decode
 _MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class UnreadableError(Exception):
-    """Bytes of the store that this layout never wrote there; the message says what they should have been."""
+    """Bytes of the store that this layout cannot have written; the message says what is wrong with them."""
 
 
 def decode_record(reference: bytes, value: bytes) -> Record:
-    """The record that was stored under this reference. Raises ``UnreadableError``."""
+    """Decode the record stored under this reference. Raises ``UnreadableError``."""
     try:
         record = _decode_record(value)
     except _MALFORMED as error:
         raise UnreadableError(f"the record of {reference.hex()} cannot be read ({error})") from error
     if record.reference != reference or len(record.fingerprint) not in POSTING_LAYOUTS:
-        raise UnreadableError(f"under {reference.hex()} is another record")
+        raise UnreadableError(f"the record stored under {reference.hex()} is another one")
     return record
 
 
 def decode_tombstone(reference: bytes, value: bytes | None) -> Tombstone:
-    """The tombstone that was stored under this reference. Raises ``UnreadableError``, also if there is none."""
+    """Decode the tombstone stored under this reference. Raises ``UnreadableError``, also if there is none."""
     try:
         tombstone = _decode_tombstone(value or b"")
     except _MALFORMED as error:
         raise UnreadableError(f"the tombstone {reference.hex()} cannot be read ({error})") from error
     if tombstone.reference != reference:
-        raise UnreadableError(f"under {reference.hex()} is another tombstone")
+        raise UnreadableError(f"the tombstone stored under {reference.hex()} is another one")
     return tombstone
 
 
 def decode_body(reference: bytes, packed: bytes) -> str:
-    """The text of a version. Raises ``UnreadableError``."""
+    """Decompress the text of a version. Raises ``UnreadableError``."""
     try:
         return unpack_body(packed)
     except UnreadableBodyError as error:
@@ -86,44 +86,44 @@ def decode_body(reference: bytes, packed: bytes) -> str:
 
 
 def decode_code_bytes(value: bytes) -> PostingLayout:
-    """The layout of the postings, from the width of their codes. Raises ``UnreadableError``."""
+    """Return the layout of the postings whose codes have this width. Raises ``UnreadableError``."""
     try:
         return POSTING_LAYOUTS[int(value)]
     except (ValueError, KeyError) as error:
-        raise UnreadableError(f"the width of postings is {value!r}") from error
+        raise UnreadableError(f"the width of the postings' codes cannot be {value!r}") from error
 
 
 def timeline_key(arrival: Arrival) -> bytes:
-    """Id hash, time, sequence, digest: an id's versions and tombstones lie side by side in order of arrival."""
+    """Return id hash, time, sequence and digest: an id's versions and tombstones are adjacent, in order of arrival."""
     reference = arrival.reference
     return _TIMELINE.pack(reference, arrival.time_ms, arrival.sequence, reference[ID_HASH_BYTES:])
 
 
 def arrival_at(key: bytes) -> Arrival:
-    """The arrival that a timeline key was made of."""
+    """Return the arrival in a timeline key."""
     id_hash, time_ms, sequence, digest = _unpack(_TIMELINE, key)
     return Arrival(time_ms, sequence, id_hash + digest)
 
 
 def encode_release(release: Release) -> bytes:
-    """The version it was flagged against, then the event."""
+    """Encode the version that a release was flagged against, then the event."""
     return release.of + release.event
 
 
 def release_at(reference: bytes, value: bytes) -> Release:
-    """The release of a version that ``encode_release`` wrote."""
+    """Decode the release of a version. Raises ``UnreadableError``."""
     if len(value) < REFERENCE_BYTES:
         raise UnreadableError(f"the release of {reference.hex()} has {len(value)} bytes")
     return Release(reference, value[REFERENCE_BYTES:], value[:REFERENCE_BYTES])
 
 
 def expiry_key(at_ms: int, reference: bytes) -> bytes:
-    """When something may be swept, then what: the oldest come first."""
+    """Return the time from which on something may be swept, then what: the oldest keys sort first."""
     return _EXPIRY.pack(at_ms, reference)
 
 
 def expiry_at(key: bytes) -> tuple[int, bytes]:
-    """The time in milliseconds and the reference that an expiry key was made of."""
+    """Return the time in milliseconds and the reference in an expiry key."""
     at_ms, reference = _unpack(_EXPIRY, key)
     return at_ms, reference
 

@@ -1,8 +1,7 @@
-"""The files of a store: what may be opened as one, and how a new one is made.
+"""The files of a store: what may be opened as one, and how new ones are created.
 
-A store appears under its names only when it is whole: its data file has its layout in it before it is called
-``data.mdb``. So a data file that is empty, or one that is gone from beside a lock file that was in use, is damage, and
-nothing is made in its place.
+A store appears under its file names only when it is complete: the data file contains its layout before it is called
+``data.mdb``. So an empty data file, or a missing one beside a used lock file, is damage and is never replaced.
 """
 
 import errno
@@ -30,39 +29,39 @@ _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, er
 _READER_SLOT_BYTES: Final = 64
 _LOCK_HEADER_BYTES: Final = 128
 _UNLOCKED_READERS_S: Final = 10.0
-"""How long a writer that has just come waits for the last transaction of those who read without a lock."""
+"""How long a new writer waits for the current transactions of processes that read without a lock."""
 _PAUSE_S: Final = 0.01
 
 
 def refuse_other_things(path: Path, *, readonly: bool) -> None:
-    """Raise ``StoreRefused`` where there is anything but a store, an empty directory or nothing."""
+    """Raise ``StoreRefused`` unless there is a store, an empty directory or nothing at ``path``."""
     if path.exists() and not path.is_dir():
-        raise StoreRefused(f"{path} is a file, and a store is a directory: name another path.")
-    above = next((one for one in path.parents if one.exists()), None)
-    if above is not None and not above.is_dir():
-        raise StoreRefused(f"No store can be at {path}: {above} is a file. Name another path.")
+        raise StoreRefused(f"{path} is a file, but a store is a directory. Name another path.")
+    nearest = next((parent for parent in path.parents if parent.exists()), None)
+    if nearest is not None and not nearest.is_dir():
+        raise StoreRefused(f"There cannot be a store at {path}: {nearest} is a file. Name another path.")
     names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     if DATA_FILE in names:
         return
     if LOCK_FILE in names and (path / LOCK_FILE).read_bytes().strip(b"\0"):
         raise StoreDamaged(
-            f"The store {path} is damaged: {DATA_FILE} is gone, and the {LOCK_FILE} of those who used it is there. Put "
-            f"{DATA_FILE} back; or remove the directory to begin with an empty store."
+            f"The store {path} is damaged: {DATA_FILE} is missing, although its {LOCK_FILE} was used. Restore "
+            f"{DATA_FILE}, or remove the directory to start with an empty store."
         )
     if readonly:
         raise StoreRefused(f"There is no store at {path}.")
     if names - _OWN_FILES:
-        raise StoreRefused(f"The directory {path} holds other things and no store; name an empty one or a new one.")
+        raise StoreRefused(f"The directory {path} holds other files and no store. Name an empty or a new directory.")
 
 
 def prepare(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Environment], None]) -> None:
-    """Make the directory, the data file and the lock file as far as they are not there; ``fill`` makes the databases.
+    """Create the directory, the data file and the lock file if missing; ``fill`` creates the databases.
 
-    Processes that come together make one store: one at a time has the directory to itself.
+    Processes that start at the same time create one store: each has the directory to itself in turn.
     """
     make_folders(path, options.file_mode)
     if not os.access(path, os.W_OK | os.X_OK):
-        raise StoreRefused(f"The directory {path} is not writable for this user.")
+        raise StoreRefused(f"This user may not write to the directory {path}.")
     if (path / DATA_FILE).exists() and (path / LOCK_FILE).exists():
         return
     with _alone_in(path):
@@ -75,7 +74,7 @@ def prepare(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Environment],
 
 
 def open_files(path: Path, options: LmdbOptions, *, lock: bool) -> lmdb.Environment:
-    """Open the files that are there; ``lock`` is False only for those who read and may not write the lock file."""
+    """Open existing files; ``lock`` is False only for readers that may not write the lock file."""
     return lmdb.open(
         str(path),
         map_size=options.map_bytes,
@@ -90,9 +89,9 @@ def open_files(path: Path, options: LmdbOptions, *, lock: bool) -> lmdb.Environm
 
 
 def await_unlocked_readers(path: Path) -> None:
-    """Wait until nobody is in a transaction that began before it could be seen that this process writes.
+    """Wait until no reader is in a transaction that began before it could see that this process has the store open.
 
-    See ``unlocked``. Not for ever: whoever holds things up that long is stopped, and does not read either.
+    See ``unlocked``. The wait is bounded: a reader that takes that long is suspended, and does not read either.
     """
     descriptor = os.open(path / DATA_FILE, os.O_RDONLY)
     try:
@@ -117,9 +116,9 @@ def _alone_in(path: Path) -> Iterator[None]:
 
 
 def _make_data_file(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Environment], None]) -> None:
-    """Make it under another name, whole, then give it its own: no kill leaves half a store."""
+    """Create a complete file under another name, then rename it: a kill at any moment leaves no half store."""
     unfinished = path / _NEW_DATA_FILE
-    # Left behind by a process that was killed, or it would not be there while this one is alone.
+    # Left behind by a killed process, since this one has the directory to itself.
     unfinished.unlink(missing_ok=True)
     try:
         os.close(make_file(unfinished, os.O_WRONLY, options.file_mode))
@@ -138,9 +137,9 @@ def _make_data_file(path: Path, options: LmdbOptions, fill: Callable[[lmdb.Envir
 
 
 def _make_lock_file(path: Path, options: LmdbOptions) -> None:
-    """Give a new lock file its blocks. LMDB maps it with a hole in it: on a full disk SIGBUS would end the process.
+    """Create a lock file with all its blocks. LMDB maps a sparse one, and on a full disk SIGBUS would end the process.
 
-    It appears under its name only when it has them, and never goes away again: two processes with different lock files
+    The file appears under its name only with its blocks, and is never removed: two processes with different lock files
     would both write.
     """
     unfinished = path / _NEW_LOCK_FILE
@@ -158,6 +157,6 @@ def _reserve(descriptor: int, size: int) -> None:
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
-        # A file system that cannot do it: LMDB takes an empty file too.
+        # The file system does not support this; LMDB accepts an empty file too.
         if error.errno not in _UNSUPPORTED:
             raise

@@ -1,4 +1,4 @@
-"""How an embedded store is opened."""
+"""Options of the embedded store."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,11 +12,11 @@ class LmdbOptions:
     """How a store is opened.
 
     ``durability``: with ``"power"`` every commit is on the disk before the call returns. With ``"process"`` (LMDB's
-    ``MDB_NOSYNC``) it is in the system's page cache: a killed process loses nothing, while a crash of the machine may
+    ``MDB_NOSYNC``) it is in the system's page cache: a killed process loses nothing, but a crash of the machine may
     lose the last calls, and may damage the file unless the file system keeps writes in order.
-    ``map_bytes`` is the size of the map at first and ``map_bytes_max`` the most it doubles to; ``readers_max`` the
-    number of read transactions at one time in all processes, set by the process that comes first. ``file_mode`` is
-    that of the files of a new store; its folder has the same with leave to enter.
+    ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
+    is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
+    of the files of a new store; whoever may read them may enter its folder.
     """
 
     durability: Literal["power", "process"] = "power"

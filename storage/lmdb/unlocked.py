@@ -1,16 +1,17 @@
-"""Reading a store without permission to write its lock file.
+"""Reads a store without permission to write its lock file.
 
-A reader of LMDB enters its transaction in the lock file, and a writer spares the pages that it may still read. Whoever
-cannot write there (another user, a read-only file system) is not seen, and two commits later its pages may be
-overwritten under it: it would read nonsense, or crash. So it reads only while nobody else has the store open, which it
-can see: every process that opens the store with its lock file holds a POSIX lock on that file's first byte (LMDB's
-``mdb_env_excl_lock`` and ``mdb_env_share_locks``). That is looked at before each transaction.
+A reader of LMDB registers its transaction in the lock file, and writers do not reuse the pages that it may still read.
+A reader that cannot write there (another user, a read-only file system) is invisible to writers: two commits later its
+pages may be overwritten, and it would read garbage or crash. So it reads only while no other process has the store
+open. It can see that: every process that opens the store with its lock file holds a POSIX lock on that file's first
+byte (LMDB's ``mdb_env_excl_lock`` and ``mdb_env_share_locks``). This is checked before each transaction.
 
-Between the look and the end of the transaction a writer could still come. So the transaction holds a shared ``flock``
-on the data file, which needs no permission but to read, and a process of this program that opens the store for writing
-waits, once it can be seen, until it had that ``flock`` for itself for a moment (``opening.await_unlocked_readers``).
+A writer could still open the store between this check and the end of the transaction. So the transaction holds a shared
+``flock`` on the data file, which needs only permission to read, and every process of this program that opens the store
+for writing waits, once it is visible, until it has held that ``flock`` exclusively for a moment
+(``opening.await_unlocked_readers``).
 
-The lock file is opened by processes that have not opened it through LMDB only: closing it would release LMDB's lock.
+Only processes that have not opened the lock file through LMDB may open it here: closing it would release LMDB's lock.
 """
 
 import fcntl
@@ -29,12 +30,12 @@ _FLOCK: Final = struct.Struct("@hhqqi4x")
 
 
 def may_lock(path: Path) -> bool:
-    """Whether this user may open the store's lock file as LMDB does. It is not opened here: see above."""
+    """Return whether this user may open the store's lock file as LMDB does. It is not opened here: see above."""
     return os.access(path / LOCK_FILE, os.R_OK | os.W_OK, effective_ids=True)
 
 
 class UnlockedReading:
-    """Every transaction of a reader without a lock goes through here, in a ``with`` block; one at a time or many."""
+    """Guards the transactions of a reader without a lock, each in a ``with`` block; several may overlap."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +44,7 @@ class UnlockedReading:
         self._inside = 0
 
     def __enter__(self) -> None:
-        """Raises ``StoreUnavailable`` while another process has the store open, ``StoreRefused`` if nobody can tell."""
+        """Raise ``StoreUnavailable`` if another process has the store open, ``StoreRefused`` if that cannot be seen."""
         with self._counting:
             fcntl.flock(self._data, fcntl.LOCK_SH)
             self._inside += 1
@@ -60,7 +61,7 @@ class UnlockedReading:
                 fcntl.flock(self._data, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of the data file."""
+        """Close the data file."""
         os.close(self._data)
 
     def _refuse_others(self) -> None:
@@ -68,12 +69,12 @@ class UnlockedReading:
         try:
             descriptor = os.open(lock_file, os.O_RDONLY)
         except FileNotFoundError:
-            # Whoever opens the store makes one.
+            # No process has the store open: each one creates the file.
             return
         except PermissionError as error:
             raise StoreRefused(
-                f"The store {self._path} cannot be read by this user: without permission to read {lock_file} nobody "
-                "can tell whether somebody writes to the store. Give this user the right to read it."
+                f"This user cannot read the store {self._path}: without permission to read {lock_file} it cannot see "
+                "whether another process writes to the store. Grant permission to read that file."
             ) from error
         try:
             asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
@@ -82,7 +83,7 @@ class UnlockedReading:
             os.close(descriptor)
         if kind != fcntl.F_UNLCK:
             raise StoreUnavailable(
-                f"The store {self._path} is in use by another process, and this user may not write {lock_file}, by "
-                "which readers are protected from writers. Give this user the right to write that file, or come again "
-                "when nobody uses the store."
+                f"The store {self._path} is in use by another process, and this user may not write {lock_file}, which "
+                "protects readers from writers. Grant permission to write that file, or try again when the store is "
+                "not in use."
             )

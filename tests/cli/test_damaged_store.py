@@ -66,13 +66,13 @@ def other_layout(store: Path) -> None:
 
 
 HARM: dict[str, tuple[Callable[[Path], None], str]] = {
-    "truncated": (truncate, "is damaged: data.mdb was cut short to"),
-    "empty": (empty, "is damaged: data.mdb is empty. Restore the directory from a copy, or name another store."),
+    "truncated": (truncate, "is damaged: data.mdb was truncated to"),
+    "empty": (empty, "is damaged: data.mdb is empty. Restore the directory from a backup, or name another store."),
     "noise": (noise, "is damaged: "),
-    "gone": (gone, "is damaged: data.mdb is gone"),
-    "foreign": (foreign, "holds a database that this program did not make"),
-    "a file": (a_file, "is a file, and a store is a directory: name another path."),
-    "other layout": (other_layout, "has layout 999, and this program reads and writes layout 1 only."),
+    "gone": (gone, "is damaged: data.mdb is missing"),
+    "foreign": (foreign, "holds a database that is not a dupwatch store"),
+    "a file": (a_file, "is a file, but a store is a directory. Name another path."),
+    "other layout": (other_layout, "has layout 999; this program supports only layout 1."),
 }
 
 

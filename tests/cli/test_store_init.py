@@ -59,17 +59,17 @@ def test_regions_follow_the_plan(dupwatch: Command) -> None:
 
 def test_apply(dupwatch: Command, shell: Shell, tmp_path: Path) -> None:
     """The shell gets the script on standard input; of what it says the script's own lines are told."""
-    says = "hbase:001:0> puts\ncreating feed:meta\nTook 1 second\nThe tables are as they have to be."
+    says = "hbase:001:0> puts\ncreating feed:meta\nTook 1 second\nThe tables are correct."
     ended = dupwatch("store", "init", "--store", STORE, "--apply", "--shell", shell(says))
     assert (ended.code, ended.out) == (0, b"")
-    assert ended.err == "creating feed:meta\nThe tables are as they have to be.\n"
+    assert ended.err == "creating feed:meta\nThe tables are correct.\n"
     printed = dupwatch("store", "init", "--store", STORE, "--print").out.decode()
     assert (tmp_path / "heard").read_text() == "['shell', '-n']" + printed
 
 
 def test_the_shell_from_the_environment(dupwatch: Command, shell: Shell) -> None:
     """HBASE_SHELL names the shell too."""
-    command = shell("The tables are as they have to be.")
+    command = shell("The tables are correct.")
     assert dupwatch("store", "init", "--store", STORE, "--apply", HBASE_SHELL=command).code == 0
 
 
@@ -77,8 +77,8 @@ def test_the_shell_from_the_environment(dupwatch: Command, shell: Shell) -> None
     ("says", "code"),
     [
         ("ERROR: no master", 1),
-        ("The tables are as they have to be.", 1),
-        ("puts 'The tables are as they have to be.'", 0),
+        ("The tables are correct.", 1),
+        ("puts 'The tables are correct.'", 0),
     ],
 )
 def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: int) -> None:

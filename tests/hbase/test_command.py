@@ -60,4 +60,4 @@ def test_a_window_that_outlives_the_cells_is_refused(hbase_address: str, hbase_n
         "run", "--source", SAMPLE, "--sink", tmp_path / "out.jsonl", *store, "--set", "judge.window_s=99999999"
     )
     assert ended.code == 4
-    assert f"{hbase_namespace}:articles has in family a TTL" in ended.err
+    assert f"{hbase_namespace}:articles, family a: TTL" in ended.err

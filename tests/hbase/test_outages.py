@@ -169,7 +169,7 @@ def test_a_table_that_is_gone_is_named(hbase_address: str) -> None:
     calls = Calls(gateways, Deadline.after(1))
     with pytest.raises(
         StoreRefused,
-        match="no table nowhere:postings, nowhere:articles or nowhere:meta; mend it with: dupwatch store init",
+        match="no table nowhere:postings, nowhere:articles or nowhere:meta; run: dupwatch store init",
     ):
         calls.rows(b"nowhere:postings", [b"row"], [b"p"], 1)
     gateways.close()

@@ -69,14 +69,14 @@ def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
     ("value", "says"),
     [
         (b"", "too short"),
-        (PENDING[:-1], "cut off"),
-        (PENDING + b"x", "pending and has a verdict"),
+        (PENDING[:-1], "truncated"),
+        (PENDING + b"x", "pending but has a verdict"),
         (b"\x02" + PENDING[1:], "format 2"),
-        (PENDING[:1] + b"\x07" + PENDING[2:], "cut off"),
-        (cells.pending_cell(make_record("another")), "it holds the version"),
-        (b"\1\2" + PENDING[2:], "cut off"),
-        (b"\1\2" + PENDING[2:] + bytes(35), "cut off"),
-        (b"\1\2" + PENDING[2:] + bytes(32) + b"\0\0\0\5flag", "cut off"),
+        (PENDING[:1] + b"\x07" + PENDING[2:], "truncated"),
+        (cells.pending_cell(make_record("another")), "it holds another version"),
+        (b"\1\2" + PENDING[2:], "truncated"),
+        (b"\1\2" + PENDING[2:] + bytes(35), "truncated"),
+        (b"\1\2" + PENDING[2:] + bytes(32) + b"\0\0\0\5flag", "truncated"),
         (PENDING[:6] + bytes(len(PENDING) - 6), "Expected `array`"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_body_that_cannot_be_unpacked_is_damaged(packed: bytes) -> None:
     [
         (b"", "format"),
         (b"\x02", "format 02"),
-        (cells.tombstone_cell(make_tombstone("another")), "it holds the tombstone"),
+        (cells.tombstone_cell(make_tombstone("another")), "it holds another tombstone"),
     ],
 )
 def test_a_damaged_tombstone_is_named(value: bytes, says: str) -> None:

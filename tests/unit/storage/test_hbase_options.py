@@ -40,5 +40,5 @@ def test_a_store_is_named_by_gateways_and_namespace(url: str, place: Place) -> N
 )
 def test_what_names_no_store_is_refused(url: str) -> None:
     """With how to write one."""
-    with pytest.raises(ValueError, match=r"write it as hbase://HOST:PORT\[,HOST:PORT\]/NAMESPACE"):
+    with pytest.raises(ValueError, match=r"is not a store; use hbase://HOST:PORT\[,HOST:PORT\]/NAMESPACE"):
         parse_place(url)

@@ -175,13 +175,13 @@ def test_a_sweep_asks_nothing(reached: Reached, told: Told) -> None:
             TABLES[:2],
             (),
             StoreRefused,
-            "There is no table feed:postings; mend it with: dupwatch store init --apply --store hbase://gateway:9090/feed",
+            "There is no table feed:postings; run: dupwatch store init --apply --store hbase://gateway:9090/feed",
         ),
         (
             [],
             (),
             StoreRefused,
-            r"^There is no table feed:postings, feed:articles or feed:meta; mend it with: [^;]*/feed\.$",
+            r"^There is no table feed:postings, feed:articles or feed:meta; run: [^;]*/feed\.$",
         ),
         (
             TABLES,

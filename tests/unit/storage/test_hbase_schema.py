@@ -183,19 +183,19 @@ def test_tables_that_fit(schema: Schema) -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"max_versions": 3}, "VERSIONS = 3 where 1 is wanted"),
-        ({"compression": "NONE"}, "COMPRESSION = NONE where SNAPPY is wanted"),
-        ({"bloom_filter": "NONE"}, "BLOOMFILTER = NONE where ROW is wanted"),
-        ({"block_cache": False}, "BLOCKCACHE = false where true is wanted"),
-        ({"in_memory": True}, "IN_MEMORY = true where false is wanted"),
-        ({"ttl_s": 691_199}, "TTL = 691199 seconds where at least 691200 seconds is wanted"),
+        ({"max_versions": 3}, "VERSIONS is 3, but must be 1"),
+        ({"compression": "NONE"}, "COMPRESSION is NONE, but must be SNAPPY"),
+        ({"bloom_filter": "NONE"}, "BLOOMFILTER is NONE, but must be ROW"),
+        ({"block_cache": False}, "BLOCKCACHE is false, but must be true"),
+        ({"in_memory": True}, "IN_MEMORY is true, but must be false"),
+        ({"ttl_s": 691_199}, "TTL is 691199 seconds, but must be at least 691200 seconds"),
     ],
 )
 def test_a_misfit_is_named(schema: Schema, values: dict[str, object], says: str) -> None:
     """A misfit is one sentence with table, family, attribute, what is there, what is wanted, and what mends it."""
     (said,) = check(schema, PLACE, changed(schema, "articles", "b", **values))
-    mended = "mend it with: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
-    assert said == f"The table feed:articles has in family b {says}; {mended}"
+    mended = "run: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
+    assert said == f"The table feed:articles, family b: {says}; {mended}"
 
 
 def test_cells_may_live_longer(schema: Schema) -> None:
@@ -223,4 +223,4 @@ def test_all_that_is_missing_is_one_sentence(schema: Schema) -> None:
     (said,) = check(schema, PLACE, {})
     missing, _, remedy = said.partition("; ")
     assert missing == "There is no table feed:postings, feed:articles or feed:meta"
-    assert remedy == "mend it with: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
+    assert remedy == "run: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."

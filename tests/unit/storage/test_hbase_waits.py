@@ -42,7 +42,7 @@ def give_up(watched: Watched, seconds: float) -> list[str | None]:
     heard: list[str | None] = []
 
     def ask() -> None:
-        with watched.waits.question():
+        with watched.waits.request():
             watched.waits.failed(REFUSED)
             heard.extend(watched.later(seconds))
             raise GivenUpError
@@ -58,7 +58,7 @@ def test_an_outage_is_told_once_with_its_reason(watched: Watched) -> None:
         assert give_up(watched, 1.9) == []
         assert give_up(watched, 2.1) == [f"the store {STORE}: gateway:9090: Connection refused"]
         assert give_up(watched, 2.1) == []
-        with watched.waits.question():
+        with watched.waits.request():
             pass
         assert watched.later(10) == [None]
 
@@ -67,19 +67,19 @@ def test_a_question_without_an_answer_is_told(watched: Watched) -> None:
     """Before anything has failed; what failed in an earlier outage is no reason."""
     give_up(watched, 1)
     for _ in range(2):
-        with watched.waits.question():
+        with watched.waits.request():
             pass
-        with watched.waits.question():
+        with watched.waits.request():
             assert watched.later(2.1) == [f"the store {STORE}: no answer yet"]
         assert watched.later(0) == [None]
 
 
 def test_answers_at_once_are_not_told(watched: Watched) -> None:
     """Nor is the time between questions, or between the pieces of an answer."""
-    with watched.waits.question():
+    with watched.waits.request():
         pass
     assert watched.later(10) == []
-    with watched.waits.question():
+    with watched.waits.request():
         for _ in watched.waits.pieces([1, 2]):
             assert watched.later(10) == []
         assert watched.later(1.9) == []
@@ -94,7 +94,7 @@ def test_a_piece_that_does_not_come_is_told(watched: Watched) -> None:
         yield 1
         heard.extend(watched.later(2.1))
 
-    with watched.waits.question():
+    with watched.waits.request():
         assert list(watched.waits.pieces(found())) == [1]
     assert heard == [f"the store {STORE}: no answer yet"]
 
@@ -104,7 +104,7 @@ def test_without_a_listener_nothing_is_watched() -> None:
     before = threading.active_count()
     waits = Waits(STORE, None)
     waits.watch()
-    with waits.question():
+    with waits.request():
         assert list(waits.pieces([1, 2])) == [1, 2]
     waits.look()
     assert threading.active_count() == before

@@ -71,7 +71,7 @@ def test_a_data_file_that_was_cut_short_is_refused_and_left_alone(
     os.truncate(data, size if size >= 0 else whole + size)
     left = data.read_bytes()
     for _ in range(2):
-        expected = "is empty" if size == 0 else "holds a database that" if 0 < size <= 100 else "was cut short"
+        expected = "is empty" if size == 0 else "holds a database that" if 0 < size <= 100 else "was truncated"
         with pytest.raises(StoreRefused, match=expected):
             LmdbStore.open(tmp_path, options)
     assert data.read_bytes() == left
@@ -122,7 +122,7 @@ def test_a_long_list_of_free_pages_is_read_to_its_end(tmp_path: Path) -> None:
     assert data.stat().st_size < last_page * PAGE_BYTES
     read_all(tmp_path)
     os.truncate(data, 40 * PAGE_BYTES)
-    with pytest.raises(StoreDamaged, match="was cut short"):
+    with pytest.raises(StoreDamaged, match="was truncated"):
         read_all(tmp_path)
 
 
@@ -168,7 +168,7 @@ def _clear(transaction: Any, named: Any) -> None:  # noqa: ANN401  # as above
 WRONG_BYTES: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
     "records that are none": ("records", _set_all(b"\xc1"), "the record of .* cannot be read"),
     "records of no text": ("records", _set_all(b"\x92\xa1\xff"), "the record of .* cannot be read"),
-    "records of each other": ("records", _swap_first_two, "under .* is another record"),
+    "records of each other": ("records", _swap_first_two, "the record stored under .* is another one"),
     "no records": ("records", _clear, "has no record"),
     "tombstones that are none": ("tombstones", _set_all(b""), "the tombstone .* cannot be read"),
     "no tombstones": ("tombstones", _clear, "the tombstone .* cannot be read"),
@@ -180,8 +180,16 @@ WRONG_BYTES: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
         lambda change, named: change.put(b"\xff", b"v", db=named),
         "a key has 1 byte",
     ),
-    "no such width": ("meta", lambda change, named: change.put(b"code_bytes", b"x", db=named), "width of postings"),
-    "another width": ("meta", lambda change, named: change.put(b"code_bytes", b"9", db=named), "width of postings"),
+    "no such width": (
+        "meta",
+        lambda change, named: change.put(b"code_bytes", b"x", db=named),
+        "width of the postings' codes",
+    ),
+    "another width": (
+        "meta",
+        lambda change, named: change.put(b"code_bytes", b"9", db=named),
+        "width of the postings' codes",
+    ),
     "a database that is gone": (
         "verdicts",
         lambda change, named: change.drop(named, delete=True),

@@ -27,8 +27,8 @@ def check(outcome: dict[str, Any], path: Path) -> None:
     assert outcome["scanned"] % 20 == 0
     assert len(outcome["errors"]) == 5
     for error in outcome["errors"]:
-        assert error.startswith(f"There is no room left for the store {path}: ")
-        assert error.endswith(" What was acknowledged is safe.")
+        assert error.startswith(f"No space is left for the store {path}: ")
+        assert error.endswith(" Acknowledged writes are safe.")
 
 
 @pytest.mark.parametrize("file_bytes_max", [1 << 20, 1_000_000])

@@ -41,22 +41,22 @@ def other_layout(path: Path) -> None:
 
 
 NOT_STORES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a file": (lambda path: path.write_text("text"), "is a file, and a store is a directory"),
-    "other things": (lambda path: make_directory(path, "letter.txt"), "holds other things and no store"),
-    "no database": (lambda path: make_directory(path, "data.mdb"), "database that this program did not make"),
+    "a file": (lambda path: path.write_text("text"), "is a file, but a store is a directory"),
+    "other things": (lambda path: make_directory(path, "letter.txt"), "holds other files and no store"),
+    "no database": (lambda path: make_directory(path, "data.mdb"), "database that is not a dupwatch store"),
     "another program's": (
         lambda path: make_lmdb(path, {None: {b"key": b"value"}}),
-        "that this program did not make",
+        "that is not a dupwatch store",
     ),
     "another's with a meta": (
         lambda path: make_lmdb(path, {b"meta": {b"key": b"value"}}),
-        "that this program did not make",
+        "that is not a dupwatch store",
     ),
     "another's with a key meta": (
         lambda path: make_lmdb(path, {None: {b"meta": b""}}),
-        "that this program did not make",
+        "that is not a dupwatch store",
     ),
-    "another layout": (other_layout, "has layout 999, and this program reads and writes layout 1 only"),
+    "another layout": (other_layout, "has layout 999; this program supports only layout 1"),
 }
 
 
@@ -118,7 +118,7 @@ def test_a_store_is_made_of_a_database_to_which_nothing_was_committed(tmp_path: 
     with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as transaction:
         for name in list(transaction.cursor().iternext(values=False)):
             transaction.drop(env.open_db(name, transaction), delete=True)
-    with pytest.raises(StoreRefused, match="that this program did not make, or one whose first pages are damaged"):
+    with pytest.raises(StoreRefused, match="that is not a dupwatch store, or one whose first pages are damaged"):
         LmdbStore.open(tmp_path, SMALL)
 
 
@@ -129,7 +129,7 @@ def test_a_directory_that_cannot_be_written_is_refused() -> None:
         path.chmod(0o555)
         with get_context("spawn").Pool(1) as pool:
             answers = pool.map(open_as_nobody, [path, path / "new"])
-    assert answers[0] == f"StoreRefused: The directory {path} is not writable for this user."
+    assert answers[0] == f"StoreRefused: This user may not write to the directory {path}."
     assert answers[1].startswith(f"StoreRefused: The store {path / 'new'} cannot be opened or written by this user")
 
 

@@ -9,7 +9,8 @@ import pytest
 from storage.errors import StoreDamaged
 from storage.hbase import sets
 from storage.hbase.packing import cut_of
-from storage.hbase.set_plans import FRESH, PACKED, PackRules, RowPlan, fresh_cell, plan_row, set_postings, split_evenly
+from storage.hbase.posting_cells import FRESH, PACKED, fresh_cell, set_postings
+from storage.hbase.set_plans import PackRules, RowPlan, plan_row, split_evenly
 from storage.hbase.sets import SetName
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 

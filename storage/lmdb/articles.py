@@ -1,0 +1,178 @@
+"""Versions and tombstones: their records, bodies, verdicts, timelines and expiries.
+
+Every call works within the caller's transaction.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from storage.lmdb import layout
+from storage.lmdb.environment import Cursor, Transaction
+from storage.lmdb.layout import TOMBSTONE_KIND, VERSION_KIND, DatabaseName, UnreadableError
+from storage.records import ID_HASH_BYTES, Arrival, Record, Release, Stored, Tombstone
+
+
+class EncodedVersion(NamedTuple):
+    """A version ready to be written: ``value`` is its encoded record, ``body`` its packed text."""
+
+    record: Record
+    value: bytes
+    body: bytes | None
+
+
+class Articles:
+    """Reads and writes everything about versions and tombstones but their postings."""
+
+    def __init__(self, databases: Mapping[DatabaseName, Any]) -> None:
+        self._databases = databases
+
+    def create(self, transaction: Transaction, versions: Sequence[EncodedVersion], now_ms: int) -> dict[bytes, Stored]:
+        """Write the versions that are not stored, each with its place in timeline and expiry; read all of them."""
+        new = set()
+        for record, value, body in versions:
+            if transaction.put(record.reference, value, overwrite=False, db=self._databases["records"]):
+                new.add(record.reference)
+                self._place(transaction, record, VERSION_KIND, now_ms)
+                if body is not None:
+                    transaction.put(record.reference, body, db=self._databases["bodies"])
+        timeline = transaction.cursor(self._databases["timeline"])
+        return {
+            record.reference: Stored(record, None, _ends_at(timeline, record))
+            if record.reference in new
+            else self._stored(transaction, timeline, record.reference)
+            for record, _, _ in versions
+        }
+
+    def retract(self, transaction: Transaction, tombstones: Sequence[Tombstone], now_ms: int) -> list[Tombstone]:
+        """Write the tombstones that are not stored, and read all of them."""
+        for tombstone in tombstones:
+            value = layout.encode_tombstone(tombstone)
+            if transaction.put(tombstone.reference, value, overwrite=False, db=self._databases["tombstones"]):
+                self._place(transaction, tombstone, TOMBSTONE_KIND, now_ms)
+        return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
+
+    def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[Stored | None]:
+        """Read versions; None where there is none."""
+        timeline = transaction.cursor(self._databases["timeline"])
+        return [self._find(transaction, timeline, reference) for reference in references]
+
+    def history(self, transaction: Transaction, id_hash: bytes) -> list[Stored | Tombstone]:
+        """Read all versions and tombstones of an id, in order of arrival."""
+        timeline = transaction.cursor(self._databases["timeline"])
+        if not timeline.set_range(id_hash):
+            return []
+        places = []
+        for key, kind in timeline.iternext():
+            if key[:ID_HASH_BYTES] != id_hash:
+                break
+            places.append((layout.arrival_at(key).reference, kind))
+        return [self._whole(transaction, reference, kind) for reference, kind in places]
+
+    def bodies(self, transaction: Transaction, references: Iterable[bytes]) -> list[bytes | None]:
+        """Read the packed texts; None where there is none."""
+        return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
+
+    def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
+        """Write each verdict where there is a record and no verdict yet; return whether it is the one that counts."""
+        records = transaction.cursor(self._databases["records"])
+        database = self._databases["verdicts"]
+        return [
+            records.set_key(reference)
+            and (
+                transaction.put(reference, verdict, overwrite=False, db=database)
+                or self._standing(transaction, reference)[0] == verdict
+            )
+            for reference, verdict in verdicts
+        ]
+
+    def release(self, transaction: Transaction, releases: Iterable[Release]) -> list[bytes | None]:
+        """Write each release where there is a verdict and no release yet; return the events that count."""
+        verdicts = transaction.cursor(self._databases["verdicts"])
+        events: list[bytes | None] = []
+        for release in releases:
+            is_settled = verdicts.set_key(release.reference)
+            if is_settled:
+                value = layout.encode_release(release)
+                transaction.put(release.reference, value, overwrite=False, db=self._databases["releases"])
+            events.append(self._standing(transaction, release.reference)[0] if is_settled else None)
+        return events
+
+    def sweep(self, transaction: Transaction, before_ms: int, count_max: int) -> tuple[int, list[Record]]:
+        """Delete what may go, the oldest first; return how many went, and the records whose postings have to go too."""
+        due = []
+        for key, kind in islice(transaction.cursor(self._databases["expiry"]).iternext(), max(count_max, 0)):
+            if layout.expiry_at(key)[0] >= before_ms:
+                break
+            due.append((key, kind))
+        records = []
+        for key, kind in due:
+            gone = self._forget(transaction, layout.expiry_at(key)[1], kind)
+            if isinstance(gone, Record):
+                records.append(gone)
+            transaction.delete(key, db=self._databases["expiry"])
+        return len(due), records
+
+    def page(self, transaction: Transaction, after: bytes, count_max: int) -> list[tuple[bytes, Stored | Tombstone]]:
+        """Read versions and tombstones behind this timeline key, each with its own key."""
+        timeline = transaction.cursor(self._databases["timeline"])
+        if not timeline.set_range(after + b"\0" if after else b""):
+            return []
+        places = list(islice(timeline.iternext(), count_max))
+        return [(key, self._whole(transaction, layout.arrival_at(key).reference, kind)) for key, kind in places]
+
+    def _place(self, transaction: Transaction, article: Record | Tombstone, kind: bytes, now_ms: int) -> None:
+        """Note when a version or tombstone arrived, and from when on it may be swept."""
+        transaction.put(layout.timeline_key(article.arrival), kind, db=self._databases["timeline"])
+        expiry = layout.expiry_key(max(article.time_ms, now_ms), article.reference)
+        transaction.put(expiry, kind, db=self._databases["expiry"])
+
+    def _find(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored | None:
+        value = transaction.get(reference, db=self._databases["records"])
+        if value is None:
+            return None
+        record = layout.decode_record(reference, value)
+        verdict, released_from = self._standing(transaction, reference)
+        return Stored(record, verdict, _ends_at(timeline, record), released_from)
+
+    def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
+        stored = self._find(transaction, timeline, reference)
+        if stored is None:
+            raise UnreadableError(f"{reference.hex()} has no record")
+        return stored
+
+    def _standing(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
+        """Return the verdict that counts and, if a release wrote it, what the version was flagged against."""
+        database = self._databases.get("releases")
+        value = None if database is None else transaction.get(reference, db=database)
+        if value is None:
+            return transaction.get(reference, db=self._databases["verdicts"]), None
+        release = layout.release_at(reference, value)
+        return release.event, release.of
+
+    def _tombstone(self, transaction: Transaction, reference: bytes) -> Tombstone:
+        return layout.decode_tombstone(reference, transaction.get(reference, db=self._databases["tombstones"]))
+
+    def _whole(self, transaction: Transaction, reference: bytes, kind: bytes) -> Stored | Tombstone:
+        if kind == TOMBSTONE_KIND:
+            return self._tombstone(transaction, reference)
+        return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
+
+    def _forget(self, transaction: Transaction, reference: bytes, kind: bytes) -> Record | Tombstone:
+        gone: Record | Tombstone
+        if kind == TOMBSTONE_KIND:
+            gone = layout.decode_tombstone(reference, transaction.pop(reference, db=self._databases["tombstones"]))
+        else:
+            gone = layout.decode_record(reference, transaction.pop(reference, db=self._databases["records"]) or b"")
+            transaction.delete(reference, db=self._databases["verdicts"])
+            transaction.delete(reference, db=self._databases["releases"])
+            transaction.delete(reference, db=self._databases["bodies"])
+        transaction.delete(layout.timeline_key(gone.arrival), db=self._databases["timeline"])
+        return gone
+
+
+def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
+    """Return the arrival of the id's next version or tombstone, None while there is none."""
+    timeline.set_key(layout.timeline_key(record.arrival))
+    is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
+    return layout.arrival_at(timeline.key()) if is_followed else None

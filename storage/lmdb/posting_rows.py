@@ -1,0 +1,103 @@
+"""The database ``postings``: a row for each key, with its postings in order.
+
+Every call works within the caller's transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby, islice, takewhile
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.lmdb.environment import Cursor, Transaction
+from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
+from storage.postings import KeyedCode, PostingLayout, Row, cut_of
+
+_ROWS_AT_ONCE: Final = 16
+
+
+class PostingRows:
+    """Reads and writes rows of postings; ``row_postings_max`` is the width up to which a row is read whole."""
+
+    def __init__(self, databases: Mapping[DatabaseName, Any], row_postings_max: int) -> None:
+        self._databases = databases
+        self._postings_max = row_postings_max
+
+    def layout(self, transaction: Transaction) -> PostingLayout | None:
+        """Return the layout of the stored postings, or None while there are none. Raises ``UnreadableError``."""
+        code_bytes = transaction.get(CODE_BYTES_KEY, db=self._databases["meta"])
+        return None if code_bytes is None else decode_code_bytes(code_bytes)
+
+    def bind(self, transaction: Transaction, layout: PostingLayout) -> None:
+        """Store the layout of the first postings: all that follow must have the same."""
+        transaction.put(CODE_BYTES_KEY, str(layout.code_bytes).encode(), db=self._databases["meta"])
+
+    def add(self, transaction: Transaction, postings: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write (key, posting) pairs. Sorted pairs are faster: each page is found once."""
+        transaction.cursor(self._databases["postings"]).putmulti(postings)
+
+    def delete(self, transaction: Transaction, postings: Iterable[tuple[bytes, bytes]]) -> None:
+        """Delete (key, posting) pairs, as far as they are stored."""
+        for key, posting in postings:
+            transaction.delete(key, posting, db=self._databases["postings"])
+
+    def look_up(self, transaction: Transaction, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
+        """Read the rows of these keys; a truncated one holds the lowest codes, since postings are in order."""
+        cursor = transaction.cursor(self._databases["postings"])
+        return [row for some in _of_one_width(keys) for row in self._read(cursor, some, layout)]
+
+    def seek(
+        self, transaction: Transaction, places: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
+    ) -> list[Row]:
+        """Read the postings with just these codes: within a row they lie side by side."""
+        cursor = transaction.cursor(self._databases["postings"])
+        return [_with_code(cursor, place, layout, postings_max) for place in places]
+
+    def widths(self, transaction: Transaction) -> NDArray[np.int64]:
+        """Return the width of every row, in postings. Rows are counted one by one: a second for some millions."""
+        cursor = transaction.cursor(self._databases["postings"])
+        return np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
+
+    def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> Iterator[Row]:
+        """Read rows whose keys have one width. Rows within the cap are fetched with one call and cut up here."""
+        cap, posting_bytes = self._postings_max, layout.posting_bytes
+        widths = [cursor.count() if cursor.set_key(key) else 0 for key in keys]
+        whole = [key for key, width in zip(keys, widths, strict=True) if width <= cap]
+        fetched = cursor.getmulti(whole, dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
+        # LMDB's binding puts the key before each posting; it is dropped here.
+        packed = np.frombuffer(fetched, _keyed(len(keys[0]), posting_bytes))["posting"].tobytes()
+        start = 0
+        for key, width in zip(keys, widths, strict=True):
+            if width > cap:
+                cursor.set_key(key)
+                row = b"".join(islice(cursor.iternext_dup(), cut_of(cap)))
+            else:
+                end = start + width * posting_bytes
+                row = packed[start:end]
+                start = end
+            yield Row(row, width > cap, layout)
+
+
+def _with_code(cursor: Cursor, place: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:
+    """Read the postings at a place: one step down the tree to the first, then one after the other."""
+    lowest = place.code.ljust(layout.posting_bytes, b"\0")
+    if not cursor.set_range_dup(place.key, lowest):
+        return Row(b"", truncated=False, layout=layout)
+    matching = takewhile(lambda posting: posting.startswith(place.code), cursor.iternext_dup())
+    found = list(islice(matching, postings_max + 1))
+    return Row(b"".join(found[:postings_max]), len(found) > postings_max, layout)
+
+
+def _of_one_width(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Group the keys in order, a few of one width at a time: that many rows fit into a processor's cache."""
+    for _, same in groupby(keys, len):
+        while some := list(islice(same, _ROWS_AT_ONCE)):
+            yield some
+
+
+@cache
+def _keyed(key_bytes: int, posting_bytes: int) -> np.dtype[np.void]:
+    """Return the dtype of a posting behind its key; there are as many as block plans."""
+    return np.dtype([("key", f"V{key_bytes}"), ("posting", f"V{posting_bytes}")])

@@ -1,0 +1,16 @@
+"""Reasons for which more than one store refuses a call, in one wording."""
+
+from storage.errors import StoreRefused
+
+
+def read_only(store: object) -> StoreRefused:
+    """Return the error for a write to a store that was opened for reading only."""
+    return StoreRefused(f"The store {store} was opened for reading only.")
+
+
+def other_layout(store: object, found: bytes, known: bytes) -> StoreRefused:
+    """Return the error for a store whose bytes mean something else than this program knows."""
+    return StoreRefused(
+        f"The store {store} has layout {found.decode(errors='replace')}; this program supports only layout "
+        f"{known.decode()}."
+    )
