@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from consumer.config.config import Config
-from consumer.decode.article import parse_json
 from consumer.decode.codecs import Codec, codec_of
+from consumer.decode.json_value import parse_json
 from consumer.model.article import Article, Reason
 from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.wiring.parts import STREAM, decoder

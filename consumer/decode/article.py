@@ -1,29 +1,27 @@
-"""Articles, and how a record's bytes become one.
+"""Decodes the bytes of a record into an article.
 
-Bytes are parsed into plain values, which is the only step that knows how they are written; then fields are taken from
-where the mapping says, and checked. Whatever is wrong with a record is told by one of the reasons below, the first one
-found in this order: size, number of values, UTF-8 and JSON (or what stands for it), depth, id, body, the other fields
-in the order of ``FieldMap``. ``docs/formats.md`` has an example of each.
+Bytes are parsed into plain values, the only step that depends on the format; then fields are taken from where the
+mapping says, and checked. An invalid record gets the first reason that applies, in this order: size, number of values,
+UTF-8 and JSON (or the other format), depth, id, body, the other fields in the order of ``FieldMap``.
+``docs/formats.md`` has an example of each.
 """
 
-import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
-import msgspec
 from annotated_types import MinLen
 
 from consumer.decode.html_text import MarkupTooComplex, text_of_html
+from consumer.decode.json_value import parse_json
 from consumer.decode.published_at import Instant, TimeForm, read_time
 from consumer.fingerprint.folding import GROWTH_MAX, folded_length
-from consumer.model.article import Article, BodyFormat, Reason, TimeFault, record_too_long, too_many_values
+from consumer.model.article import Article, BodyFormat, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 Parse = Callable[[bytes], object]
-"""Makes plain values of a record's bytes: what JSON has, and ``bytes``. Raises ``BadRecord``, and what ends a run."""
+"""Parses a record's bytes into plain values: those of JSON, and ``bytes``. Raises ``BadRecord``, or what ends a run."""
 
 
 _Path = Annotated[str, MinLen(1)]
@@ -54,21 +52,8 @@ class FieldMap(FieldPaths):
 
 
 FOLDED_FREE_CHARS: Final = 10_000
-"""A text of up to this many characters after folding may have grown by any factor: it costs little all the same."""
-_STRING_OR_SIGN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[,\[{]', re.DOTALL)
-_QUOTE: Final = ord('"')
-_BOM: Final = b"\xef\xbb\xbf"
+"""Texts of up to this many characters after folding may have grown by any factor, since they cost little."""
 _ABSENT: Final = object()
-
-
-def parse_json(data: bytes, values_max: int = DecodeLimits().values_max) -> object:
-    """Parse JSON in UTF-8; a byte order mark before it is passed over. Raises nothing but ``BadRecord``."""
-    # An empty object takes 3 bytes here and more than 64 in memory. Commas in strings are only told apart where there
-    # are so many that it matters.
-    signs = data.count(b",") + data.count(b"[") + data.count(b"{")
-    if signs >= values_max and _has_more_values(data, values_max):
-        raise too_many_values(values_max)
-    return _parse(data.removeprefix(_BOM))
 
 
 def decode(
@@ -79,10 +64,10 @@ def decode(
     key: str | None = None,
     parse: Parse = parse_json,
 ) -> Article:
-    """Make an article of one record, by default a JSON object.
+    """Decode one record, by default a JSON object.
 
-    ``key`` is the id that the record was sent under: one in the record itself may be left out then, and has to be the
-    same. Raises ``BadRecord`` with a ``Reason``, and nothing else but what ``parse`` raises, whatever the bytes are.
+    ``key`` is the id under which the record was sent; the record itself need not have an id then, and must not have
+    another one. Raises ``BadRecord`` with a ``Reason``, and whatever else ``parse`` raises.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
@@ -103,69 +88,8 @@ def decode(
     )
 
 
-def _has_more_values(data: bytes, values_max: int) -> bool:
-    values = 1
-    for found in _STRING_OR_SIGN.finditer(data):
-        values += data[found.start()] != _QUOTE
-        if values > values_max:
-            return True
-    return False
-
-
-def _parse(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    try:
-        return msgspec.json.decode(data)
-    except UnicodeDecodeError as error:
-        raise _invalid_utf8(data, error) from error
-    except msgspec.ValidationError as error:
-        raise BadRecord(Reason.NUMBER_OUT_OF_RANGE, "the record has a number that is too large to be held") from error
-    except msgspec.DecodeError as error:
-        raise _malformed(data, error) from error
-    except RecursionError as error:
-        raise _bottomless() from error
-
-
-def _malformed(data: bytes, error: msgspec.DecodeError) -> BadRecord:
-    """Find out what the decoder stumbled over, since it has one name for different things.
-
-    The standard library's decoder is slower and takes lone surrogates, so it tells them from what is no JSON at all.
-    """
-    try:
-        text = data.decode()
-        if not text.strip():
-            return BadRecord(Reason.INVALID_JSON, "the record is empty")
-        loose = json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
-        json.dumps(loose, ensure_ascii=False).encode()
-    except UnicodeDecodeError as fault:
-        return _invalid_utf8(data, fault)
-    except UnicodeEncodeError:
-        return BadRecord(Reason.LONE_SURROGATE, "an escape is half a surrogate pair without the other, no character")
-    except RecursionError:
-        return _bottomless()
-    except ValueError:
-        pass
-    return BadRecord(Reason.INVALID_JSON, f"the record is not JSON: {error}")
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def _invalid_utf8(data: bytes, error: UnicodeDecodeError) -> BadRecord:
-    """Say where: the decoder counts from the start of a string, a person from the start of the record."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as whole:
-        error = whole
-    return BadRecord(Reason.INVALID_UTF8, f"the record is not UTF-8: {error.reason} at byte {error.start}")
-
-
-def _bottomless() -> BadRecord:
-    return BadRecord(Reason.NESTED_TOO_DEEP, "objects or lists are nested too deep to be read at all")
-
-
 def _check_depth(record: object, depth_max: int) -> None:
-    """Go down level by level and not by recursion, which some input could exhaust."""
+    """Check level by level: some input could exhaust recursion."""
     level = [record] if isinstance(record, (dict, list)) else []
     for _ in range(depth_max):
         level = [
@@ -180,13 +104,13 @@ def _check_depth(record: object, depth_max: int) -> None:
 
 
 def field_at(record: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    """The value at a path, None where there is none."""
+    """Return the value at a path, None if there is none."""
     found = _find(record, path)
     return None if found is _ABSENT else found
 
 
 def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever JSON can hold
-    """The value at a path, or ``_ABSENT``."""
+    """Return the value at a path, or ``_ABSENT``."""
     if path in node:
         return node[path]
     end = path.rfind(".")
@@ -200,7 +124,7 @@ def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever J
 
 def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> str:
     value = _find(record, path)
-    # Where a field cannot be left out, as in Protobuf, an empty one stands for that.
+    # In formats where a field cannot be left out, such as Protobuf, an empty one is a missing one.
     if value is _ABSENT or value is None or (key is not None and value == ""):
         if key is None:
             raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")
@@ -208,32 +132,30 @@ def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> s
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise BadRecord(Reason.ID_WRONG_TYPE, f"{path} is {_kind(value)}, neither a string nor an integer")
+        raise BadRecord(Reason.ID_WRONG_TYPE, f"{path} is {_kind(value)}, not a string or an integer")
     check_id(value, path, bytes_max)
     if key is not None and value != key:
-        raise BadRecord(
-            Reason.KEY_CONTRADICTS_ID, f"{path} is not the key that the record was sent under; the key is the id"
-        )
+        raise BadRecord(Reason.KEY_CONTRADICTS_ID, f"{path} differs from the key of the message, which is the id")
     return value
 
 
 def check_id(value: str, what: str, bytes_max: int) -> None:
-    """Raise BadRecord where a string cannot be an article's id."""
+    """Raise ``BadRecord`` if a string cannot be an article's id; ``what`` names it in the message."""
     if not value:
         raise BadRecord(Reason.EMPTY_ID, f"{what} is an empty string")
     if len(value.encode()) > bytes_max:
-        raise BadRecord(Reason.ID_TOO_LONG, f"{what} has more bytes of UTF-8 than id_bytes_max = {bytes_max}")
+        raise BadRecord(Reason.ID_TOO_LONG, f"{what} has more UTF-8 bytes than id_bytes_max = {bytes_max}")
     _check_nul(value, what)
 
 
 def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat) -> str | None:
     value = _find(record, path)
     if value is _ABSENT:
-        raise BadRecord(Reason.MISSING_BODY, f"the record has no {path}; null would retract the article")
+        raise BadRecord(Reason.MISSING_BODY, f"the record has no {path}; to retract the article, set it to null")
     if value is None:
         return None
     if not isinstance(value, str):
-        raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, neither a string nor null")
+        raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, not a string or null")
     if len(value) > limits.body_chars_max:
         raise BadRecord(
             Reason.BODY_TOO_LONG,
@@ -244,7 +166,7 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: 
         try:
             value = text_of_html(value, limits.attributes_max)
         except MarkupTooComplex as error:
-            raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the markup of {path} was not read: {error}") from error
+            raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
     _check_folded(value, path, limits)
     return value
 
@@ -256,13 +178,13 @@ def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:
     if folded > limits.folded_chars_max:
         raise BadRecord(
             Reason.FOLDED_TOO_LONG,
-            f"{path} becomes {folded} characters when folded, more than folded_chars_max = {limits.folded_chars_max}",
+            f"{path} has {folded} characters after folding, more than folded_chars_max = {limits.folded_chars_max}",
         )
     if folded > FOLDED_FREE_CHARS and folded > limits.fold_growth_max * len(text):
         raise BadRecord(
             Reason.FOLDED_TOO_LONG,
-            f"{path} becomes {folded} characters when folded, more than fold_growth_max = {limits.fold_growth_max}"
-            f" times the {len(text)} that it has",
+            f"{path} grows from {len(text)} to {folded} characters by folding, by more than the factor"
+            f" fold_growth_max = {limits.fold_growth_max}",
         )
 
 
@@ -288,11 +210,11 @@ def _time(record: dict[str, Any], path: str, form: TimeForm) -> tuple[float | No
 
 def _check_nul(value: str, path: str) -> None:
     if "\0" in value:
-        raise BadRecord(Reason.NUL_CHARACTER, f"{path} has a NUL character")
+        raise BadRecord(Reason.NUL_CHARACTER, f"{path} contains a NUL character")
 
 
 def _kind(value: object) -> str:
-    """What a person who writes JSON calls the value."""
+    """Return the name of the value's type, as a person who writes JSON knows it."""
     names = {
         bool: "a boolean",
         int: "an integer",

@@ -1,13 +1,13 @@
-"""Avro's binary encoding: plain values of a payload, by the schema that it was written by (specification 1.11).
+"""Decodes Avro's binary encoding into plain values, by the schema of the writer (specification 1.11).
 
-Here and not by a library, since what a payload can do to a reader matters more than its speed: fastavro's, which is
-compiled, overruns the stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of
-ten. This one goes no deeper than it may, and makes no more values than the payload has bytes.
+This is no library's work, since safety against hostile payloads matters more than speed: fastavro, which is compiled,
+overruns the stack on 5,000 bytes of a schema that refers to itself, and makes a list of any length out of ten bytes.
+This reader has a limit on depth, and makes no more values than the payload has bytes.
 
-A schema becomes functions, once. Bytes, fixed and decimals become ``bytes``, enums their symbols, lists empty lists
-(nothing is taken from within a list), and moments what the mapping of ``published_at`` takes: timestamps are seconds
-since 1970, dates the seconds of their midnight in UTC, and local timestamps, of which nobody knows when they were,
-texts without an offset.
+A schema is compiled to functions once. Bytes, fixed and decimals become ``bytes``, enums their symbols, and lists empty
+lists, since no field is taken from a list. Times become what ``published_at`` accepts: timestamps are seconds since
+1970, dates the seconds of their midnight in UTC, and local timestamps, whose time zone is unknown, texts without an
+offset.
 """
 
 import struct
@@ -17,9 +17,10 @@ from typing import Any, Final
 
 import msgspec
 
-from consumer.decode.memory_budget import Room
+from consumer.decode.memory_budget import ValueBudget
 from consumer.decode.published_at import Instant
 from consumer.decode.registry import StoredSchema, UnusableSchema
+from consumer.decode.schema_mismatch import mismatch
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 
@@ -31,17 +32,17 @@ _US_PER_S: Final = 1_000_000
 
 
 class _Cursor:
-    """Where in a payload the reader is."""
+    """The reader's position in a payload."""
 
-    __slots__ = ("at", "data", "room")
+    __slots__ = ("at", "budget", "data")
 
-    def __init__(self, data: bytes, room: Room) -> None:
+    def __init__(self, data: bytes, budget: ValueBudget) -> None:
         self.data = data
         self.at = 0
-        self.room = room
+        self.budget = budget
 
     def long(self) -> int:
-        """A variable-length number in zigzag."""
+        """Read a variable-length number in zigzag encoding."""
         value = shift = 0
         for byte in self.data[self.at : self.at + _VARINT_BYTES_MAX]:
             self.at += 1
@@ -49,58 +50,58 @@ class _Cursor:
             if byte < 0x80:  # noqa: PLR2004  # the bit that says that more follows
                 return (value >> 1) ^ -(value & 1)
             shift += 7
-        raise _mismatch("it ends within a number, or has one of more than 64 bits")
+        raise mismatch("it ends within a number, or a number has more than 64 bits")
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read this many bytes."""
         if not 0 <= size <= len(self.data) - self.at:
-            raise _mismatch(f"{size} bytes are announced where {len(self.data) - self.at} are left")
+            raise mismatch(f"it announces {size} bytes where {len(self.data) - self.at} are left")
         self.at += size
         return self.data[self.at - size : self.at]
 
 
 _Read = Callable[[_Cursor, int], Any]
-"""Reads one value; the number is how many objects and lists it is within."""
+"""Reads one value; the number is its depth, in objects and lists."""
 
 
-def avro_reader(schema: StoredSchema) -> Callable[[bytes, Room], object]:
-    """What reads payloads of a schema: it raises ``BadRecord``. Raises ``UnusableSchema``."""
+def avro_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
+    """Return a function that reads payloads of a schema and raises ``BadRecord``. Raises ``UnusableSchema``."""
     compiling = _Compiling()
     try:
         for text in schema.references.values():
             compiling.read_of(msgspec.json.decode(text), "")
         read = compiling.read_of(msgspec.json.decode(schema.text), "")
     except (msgspec.DecodeError, RecursionError) as error:
-        raise UnusableSchema(f"it is no schema of Avro: {error}") from error
+        raise UnusableSchema(f"it is not an Avro schema: {error}") from error
     compiling.check()
 
-    def whole(payload: bytes, room: Room) -> object:
-        cursor = _Cursor(payload, room)
+    def whole(payload: bytes, budget: ValueBudget) -> object:
+        cursor = _Cursor(payload, budget)
         try:
             value = read(cursor, 0)
         except RecursionError as error:
-            raise BadRecord(Reason.NESTED_TOO_DEEP, "objects are nested too deep to be read at all") from error
+            raise BadRecord(Reason.NESTED_TOO_DEEP, "objects are nested too deep to be parsed") from error
         if cursor.at != len(payload):
-            raise _mismatch(f"{len(payload) - cursor.at} bytes are left over")
+            raise mismatch(f"{len(payload) - cursor.at} bytes are left over")
         return value
 
     return whole
 
 
 class _Compiling:
-    """Makes functions of a schema; named types may be used before they are known in full, within themselves."""
+    """Compiles a schema to functions; a named type may be used within its own definition."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Read] = {}
         self._used: set[str] = set()
 
     def check(self) -> None:
-        """Raise where a type is used that is nowhere."""
+        """Raise ``UnusableSchema`` if a type is used that is not defined."""
         if unknown := self._used - self._named.keys():
-            raise UnusableSchema(f"it uses types that it does not have: {', '.join(sorted(unknown))}")
+            raise UnusableSchema(f"it uses types that it does not define: {', '.join(sorted(unknown))}")
 
     def read_of(self, schema: Any, namespace: str) -> _Read:  # noqa: ANN401  # JSON
-        """The function that reads a value of this schema, within a namespace."""
+        """Return the function that reads a value of this schema, within a namespace."""
         match schema:
             case str():
                 return _PRIMITIVES.get(schema) or self._later(_full_name(schema, namespace))
@@ -110,7 +111,7 @@ class _Compiling:
                 return self._defined(_full_name(name, schema.get("namespace", namespace)), schema)
             case {"type": _}:
                 return self._unnamed(schema, namespace)
-        raise _no_schema(schema)
+        raise _not_a_schema(schema)
 
     def _unnamed(self, schema: dict[str, Any], namespace: str) -> _Read:
         match schema:
@@ -131,7 +132,7 @@ class _Compiling:
             case {"size": int(size)} if size >= 0:
                 read = _fixed(size)
             case _:
-                raise _no_schema(schema)
+                raise _not_a_schema(schema)
         self._named[name] = read
         return read
 
@@ -149,15 +150,15 @@ class _Compiling:
         reads: list[tuple[str, _Read]] = []
         for field in fields:
             match field:
-                case {"name": str(called), "type": inner}:
-                    reads.append((called, self.read_of(inner, namespace)))
+                case {"name": str(field_name), "type": inner}:
+                    reads.append((field_name, self.read_of(inner, namespace)))
                 case _:
-                    raise _no_schema(field)
+                    raise _not_a_schema(field)
 
         def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
-            cursor.room.enter(depth + 1)
-            cursor.room.take(len(reads))
-            return {called: read_field(cursor, depth + 1) for called, read_field in reads}
+            cursor.budget.enter(depth + 1)
+            cursor.budget.take(len(reads))
+            return {field_name: read_field(cursor, depth + 1) for field_name, read_field in reads}
 
         return read
 
@@ -166,16 +167,12 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _no_schema(what: object) -> UnusableSchema:
-    return UnusableSchema(f"it is no schema of Avro: {what!r:.80}")
-
-
-def _mismatch(what: str) -> BadRecord:
-    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not fit its schema: {what}")
+def _not_a_schema(what: object) -> UnusableSchema:
+    return UnusableSchema(f"it is not an Avro schema: {what!r:.80}")
 
 
 def _block(cursor: _Cursor) -> int:
-    """How many items come next; a negative count is followed by how many bytes they have, for those who pass over."""
+    """Read how many items follow; a negative count is followed by their size in bytes, for readers that skip them."""
     count = cursor.long()
     if count < 0:
         cursor.long()
@@ -184,10 +181,10 @@ def _block(cursor: _Cursor) -> int:
 
 def _array(read_item: _Read) -> _Read:
     def read(cursor: _Cursor, depth: int) -> list[Any]:
-        cursor.room.enter(depth + 1)
+        cursor.budget.enter(depth + 1)
         while count := _block(cursor):
-            # Ten bytes can announce any number of items that take no byte themselves.
-            cursor.room.take(count)
+            # Ten bytes can announce any number of items that take no bytes themselves.
+            cursor.budget.take(count)
             for _ in range(count):
                 read_item(cursor, depth + 1)
         return []
@@ -197,10 +194,10 @@ def _array(read_item: _Read) -> _Read:
 
 def _map(read_value: _Read) -> _Read:
     def read(cursor: _Cursor, depth: int) -> dict[str, Any]:
-        cursor.room.enter(depth + 1)
+        cursor.budget.enter(depth + 1)
         values: dict[str, Any] = {}
         while count := _block(cursor):
-            cursor.room.take(count)
+            cursor.budget.take(count)
             for _ in range(count):
                 name = _string(cursor, depth)
                 values[name] = read_value(cursor, depth + 1)
@@ -221,7 +218,7 @@ def _union(branches: list[_Read]) -> _Read:
     def read(cursor: _Cursor, depth: int) -> Any:  # noqa: ANN401  # whatever the branch has
         branch = cursor.long()
         if not 0 <= branch < len(branches):
-            raise _mismatch(f"it says branch {branch} of a union of {len(branches)}")
+            raise mismatch(f"it names branch {branch} of a union of {len(branches)}")
         return branches[branch](cursor, depth)
 
     return read
@@ -232,7 +229,7 @@ def _enum(symbols: list[Any]) -> _Read:
         del depth
         symbol = cursor.long()
         if not 0 <= symbol < len(symbols):
-            raise _mismatch(f"it says symbol {symbol} of an enum of {len(symbols)}")
+            raise mismatch(f"it names symbol {symbol} of an enum of {len(symbols)}")
         return symbols[symbol]
 
     return read
@@ -246,7 +243,7 @@ def _boolean(cursor: _Cursor, depth: int) -> bool:
     del depth
     byte = cursor.take(1)
     if byte not in {b"\0", b"\1"}:
-        raise _mismatch("a boolean is neither 0 nor 1")
+        raise mismatch("a boolean is neither 0 nor 1")
     return byte == b"\1"
 
 
@@ -291,7 +288,7 @@ def _local_timestamp(per_second: int) -> _Read:
         try:
             return (_LOCAL_EPOCH + timedelta(microseconds=value * _US_PER_S // per_second)).isoformat()
         except OverflowError:
-            # A time that no calendar has. As a bare number it could pass for one in another unit.
+            # Beyond any calendar. A plain number could be mistaken for a time in another unit.
             return Instant(value / per_second)
 
     return read

@@ -1,8 +1,9 @@
-"""What a feed seems to be whose records cannot be judged, and what its owner has to set or convert.
+"""Guesses the format of a feed whose records are rejected, and what its owner should set or convert.
 
-Pure: it looks at the first record and at some of those that were rejected.
+Pure: it inspects the first record and some of the rejected ones.
 """
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,10 +15,9 @@ from consumer.decode.codecs import CODECS
 from consumer.model.article import Reason
 
 FEED: Final = "FEED"
-"""Stands for the feed in the commands that are proposed."""
+"""Stands for the feed in suggested commands."""
 _NAMES_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
-_BOM: Final = b"\xef\xbb\xbf"
 _UNREADABLE: Final[Mapping[bytes, tuple[str, str]]] = {
     b"\x28\xb5\x2f\xfd": ("zstd data", f"unpack it, as with zstd -dc {FEED}"),
     b"BZh": ("bzip2 data", f"unpack it, as with bzip2 -dc {FEED}"),
@@ -46,22 +46,22 @@ _NAMES_OF: Final = {
 
 
 class Rejected(NamedTuple):
-    """A record that could not be judged, or its first bytes, and why it was not."""
+    """A rejected record, or its first bytes, and the reason."""
 
     reason: str
     data: bytes
 
 
 class Guess(NamedTuple):
-    """What the feed seems to be, and what to do, as one sentence. ``whole``: no record of such a feed is an article."""
+    """A sentence on what the feed seems to be, and what to do. ``whole``: no record of such a feed is an article."""
 
     sentence: str
     whole: bool
 
 
 def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
-    """What a feed with this first record seems to be, None where nothing is known of it."""
-    reasons = Counter(one.reason for one in rejected)
+    """Guess the format of a feed with this first record; None if nothing is known."""
+    reasons = Counter(record.reason for record in rejected)
     most = reasons.most_common(1)[0][0] if reasons else ""
     shape = _binary(opening) or _encoding(opening, rejected, most) or _text_shape(opening, rejected)
     if shape is not None:
@@ -84,7 +84,8 @@ def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[
         return name, f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
     if most != Reason.INVALID_UTF8:
         return None
-    name = "GB18030" if all(_is_gb18030(one.data) for one in rejected if one.reason == most) else "ITS_ENCODING"
+    undecodable = [record.data for record in rejected if record.reason == most]
+    name = "GB18030" if all(map(_is_gb18030, undecodable)) else "ITS_ENCODING"
     return "text that is not UTF-8", f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
 
 
@@ -97,8 +98,8 @@ def _is_gb18030(data: bytes) -> bool:
 
 
 def _text_shape(opening: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
-    text = opening.removeprefix(_BOM).strip()
-    lines = [one.data.strip() for one in rejected]
+    text = opening.removeprefix(BOM_UTF8).strip()
+    lines = [record.data.strip() for record in rejected]
     if text.startswith(b"["):
         rows = _parsed(text)
         if isinstance(rows, list) and rows and not isinstance(rows[0], dict):
@@ -115,16 +116,16 @@ def _text_shape(opening: bytes, rejected: Sequence[Rejected]) -> tuple[str, str]
 
 def _broken_objects(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
     if _most(line.endswith(b"},") for line in lines):
-        return "objects with commas between them", f"remove those, as with sed 's/,$//' {FEED}"
+        return "objects separated by commas", f"remove the commas, as with sed 's/,$//' {FEED}"
     if not text.endswith(b"}") and len(lines) > 1 and _most(line[:1] in b'"{}[]' for line in lines):
         return "JSON over several lines", f"write one article per line, as with jq -c . {FEED}"
     if b"}{" in text or b"} {" in text:
-        return "several objects in a line", f"write one article per line, as with jq -c . {FEED}"
+        return "several objects per line", f"write one article per line, as with jq -c . {FEED}"
     return None
 
 
 def _wrapped(text: bytes, rejected: Sequence[Rejected]) -> tuple[str, str] | None:
-    """One object with the articles in a list."""
+    """Recognise a single object with the articles in a list."""
     whole = _parsed(text) if len(rejected) == 1 else None
     for name, inner in whole.items() if isinstance(whole, dict) else ():
         if isinstance(inner, list) and inner and isinstance(inner[0], dict):
@@ -151,54 +152,55 @@ def _table(text: bytes, lines: Sequence[bytes]) -> tuple[str, str] | None:
 
 
 def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
-    """Which field is not where the mapping says, and which are there."""
-    records = [found for one in rejected if isinstance(found := _parsed(one.data), dict)]
+    """Say which field is not where the mapping says, and which fields there are."""
+    records = [parsed for record in rejected if isinstance(parsed := _parsed(record.data), dict)]
     if not records:
         return None
     seen = Counter(name for record in records for name in _paths(record))
-    told, do = [], []
+    missing, settings = [], []
     for field, path in (("id", fields.id), ("body", fields.body)):
         found = [field_at(record, path) for record in records]
         lacking = sum(not isinstance(value, (str, int)) for value in found)
         if lacking * 2 > len(records):
             what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
-            told.append(f"{what} in {lacking / len(rejected):.0%}")
-            name = next((one for one in _candidates(field, seen) if one != path), "NAME")
-            do.append(f"source.fields.{field}={name}")
-    if not told:
+            missing.append(f"{what} in {lacking / len(rejected):.0%}")
+            name = next((candidate for candidate in _candidates(field, seen) if candidate != path), "NAME")
+            settings.append(f"source.fields.{field}={name}")
+    if not missing:
         return None
     names = ", ".join(_shown(name) for name, _ in seen.most_common(_NAMES_MAX))
-    return Guess(f"They have {', '.join(told)} of them; fields seen: {names}. Set {' and '.join(do)}", whole=False)
+    sentence = f"They have {', '.join(missing)} of them; fields seen: {names}. Set {' and '.join(settings)}"
+    return Guess(sentence, whole=False)
 
 
 def _candidates(field: str, seen: Mapping[str, int]) -> list[str]:
-    """Paths whose last name is one that such a field often has, the commonest name first."""
+    """Return paths whose last name is usual for such a field, the most usual name first."""
     known = _NAMES_OF[field]
     found = [path for path in seen if path.rpartition(".")[2].lower() in known]
     return sorted(found, key=lambda path: (known.index(path.rpartition(".")[2].lower()), path.count(".")))
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """The names of what has a text or a number, also one level down."""
+    """Return the names of members that are a text or a number, also one level down."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()
-        paths += [f"{name}.{below}" for below, one in inner if isinstance(one, (str, int))]
+        paths += [f"{name}.{below}" for below, member in inner if isinstance(member, (str, int))]
         if isinstance(value, (str, int, float)):
             paths.append(name)
     return paths or list(record)
 
 
-def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold; None also where it is none
+def _parsed(data: bytes) -> Any:  # noqa: ANN401  # whatever JSON can hold, None if it is not JSON
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _most(found: Iterable[bool]) -> bool:
-    held = list(found)
-    return sum(held) * 2 > len(held)
+def _most(answers: Iterable[bool]) -> bool:
+    counted = list(answers)
+    return sum(counted) * 2 > len(counted)
 
 
 def _shown(name: str) -> str:

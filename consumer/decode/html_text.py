@@ -1,4 +1,4 @@
-"""The text of an HTML body, by libxml2's parser (lxml), within limits that keep one record from stalling the stream."""
+"""Extracts the text of an HTML body with libxml2's parser (lxml), within limits: no record may stall the stream."""
 
 import re
 from collections.abc import Mapping
@@ -18,48 +18,48 @@ _BLOCKS: Final = frozenset(
 _HIDDEN: Final = frozenset(["script", "style", "title", "template", "noscript", "iframe", "noembed", "noframes"])
 
 _LONG_VALUE: Final = re.compile("=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""An attribute's value with the sign in it that ends a tag elsewhere."""
+"""The value of an attribute that contains ``>``, which elsewhere ends a tag."""
 
 _PIECE_BYTES: Final = 16 * 1024
 _DEPTH_MAX: Final = 2_200
-"""A little more than libxml2 follows when it builds a tree, which is what decides."""
+"""Slightly more than libxml2's own limit for trees, which decides."""
 
 
-class MarkupTooComplex(ValueError):  # noqa: N818  # what is the matter with it
-    """Elements are nested deeper than the parser follows (2,048), or a tag has more attributes than it may have."""
+class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with the markup
+    """Elements are nested deeper than the parser supports (2,048), or a tag has too many attributes."""
 
 
 class _Tags:
-    """Counts the attributes of every tag, and how deep elements are; a target of the parser, which builds no tree."""
+    """Records the largest number of attributes of a tag, and the current depth: a parser target without a tree."""
 
     def __init__(self) -> None:
         self.attributes = 0
         self.depth = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Count a start tag."""
         del tag
         self.attributes = max(self.attributes, len(attributes))
         self.depth += 1
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Count an end tag."""
         del tag
         self.depth -= 1
 
     def close(self) -> None:
-        """The markup ends."""
+        """Do nothing; the parser requires this method."""
 
 
 def text_of_html(markup: str, attributes_max: int) -> str:
-    """The text that a reader would see: one line for each block, white space collapsed, character references decoded.
+    """Return the text that a reader would see: one line per block, white space collapsed, references decoded.
 
-    Scripts, styles, titles, templates, frames and what is for readers without scripts are left out. Broken markup is
-    read as a browser would. Raises ``MarkupTooComplex`` rather than lose what stands too deep, or build a tree of a tag
-    with more than ``attributes_max`` different attributes: that takes time that grows with the square of their number.
+    Scripts, styles, titles, templates, frames and noscript elements are left out. Broken markup is read as a browser
+    would read it. Raises ``MarkupTooComplex`` rather than lose deeply nested text, or build a tree of a tag with more
+    than ``attributes_max`` different attributes, which takes time quadratic in their number.
     """
     if _may_have(markup, attributes_max + 1) and _attributes(markup) > attributes_max:
-        raise MarkupTooComplex(f"a tag of it has more than attributes_max = {attributes_max} different attributes")
+        raise MarkupTooComplex(f"a tag has more than attributes_max = {attributes_max} different attributes")
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     tree = etree.fromstring(markup.encode(), parser) if markup.strip() else None
     if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
@@ -71,8 +71,8 @@ def text_of_html(markup: str, attributes_max: int) -> str:
 
 
 def _may_have(markup: str, attributes: int) -> bool:
-    """Tell whether a tag may have so many attributes: no for nearly all markup, and in little time."""
-    # An attribute takes two characters at least, and nothing but a quoted value has a tag go on behind a ">".
+    """Return quickly whether a tag may have this many attributes, which hardly any markup has."""
+    # An attribute takes at least two characters, and only a quoted value lets a tag continue after a ">".
     chars_min = 2 * attributes
     if len(markup) < chars_min:
         return False
@@ -81,10 +81,10 @@ def _may_have(markup: str, attributes: int) -> bool:
 
 
 def _attributes(markup: str) -> int:
-    """Count the attributes of the tag that has most of them, in time that grows with the length of the markup.
+    """Return the largest number of attributes of a tag, in time linear in the length of the markup.
 
-    Raises ``MarkupTooComplex`` where elements are nested too deep. A parser without a tree follows them to any depth,
-    and then searches all of it for each end tag; so this one is fed in pieces, and stopped.
+    Raises ``MarkupTooComplex`` if elements are nested too deep. A parser without a tree follows them to any depth, and
+    searches all open elements for each end tag, so it is fed in pieces and stopped.
     """
     tags = _Tags()
     parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
@@ -98,7 +98,7 @@ def _attributes(markup: str) -> int:
 
 
 def _too_deep() -> MarkupTooComplex:
-    return MarkupTooComplex("its elements are nested too deep to be read")
+    return MarkupTooComplex("elements are nested too deep")
 
 
 def _pieces(tree: etree._Element) -> list[str]:

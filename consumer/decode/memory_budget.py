@@ -1,4 +1,4 @@
-"""How much a payload may become: both formats have payloads of a few bytes that stand for any number of values."""
+"""Limits what a payload may become in memory: in Avro and Protobuf a few bytes can stand for any number of values."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 _SPARE: Final = 10_000
-"""Values that any payload may have: fields can be there without a byte of their own."""
+"""Values that any payload may have, since fields may take no bytes of their own."""
 
 
-class Room:
-    """How many values there may be, and how deep; ``depth`` counts objects and lists within each other, from 1.
+class ValueBudget:
+    """The limits on the values of one payload: about as many as it has bytes, at most ``values_max``, and their depth.
 
-    There may be about as many values as the payload has bytes, and never more than ``values_max``.
+    Depth counts nested objects and lists, from 1.
     """
 
     __slots__ = ("_depth_max", "_left", "_values_max")
@@ -24,7 +24,7 @@ class Room:
         self._depth_max = depth_max
 
     def enter(self, depth: int) -> None:
-        """Begin an object or a list. Raises ``BadRecord`` where that is too deep."""
+        """Begin an object or a list at this depth. Raises ``BadRecord`` if that is too deep."""
         if depth > self._depth_max:
             raise BadRecord(
                 Reason.NESTED_TOO_DEEP, f"objects or lists are nested deeper than depth_max = {self._depth_max}"
@@ -32,15 +32,15 @@ class Room:
 
     @property
     def left(self) -> int:
-        """How many values more there may be."""
+        """How many more values there may be."""
         return self._left
 
     def check(self, values: int) -> None:
-        """Raise ``BadRecord`` where there is no room for so many values."""
+        """Raise ``BadRecord`` where there is no budget for so many values."""
         if values > self._left:
             raise too_many_values(self._values_max)
 
     def take(self, values: int) -> None:
-        """Take room for so many values. Raises ``BadRecord`` where there is none."""
+        """Take budget for so many values. Raises ``BadRecord`` where there is none."""
         self.check(values)
         self._left -= values

@@ -1,4 +1,4 @@
-"""From a message of a topic to an article: the key is the id, and a message without a value retracts it."""
+"""Decodes a Kafka message into an article: the key is the id, and a message without a value retracts it."""
 
 from collections.abc import Callable
 from typing import Final, Literal
@@ -10,24 +10,24 @@ from consumer.model.record import RawRecord
 
 IdFrom = Literal["key", "value"]
 DecodeValue = Callable[[bytes, str | None], Article]
-"""Makes an article of a value, and of the id that it was sent under where that counts; raises ``BadRecord``."""
+"""Decodes a value into an article; the second argument is the id under which it was sent. Raises ``BadRecord``."""
 
 _KEY: Final = "the key"
 
 
 def decode_message(record: RawRecord, decode_value: DecodeValue, id_from: IdFrom, id_bytes_max: int) -> Article:
-    """Decode a record that came from a topic. Raises ``BadRecord``.
+    """Decode a record from a topic. Raises ``BadRecord``.
 
-    With ``id_from`` "value" the key means nothing, so that a message without a value names no article to be retracted.
+    With ``id_from`` "value" the key is ignored, so that a message without a value does not say what it retracts.
     """
     data = record.whole()
     message = record.message
     if message is None:
-        raise TypeError("this record came from no topic")
+        raise TypeError("this record is not from a topic")
     if id_from == "value":
         if message.null_value:
             raise BadRecord(
-                Reason.NULL_VALUE, 'there is no value, and with id_from = "value" nothing else says what is retracted'
+                Reason.NULL_VALUE, 'the message has no value; with id_from = "value" it does not say what it retracts'
             )
         return decode_value(data, None)
     key = _key(message.key, id_bytes_max)

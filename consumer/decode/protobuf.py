@@ -1,12 +1,12 @@
-"""Protobuf: plain values of a message whose type is known from the registry only, and not from generated code.
+"""Decodes Protobuf messages into plain values, with types from the registry instead of generated code.
 
-The registry gives each file of a schema as a serialized ``FileDescriptorProto``; google.protobuf makes the types of
-them and does the parsing, no deeper than 100 messages. It is imported when the first schema comes, and not before.
+The registry returns each file of a schema as a serialized ``FileDescriptorProto``; google.protobuf builds the types and
+parses, at most 100 messages deep. It is imported with the first schema.
 
-Fields have the names of the .proto file. A field that can be told to be missing (messages, ``optional``, oneofs) is
-missing where it was not set; any other is there, with its default. Enums become the names of their values, maps
-objects, lists empty lists (nothing is taken from within a list), ``google.protobuf.Timestamp`` seconds since 1970,
-wrappers and ``Struct`` what they stand for.
+Fields have the names of the .proto file. A field with presence (messages, ``optional``, oneofs) is missing if it was
+not set; any other field has its default then. Enums become the names of their values, maps objects, lists empty lists,
+since no field is taken from a list, ``google.protobuf.Timestamp`` seconds since 1970, wrappers and ``Struct`` what they
+hold.
 """
 
 import base64
@@ -16,18 +16,17 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from consumer.decode.memory_budget import Room
-from consumer.decode.protobuf_budget import Layout, check_room, layout_of
+from consumer.decode.memory_budget import ValueBudget
+from consumer.decode.protobuf_budget import Layout, check_budget, layout_of
 from consumer.decode.published_at import Instant
 from consumer.decode.registry import StoredSchema, UnusableSchema
-from consumer.model.article import Reason
-from consumer.model.errors import BadRecord
+from consumer.decode.schema_mismatch import mismatch
 
 _KNOWN: Final = re.compile(r"(google/protobuf|google/type|confluent|confluent/type)/[a-z0-9_]+\.proto")
-"""Files that no registry is asked for: they come with the packages that are needed anyway."""
+"""Files that are part of packages needed anyway, and are not requested from a registry."""
 _KNOWN_MODULES: Final = {"confluent": "confluent_kafka.schema_registry.confluent", "google": "google"}
 _MAIN: Final = "dupwatch/schema.proto"
-"""What the schema's own file is called, so that it is none of those that it refers to."""
+"""The name of the schema's own file, distinct from those that it refers to."""
 _LEVELS_MAX: Final = 32
 _VARINT_BYTES_MAX: Final = 5
 _NANOS_PER_S: Final = 1_000_000_000
@@ -37,8 +36,8 @@ _WRAPPERS: Final = frozenset(
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
 
-_Plain = Callable[[Any, Room, int], Any]
-"""A field's value as a plain one; the number is how many objects it is within."""
+_Plain = Callable[[Any, ValueBudget, int], Any]
+"""Converts a field's value to a plain one; the number is its depth in objects."""
 
 
 class _Field(NamedTuple):
@@ -47,29 +46,29 @@ class _Field(NamedTuple):
     plain: _Plain
 
 
-def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, Room], object]:
-    """What reads payloads of a schema, which say first which of its messages they are: it raises ``BadRecord``.
+def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], object]:
+    """Return a function that reads payloads of a schema and raises ``BadRecord``. Raises ``UnusableSchema``.
 
-    Raises ``UnusableSchema``.
+    A payload begins with the position of its message in the schema.
     """
     types = _Types(schema)
 
-    def read(payload: bytes, room: Room) -> object:
+    def read(payload: bytes, budget: ValueBudget) -> object:
         indexes, at = message_indexes(payload)
-        return types.read(indexes, payload[at:], room)
+        return types.read(indexes, payload[at:], budget)
 
     return read
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Which message of a file a payload is, by positions from the outermost in, and where the message begins.
+    """Return which message of a file a payload is, by positions from the outermost in, and where the message begins.
 
-    Confluent's wire format: the number of positions and each position as zigzag numbers; a 0 alone is the first
-    message. Raises ``BadRecord``.
+    In Confluent's wire format these are the number of positions, then each position, as zigzag numbers; a single 0
+    stands for the first message. Raises ``BadRecord``.
     """
     count, at = _number(payload, 0)
     if not 0 <= count <= _LEVELS_MAX:
-        raise _mismatch(f"it names {count} levels of messages")
+        raise mismatch(f"it names {count} levels of messages")
     indexes: list[int] = []
     for _ in range(count):
         index, at = _number(payload, at)
@@ -83,15 +82,11 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * place
         if byte < 0x80:  # noqa: PLR2004  # the bit that says that more follows
             return (value >> 1) ^ -(value & 1), at + place + 1
-    raise _mismatch("it does not say which message it is")
-
-
-def _mismatch(what: str) -> BadRecord:
-    return BadRecord(Reason.SCHEMA_MISMATCH, f"the payload does not fit its schema: {what}")
+    raise mismatch("it does not say which message it is")
 
 
 class _Types:
-    """The messages of one schema, in a pool of their own: other schemas may have others by the same names."""
+    """The message types of one schema, in a pool of their own: other schemas may use the same names for other types."""
 
     def __init__(self, schema: StoredSchema) -> None:
         self._message: Any = import_module("google.protobuf.message")
@@ -107,25 +102,25 @@ class _Types:
             self._file = self._add(_MAIN, schema.text)
             self._pool.FindFileByName(_MAIN)
         except (TypeError, KeyError) as error:
-            raise UnusableSchema(f"its types do not hold together: {error}") from error
+            raise UnusableSchema(f"its types are inconsistent: {error}") from error
 
-    def read(self, indexes: tuple[int, ...], data: bytes, room: Room) -> object:
-        """The message at these positions."""
+    def read(self, indexes: tuple[int, ...], data: bytes, budget: ValueBudget) -> object:
+        """Parse the message at these positions. Raises ``BadRecord``."""
         if indexes not in self._layouts:
             self._layouts[indexes] = layout_of(self._at(indexes))
-        check_room(data, self._layouts[indexes], room)
+        check_budget(data, self._layouts[indexes], budget)
         message = self._class_of(self._at(indexes))()
         try:
             message.ParseFromString(data)
         except self._message.DecodeError as error:
-            raise _mismatch(str(error)) from error
-        return self._plain(message, room, 0)
+            raise mismatch(str(error)) from error
+        return self._plain(message, budget, 0)
 
     def _at(self, indexes: tuple[int, ...]) -> Any:  # noqa: ANN401  # a descriptor
         inner, name = self._file.message_type, self._file.package
         for index in indexes:
             if not 0 <= index < len(inner):
-                raise _mismatch(f"it is message {list(indexes)} of its file, which has no such message")
+                raise mismatch(f"it is message {list(indexes)} of its file, which has no such message")
             name = f"{name}.{inner[index].name}".lstrip(".")
             inner = inner[index].nested_type
         return self._pool.FindMessageTypeByName(name)
@@ -136,7 +131,7 @@ class _Types:
             file.ParseFromString(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError, self._message.DecodeError) as error:
             raise UnusableSchema(
-                "the registry gave it as text, and not as a serialized FileDescriptorProto; see docs/streaming.md"
+                "the registry returned it as text, not as a serialized FileDescriptorProto; see docs/streaming.md"
             ) from error
         file.name = name
         for needed in file.dependency:
@@ -146,7 +141,7 @@ class _Types:
         return file
 
     def _add_known(self, name: str) -> None:
-        """Add a file that is at hand, and what it needs; what is not is left to be found missing."""
+        """Add an installed file and its dependencies; a missing one is reported when the types are built."""
         if name in self._added or not _KNOWN.fullmatch(name):
             return
         self._added.add(name)
@@ -160,64 +155,64 @@ class _Types:
             self._add_known(needed)
         self._pool.Add(file)
 
-    def _plain(self, message: Any, room: Room, depth: int) -> Any:  # noqa: ANN401  # a message; plain values
-        """A message as an object, or as what its well-known type stands for."""
+    def _plain(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a message; plain values
+        """Convert a message to an object, or to the value of its well-known type."""
         name = message.DESCRIPTOR.full_name
         if name == f"{_GOOGLE}Timestamp":
             return Instant((message.seconds * _NANOS_PER_S + message.nanos) / _NANOS_PER_S)
         if name in _WRAPPERS:
             return message.value
         if name == f"{_GOOGLE}Struct":
-            return self._object(message.fields, room, depth, self._plain)
+            return self._object(message.fields, budget, depth, self._plain)
         if name == f"{_GOOGLE}Value":
-            return self._any_value(message, room, depth)
+            return self._any_value(message, budget, depth)
         if name == f"{_GOOGLE}ListValue":
             return []
-        room.enter(depth + 1)
+        budget.enter(depth + 1)
         fields = self._fields_of(message.DESCRIPTOR)
-        room.take(len(fields))
+        budget.take(len(fields))
         return {
-            field.name: field.plain(getattr(message, field.name), room, depth + 1)
+            field.name: field.plain(getattr(message, field.name), budget, depth + 1)
             for field in fields
             if not field.optional or message.HasField(field.name)
         }
 
-    def _any_value(self, message: Any, room: Room, depth: int) -> Any:  # noqa: ANN401  # as above
+    def _any_value(self, message: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # as above
         kind = message.WhichOneof("kind")
         if kind is None or kind == "null_value":
             return None
         value = getattr(message, kind)
-        return self._plain(value, room, depth) if kind in {"struct_value", "list_value"} else value
+        return self._plain(value, budget, depth) if kind in {"struct_value", "list_value"} else value
 
-    def _object(self, entries: Any, room: Room, depth: int, plain: _Plain) -> dict[str, Any]:  # noqa: ANN401  # a map
-        room.enter(depth + 1)
-        room.take(len(entries))
-        return {str(key): plain(entries[key], room, depth + 1) for key in entries}
+    def _object(self, entries: Any, budget: ValueBudget, depth: int, plain: _Plain) -> dict[str, Any]:  # noqa: ANN401  # a map
+        budget.enter(depth + 1)
+        budget.take(len(entries))
+        return {str(key): plain(entries[key], budget, depth + 1) for key in entries}
 
     def _fields_of(self, descriptor: Any) -> list[_Field]:  # noqa: ANN401  # a descriptor
         name: str = descriptor.full_name
         if name not in self._fields:
-            self._fields[name] = list(self._made(descriptor))
+            self._fields[name] = list(self._build_fields(descriptor))
         return self._fields[name]
 
-    def _made(self, descriptor: Any) -> Iterator[_Field]:  # noqa: ANN401  # as above
-        # How often a field may come is said in one way by the file, and in another by each version of the package.
-        written = self._descriptor.DescriptorProto()
-        descriptor.CopyToProto(written)
-        repeated = {one.name for one in written.field if one.label == one.LABEL_REPEATED}
+    def _build_fields(self, descriptor: Any) -> Iterator[_Field]:  # noqa: ANN401  # as above
+        # Versions of the package differ in how they tell repeated fields; the file has one way.
+        file_form = self._descriptor.DescriptorProto()
+        descriptor.CopyToProto(file_form)
+        repeated = {field.name for field in file_form.field if field.label == field.LABEL_REPEATED}
         for field in descriptor.fields:
             inner = field.message_type
             if field.name not in repeated:
-                yield _Field(field.name, field.has_presence, self._one(field))
+                yield _Field(field.name, field.has_presence, self._single(field))
             elif inner is not None and inner.GetOptions().map_entry:
-                yield _Field(field.name, False, self._map(self._one(inner.fields_by_name["value"])))  # noqa: FBT003
+                yield _Field(field.name, False, self._map(self._single(inner.fields_by_name["value"])))  # noqa: FBT003
             else:
                 yield _Field(field.name, False, _list)  # noqa: FBT003
 
     def _map(self, plain: _Plain) -> _Plain:
-        return lambda entries, room, depth: self._object(entries, room, depth, plain)
+        return lambda entries, budget, depth: self._object(entries, budget, depth, plain)
 
-    def _one(self, field: Any) -> _Plain:  # noqa: ANN401  # a descriptor
+    def _single(self, field: Any) -> _Plain:  # noqa: ANN401  # a descriptor
         if field.message_type is not None:
             return self._plain
         if field.enum_type is not None:
@@ -226,12 +221,12 @@ class _Types:
         return _as_it_is
 
 
-def _as_it_is(value: Any, room: Room, depth: int) -> Any:  # noqa: ANN401  # a scalar
-    del room, depth
+def _as_it_is(value: Any, budget: ValueBudget, depth: int) -> Any:  # noqa: ANN401  # a scalar
+    del budget, depth
     return value
 
 
-def _list(values: Any, room: Room, depth: int) -> list[Any]:  # noqa: ANN401  # a container
+def _list(values: Any, budget: ValueBudget, depth: int) -> list[Any]:  # noqa: ANN401  # a container
     del values
-    room.enter(depth + 1)
+    budget.enter(depth + 1)
     return []

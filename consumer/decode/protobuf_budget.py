@@ -1,27 +1,27 @@
-"""Protobuf: how much of its room a payload takes, known before it is parsed.
+"""Counts the values of a Protobuf payload before it is parsed.
 
-An empty message takes two bytes in a list, and in memory as much as its type has fields: 8 bytes for each. So 8 MiB can
-become gigabytes. Payloads whose types and length leave no room for that are not looked through.
+An empty message takes two bytes in a list, but in memory 8 bytes for each field of its type, so that 8 MiB can become
+gigabytes. Payloads that are too short for that, given their types, are not counted.
 """
 
 from typing import Any, Final, NamedTuple
 
-from consumer.decode.memory_budget import Room
+from consumer.decode.memory_budget import ValueBudget
 
 _FREE_BYTES: Final = 32 << 20
-"""What any payload may take in memory."""
+"""The memory that any payload may take."""
 _MESSAGE_BYTES: Final = 48
 _FIELD_BYTES: Final = 8
 _MESSAGE_BYTES_MIN: Final = 2
 _FIELDS_A_VALUE: Final = 16
-"""A message counts as a value, and as one more for each so many fields of its type."""
+"""A message counts as one value, and as one more for each group of this many fields of its type."""
 _FIXED_BYTES: Final = {1: 8, 5: 4}
 _MORE: Final = 0x80
 _VARINT_BITS_MAX: Final = 63
 
 
 class Kind:
-    """A type of message: how many values one counts as, and the types that stand in it, by their fields' numbers."""
+    """A message type: how many values a message of it counts as, and the types of its fields by their numbers."""
 
     __slots__ = ("inner", "values")
 
@@ -34,41 +34,41 @@ _SCALAR: Final = Kind(0)
 
 
 class Layout(NamedTuple):
-    """A type of message, and the most fields that it or any type within it has."""
+    """A message type, and the largest number of fields of it or of any type within it."""
 
     kind: Kind
     fields_max: int
 
 
 def layout_of(descriptor: Any) -> Layout:  # noqa: ANN401  # a descriptor
-    """What ``check_room`` needs to know of a type."""
+    """Return what ``check_budget`` needs to know about a type."""
     types: dict[str, Any] = {}
     waiting = [descriptor]
     while waiting:
-        one = waiting.pop()
-        if one.full_name not in types:
-            types[one.full_name] = one
-            waiting += [field.message_type for field in one.fields if field.message_type is not None]
-    kinds = {name: Kind(len(one.fields)) for name, one in types.items()}
-    for name, one in types.items():
-        for field in one.fields:
+        message_type = waiting.pop()
+        if message_type.full_name not in types:
+            types[message_type.full_name] = message_type
+            waiting += [field.message_type for field in message_type.fields if field.message_type is not None]
+    kinds = {name: Kind(len(message_type.fields)) for name, message_type in types.items()}
+    for name, message_type in types.items():
+        for field in message_type.fields:
             if field.message_type is not None:
                 kinds[name].inner[field.number] = kinds[field.message_type.full_name]
-    return Layout(kinds[descriptor.full_name], max(len(one.fields) for one in types.values()))
+    return Layout(kinds[descriptor.full_name], max(len(message_type.fields) for message_type in types.values()))
 
 
-def check_room(payload: bytes, layout: Layout, room: Room) -> None:
-    """Raise ``BadRecord`` where a message has more values than there is room for; takes none of it.
+def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
+    """Raise ``BadRecord`` if a message has more values than the budget has left; take nothing from the budget.
 
-    What is wrong with the payload is left to the parser.
+    Malformed payloads are left to the parser.
     """
     widest = _MESSAGE_BYTES + _FIELD_BYTES * layout.fields_max
     if len(payload) // _MESSAGE_BYTES_MIN * widest > _FREE_BYTES:
-        room.check(count_values(payload, layout.kind, room.left))
+        budget.check(count_values(payload, layout.kind, budget.left))
 
 
 def count_values(payload: bytes, kind: Kind, values_max: int) -> int:
-    """Count the fields, each message by its type, until there are more than ``values_max`` or no more can be read."""
+    """Count the fields, each message by its type, until they exceed ``values_max`` or the payload ends."""
     values, at, end = 0, 0, len(payload)
     outer: list[tuple[int, Kind]] = []
     try:
@@ -97,7 +97,7 @@ def count_values(payload: bytes, kind: Kind, values_max: int) -> int:
                 case wire:
                     at += _FIXED_BYTES[wire]
     except (IndexError, KeyError):
-        # It ends in the middle of something, a group ends that never began, or a field is of no kind that there is.
+        # The payload is truncated, ends a group that never began, or has a field of an unknown wire type.
         return values
     return values
 

@@ -1,7 +1,7 @@
-"""When an article was published, from the forms in which feeds write it (decision 0039).
+"""Reads the time of publication in the forms that feeds use (decision 0039).
 
-The field is optional, so a value that cannot be read costs the field and not the article. Nothing is guessed: a form
-that fits two times is unreadable until a setting says which one is meant.
+The field is optional, so an unreadable value costs the field and not the article. Nothing is guessed: an ambiguous form
+is unreadable until a setting says what it means.
 """
 
 import math
@@ -22,28 +22,28 @@ _SECOND: Final = timedelta(seconds=1)
 _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 _AUTO_S_END: Final = 10_000_000_000
-"""Up to this many seconds (20 November 2286) a number's unit is recognised."""
+"""The unit of a number is recognised up to this many seconds (20 November 2286)."""
 _NUMBER: Final = re.compile(r"[+-]?\d{1,21}(?:\.\d{1,21})?", re.ASCII)
 _CALENDAR: Final = range(1900_01_01, 2200_01_01)
 """Whole numbers that may be dates written as YYYYMMDD."""
 
 
 class Instant(float):
-    """Seconds since 1970 where the schema of a value says that it is a time: no setting of unit or zone applies."""
+    """Seconds since 1970 of a value that is a time by its schema: the settings of unit and zone do not apply."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """What a feed means by a number, and by a time without a zone; ``zone`` None: unknown."""
+    """The meaning of a number, and of a time without a zone; None for ``zone`` means unknown."""
 
     unit: Unit = "auto"
     zone: tzinfo | None = None
 
 
 def read_time(value: object, form: TimeForm) -> float | TimeFault:
-    """Seconds since 1970, of the years 1 to 9999, or why there are none."""
+    """Return seconds since 1970, in the years 1 to 9999, or why the value cannot be read."""
     if isinstance(value, Instant):
         return _in_range(float(value))
     if isinstance(value, str):
@@ -66,10 +66,10 @@ def _of_number(number: float, unit: Unit) -> float | TimeFault:
 
 
 def _recognised(number: float) -> Unit | TimeFault:
-    """The unit of a number, where only one fits.
+    """Return the unit of a number if only one is possible.
 
-    Finer units are recognised from 1978 to 2286: the counts of earlier times are also seconds of some year up to 9999,
-    or the same in the next coarser unit.
+    Finer units are recognised from 1978 to 2286: numbers for earlier times could also be seconds of some year up to
+    9999, or likewise in the next coarser unit.
     """
     size = abs(number)
     if size < _AUTO_S_END:
@@ -82,7 +82,7 @@ def _recognised(number: float) -> Unit | TimeFault:
 
 
 def _is_calendar_date(number: float) -> bool:
-    # A range compares a float with each of its numbers, three million of them.
+    # A range would compare a float with each of its three million numbers.
     if not float(number).is_integer() or int(number) not in _CALENDAR:
         return False
     try:

@@ -1,7 +1,7 @@
-"""How much a schema registry may send for one schema, and for how long: its client reads an answer to its end.
+"""Limits the size and duration of a schema registry's answers: its client would read any answer to the end.
 
-The client is httpx (its successor httpx2 in newer versions), of which nothing is imported here. What it passes on is
-replaced by a stream that counts.
+The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
+one that counts.
 """
 
 import time
@@ -16,18 +16,18 @@ _PLAIN: Final = frozenset({"", "identity"})
 
 
 class SchemaTooLong(Exception):  # noqa: N818  # what the schema is
-    """A schema and all that it refers to have more bytes than they may have; the message says how many that is."""
+    """A schema with everything that it refers to exceeds the limit; the message names it."""
 
 
 class AnswerLimits(NamedTuple):
-    """How many bytes all answers to one client may have together, and how long each may take."""
+    """The number of bytes that all answers to one client may have together, and the time that each may take."""
 
     bytes_max: int
     answer_s: float
 
 
 def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx's or httpx2's
-    """Bound what the session reads. ConfigError where the installed client gives no way to."""
+    """Limit what the session reads. Raises ``ConfigError`` if the installed client does not allow that."""
     try:
         hooks: list[Any] = session.event_hooks["response"]
         library: Any = import_module(type(session).__module__.partition(".")[0])
@@ -37,15 +37,15 @@ def bound(session: Any, limits: AnswerLimits) -> None:  # noqa: ANN401  # httpx'
             "registry: the size of answers cannot be limited with the installed version of confluent-kafka; install "
             "the version that dupwatch was released with"
         ) from error
-    # Packed, an answer would say nothing of its size until it is unpacked.
+    # The size of a compressed answer would be unknown until it is decompressed.
     session.headers["Accept-Encoding"] = "identity"
     session.event_hooks = {**session.event_hooks, "response": [*hooks, counting]}
 
 
 class _Counting:
-    """Called with each answer before its body is read. Raises ``SchemaTooLong``, or a failure to read.
+    """A hook, called with each answer before its body is read. Raises ``SchemaTooLong``, or an error of reading.
 
-    After a failure to read the client asks the next address, if there is one.
+    After an error of reading the client tries the next address, if there is one.
     """
 
     def __init__(self, limits: AnswerLimits, stream_type: type, unread: Callable[[str], Exception]) -> None:
@@ -57,7 +57,7 @@ class _Counting:
     def __call__(self, response: Any) -> None:  # noqa: ANN401  # as above
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _PLAIN:
-            raise self._unread(f"the answer is compressed ({encoding}), although that was not asked for")
+            raise self._unread(f"the answer is compressed ({encoding}), although that was not requested")
         response.stream = self._stream(response.stream, self._counted(response, response.stream))
 
     def _counted(self, response: Any, chunks: Any) -> Iterator[bytes]:  # noqa: ANN401  # as above
@@ -70,14 +70,14 @@ class _Counting:
             if time.monotonic() > until_s:
                 raise self._unread(f"the answer took longer than {self._limits.answer_s:g} s (registry.request_s)")
             yield chunk
-        # What failed is asked for elsewhere, and counts there.
+        # An answer that failed does not count: another address is asked for it.
         self._left = left
 
     def _too_long(self, response: Any) -> Exception:  # noqa: ANN401  # as above
         sentence = f"more than {self._limits.bytes_max:,} bytes (registry.schema_bytes_max)"
         if response.status_code == _OK and "json" in response.headers.get("content-type", ""):
-            return SchemaTooLong(f"it has {sentence}, with all that it refers to")
-        # A proxy's page: asked again later, the registry itself may answer.
+            return SchemaTooLong(f"it has {sentence}, with everything that it refers to")
+        # Probably a proxy's page; later the registry itself may answer.
         return self._unread(f"the answer has {sentence}")
 
 

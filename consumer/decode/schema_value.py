@@ -1,7 +1,7 @@
-"""Values in Confluent's wire format: which schema they were written by, and what that makes of them.
+"""Parses values in Confluent's wire format, with the schemas that a registry has for them.
 
-A value begins with the byte 0 and the schema's id, four bytes, big-endian; then comes the payload, in Protobuf with the
-message's position in its file before it. A schema is asked for when the first record that was written by it comes.
+A value consists of the byte 0, the schema's id in four bytes, big-endian, and the payload, which in Protobuf begins
+with the message's position in its file. A schema is fetched with the first record that needs it.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 
 from consumer.decode.article import Parse
 from consumer.decode.avro import avro_reader
-from consumer.decode.memory_budget import Room
+from consumer.decode.memory_budget import ValueBudget
 from consumer.decode.protobuf import protobuf_reader
 from consumer.decode.registry import (
     ConfluentRegistry,
@@ -25,45 +25,50 @@ from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
 SCHEMAS_MAX: Final = 1_000
-"""Schemas that are kept, and ids that there are none of; those that came first go first."""
+"""How many schemas are cached, and how many unknown ids; the oldest go first."""
 UNKNOWN_S: Final = 10.0
-"""For how long an id that the registry does not know is not asked for again."""
+"""How long an id that the registry does not know is not requested again."""
 _MAGIC: Final = 0
 _ID: Final = slice(1, 5)
 _HEAD_BYTES: Final = 5
 
 Result = TypeVar("Result")
-Read = Callable[[bytes, Room], object]
+Read = Callable[[bytes, ValueBudget], object]
 Compile = Callable[[StoredSchema], Read]
 
 _READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobuf": protobuf_reader}
 
 
 class Patience(Protocol):
-    """What is done while the registry is out of reach."""
+    """Repeats calls while the registry is unreachable."""
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call, which may be made again. Raises its error, or what ends the waiting."""
+        """Call ``work``, more than once if need be, and return its result.
+
+        Called for each request to the registry. Raises the error of ``work``, or what ends the waiting.
+        """
         ...
 
 
-def schema_parser(written: SchemaFormat, options: RegistryOptions, patience: Patience, limits: DecodeLimits) -> Parse:
-    """What parses values of one format with the schemas of a registry. ConfigError where there can be no client."""
-    return Written(written, ConfluentRegistry(options, written), patience, limits).parse
+def schema_parser(
+    schema_format: SchemaFormat, options: RegistryOptions, patience: Patience, limits: DecodeLimits
+) -> Parse:
+    """Return a parser of values of one format. Raises ``ConfigError`` if the registry's client cannot be used."""
+    return SchemaParser(schema_format, ConfluentRegistry(options, schema_format), patience, limits).parse
 
 
-class Written:
-    """Parses values; for one thread. ``clock`` gives seconds that never go back."""
+class SchemaParser:
+    """Parses values with the schemas of a registry; for one thread. ``clock`` returns monotonic seconds."""
 
     def __init__(
         self,
-        written: SchemaFormat,
+        schema_format: SchemaFormat,
         registry: Registry,
         patience: Patience,
         limits: DecodeLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._written = written
+        self._format = schema_format
         self._registry = registry
         self._patience = patience
         self._limits = limits
@@ -72,24 +77,24 @@ class Written:
         self._unknown_s: dict[int, float] = {}
 
     def parse(self, data: bytes) -> object:
-        """Plain values of a value. Raises ``BadRecord``, and what ``Patience`` and ``Registry`` raise."""
+        """Parse a value into plain values. Raises ``BadRecord``, and what ``Patience`` and ``Registry`` raise."""
         schema_id = self._id(data)
         read = self._read(schema_id)
         if isinstance(read, BadRecord):
             raise BadRecord(read.reason, read.detail)
         payload = data[_HEAD_BYTES:]
-        return read(payload, Room(len(payload), self._limits.depth_max, self._limits.values_max))
+        return read(payload, ValueBudget(len(payload), self._limits.depth_max, self._limits.values_max))
 
     def _id(self, data: bytes) -> int:
         if len(data) < _HEAD_BYTES or data[0] != _MAGIC:
             raise BadRecord(
                 Reason.NO_SCHEMA_ID,
-                f"the value does not begin with a 0 and the id of a schema: it is not {self._written} with a registry",
+                f"the value does not begin with a 0 and a schema id, so it is not {self._format} with a registry",
             )
         schema_id = int.from_bytes(data[_ID], "big", signed=True)
         if schema_id < 0:
-            # Registries take it for something else than an id, and their answer for a fault of their own.
-            raise BadRecord(Reason.UNKNOWN_SCHEMA, f"there can be no schema {schema_id}")
+            # Registries do not take it for an id, and answer with an internal error.
+            raise BadRecord(Reason.UNKNOWN_SCHEMA, f"{schema_id} is not a valid schema id")
         return schema_id
 
     def _read(self, schema_id: int) -> Read | BadRecord:
@@ -106,21 +111,23 @@ class Written:
         return read
 
     def _ask(self, schema_id: int) -> Read | BadRecord | None:
-        """What reads by a schema, or why nothing does; None where the registry does not know it."""
+        """Return what reads values of a schema, or why they cannot be read; None if the registry does not know it."""
         try:
             schema = self._registry.schema(schema_id)
             return None if schema is None else self._compiled(schema)
         except UnusableSchema as why:
-            return BadRecord(Reason.UNUSABLE_SCHEMA, f"nothing can be read by schema {schema_id}: {why}")
+            return BadRecord(Reason.UNUSABLE_SCHEMA, f"schema {schema_id} cannot be used: {why}")
 
     def _compiled(self, schema: StoredSchema) -> Read:
-        if schema.kind != self._written.upper():
-            raise UnusableSchema(f'it is of {schema.kind}, and kafka.value_format is "{self._written}"')
-        return _READERS[self._written](schema)
+        if schema.kind != self._format.upper():
+            raise UnusableSchema(f'it is a schema of {schema.kind}, but kafka.value_format is "{self._format}"')
+        return _READERS[self._format](schema)
 
 
 def _unknown(schema_id: int) -> BadRecord:
-    return BadRecord(Reason.UNKNOWN_SCHEMA, f"the registry has no schema {schema_id}, or not all that it refers to")
+    return BadRecord(
+        Reason.UNKNOWN_SCHEMA, f"the registry does not have schema {schema_id}, or not everything that it refers to"
+    )
 
 
 Kept = TypeVar("Kept")

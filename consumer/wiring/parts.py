@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from consumer.config.config import Config
-from consumer.decode.article import FieldMap, Parse, decode, parse_json
+from consumer.decode.article import FieldMap, Parse, decode
+from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
 from consumer.decode.published_at import TimeForm
 from consumer.decode.registry import RegistryOptions

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
@@ -181,7 +182,7 @@ def _frequency(rest: list[str], where: str) -> int | None:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, stripped, with their numbers; a byte order mark is passed over."""
-    for number, raw in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    for number, raw in enumerate(path.read_bytes().removeprefix(BOM_UTF8).split(b"\n"), 1):
         try:
             line = raw.decode().strip()
         except UnicodeDecodeError as error:

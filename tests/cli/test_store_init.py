@@ -95,7 +95,7 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
         (["--store", STORE, "--print", "--apply"], "--print writes the script, --apply runs it"),
         (["--store", "lmdb:store", "--print"], "hbase://HOST:PORT"),
         (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "no block plan"),
-        (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "live 1 to 2147483647 seconds"),
+        (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "is 1 to 2147483647 seconds"),
         (["--store", STORE, "--apply", "--shell", "/nowhere/hbase shell"], "/nowhere/hbase: No such file"),
         (["--store", STORE, "--apply", "--shell", "'"], "No closing quotation"),
     ],

@@ -63,7 +63,7 @@ def test_postings_of_another_width_are_refused(store: Store, make: Make) -> None
     store.add([first])
     ours, theirs = 8 * len(first.fingerprint), 8 * len(other.fingerprint)
     for records in ([other], [make("second"), other]):
-        with pytest.raises(StoreRefused, match=f"holds postings of fingerprints of {ours} bits, and one of {theirs}"):
+        with pytest.raises(StoreRefused, match=f"holds fingerprints of {ours} bits and cannot take one of {theirs}"):
             store.add(records)
     store.remove([other])
     assert store.stats().postings == len(first.keys)

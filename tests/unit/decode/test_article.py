@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.decode.article import FieldMap, decode, parse_json
+from consumer.decode.article import FieldMap, decode
+from consumer.decode.json_value import parse_json
 from consumer.decode.published_at import Instant
 from consumer.model.article import Article, BodyFormat, Reason, TimeFault
 from consumer.model.errors import BadRecord
@@ -274,11 +275,11 @@ def test_values_that_json_does_not_have_are_told_by_name() -> None:
     def parse(data: bytes) -> object:
         return {"id": "a", "body": data, "x": 1.5}
 
-    with pytest.raises(BadRecord, match="body is bytes, neither a string nor null"):
+    with pytest.raises(BadRecord, match="body is bytes, not a string or null"):
         decode(b"raw", FieldMap(), LIMITS, "text", None, parse)
     with pytest.raises(BadRecord, match="record_too_long"):
         decode(b"raw", FieldMap(), DecodeLimits(record_bytes_max=2), "text", None, parse)
-    with pytest.raises(BadRecord, match="x is a number, neither a string"):
+    with pytest.raises(BadRecord, match="x is a number, not a string"):
         decode(b"raw", FieldMap(id="x"), LIMITS, "text", None, parse)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.decode.avro import avro_reader
-from consumer.decode.memory_budget import Room
+from consumer.decode.memory_budget import ValueBudget
 from consumer.decode.registry import StoredSchema, UnusableSchema
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
@@ -84,7 +84,7 @@ def stored(schema: object, **references: object) -> StoredSchema:
 
 def read(schema: object, payload: bytes, depth_max: int = 32) -> Any:  # noqa: ANN401  # plain values
     """What a payload comes to."""
-    return avro_reader(stored(schema))(payload, Room(len(payload), depth_max))
+    return avro_reader(stored(schema))(payload, ValueBudget(len(payload), depth_max))
 
 
 def reason(schema: object, payload: bytes, depth_max: int = 32) -> str:
@@ -120,19 +120,21 @@ def test_what_fastavro_writes_is_read(value: dict[str, Any]) -> None:
     out = io.BytesIO()
     fastavro.schemaless_writer(out, PARSED, value)
     payload = out.getvalue()
-    assert READ_EVERYTHING(payload, Room(len(payload), 32)) == fastavro.schemaless_reader(io.BytesIO(payload), PARSED)
+    assert READ_EVERYTHING(payload, ValueBudget(len(payload), 32)) == fastavro.schemaless_reader(
+        io.BytesIO(payload), PARSED
+    )
     for end in range(0, len(payload), 7):
         with pytest.raises(BadRecord):
-            READ_EVERYTHING(payload[:end], Room(end, 32))
+            READ_EVERYTHING(payload[:end], ValueBudget(end, 32))
     with pytest.raises(BadRecord, match="1 bytes are left over"):
-        READ_EVERYTHING(payload + b"\0", Room(len(payload), 32))
+        READ_EVERYTHING(payload + b"\0", ValueBudget(len(payload), 32))
 
 
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes_raise_nothing_but_bad_record(payload: bytes) -> None:
     """Whatever the payload is, it is read or refused."""
     with suppress(BadRecord):
-        assert isinstance(READ_EVERYTHING(payload, Room(len(payload), 32)), dict)
+        assert isinstance(READ_EVERYTHING(payload, ValueBudget(len(payload), 32)), dict)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_a_payload_that_does_not_fit_has_a_reason(kind: object, payload: bytes, 
 
 def test_a_size_below_nothing_goes_nowhere() -> None:
     """It would lead back to what was read already."""
-    with pytest.raises(BadRecord, match="-1 bytes are announced where 0 are left"):
+    with pytest.raises(BadRecord, match="it announces -1 bytes where 0 are left"):
         read(of_one_field("string"), number(-1))
 
 
@@ -199,9 +201,9 @@ def test_records_have_no_more_values_than_the_limit() -> None:
     """However long the payload is."""
     reading = avro_reader(stored(of_one_field({"type": "array", "items": "boolean"})))
     payload = number(2_000) + b"\0" * 2_001
-    assert reading(payload, Room(len(payload), 32, 2_001)) == {"x": []}
+    assert reading(payload, ValueBudget(len(payload), 32, 2_001)) == {"x": []}
     with pytest.raises(BadRecord) as caught:
-        reading(payload, Room(len(payload), 32, 2_000))
+        reading(payload, ValueBudget(len(payload), 32, 2_000))
     assert caught.value.reason == Reason.TOO_MANY_VALUES
 
 
@@ -258,7 +260,7 @@ def test_types_of_other_schemas_are_found_by_their_names() -> None:
         "fields": [{"name": "l", "type": "n.Left"}, {"name": "r", "type": "Right"}],
     }
     reading = avro_reader(stored(top, base=base, left=left, right=right))
-    assert reading(b"\2a\2b", Room(4, 32)) == {"l": {"x": {"x": "a"}}, "r": {"x": {"x": "b"}}}
+    assert reading(b"\2a\2b", ValueBudget(4, 32)) == {"l": {"x": {"x": "a"}}, "r": {"x": {"x": "b"}}}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.decode import protobuf as module
-from consumer.decode.memory_budget import Room
+from consumer.decode.memory_budget import ValueBudget
 from consumer.decode.protobuf import message_indexes, protobuf_reader
 from consumer.decode.protobuf_budget import Kind, count_values
 from consumer.decode.registry import StoredSchema, UnusableSchema
@@ -63,7 +63,7 @@ def made(file: descriptor_pb2.FileDescriptorProto, name: str, *others: Any) -> A
 
 def read(schema: StoredSchema, payload: bytes, depth_max: int = 32) -> Any:  # noqa: ANN401  # plain values
     """What a payload comes to."""
-    return protobuf_reader(schema)(payload, Room(len(payload), depth_max))
+    return protobuf_reader(schema)(payload, ValueBudget(len(payload), depth_max))
 
 
 def reason(schema: StoredSchema, payload: bytes, depth_max: int = 32) -> str:
@@ -293,7 +293,7 @@ def test_messages_are_counted_before_there_are_any(monkeypatch: pytest.MonkeyPat
     payload = FIRST + b"\x0a\x00" * 100_000
     assert reason(stored(file), payload) == Reason.TOO_MANY_VALUES
     # Parsed, they would be refused for nothing: lists come out empty.
-    monkeypatch.setattr(module, "check_room", lambda *_: None)
+    monkeypatch.setattr(module, "check_budget", lambda *_: None)
     assert read(stored(file), payload) == {"all": [], "text": ""}
 
 
@@ -327,15 +327,15 @@ def test_files_that_a_schema_needs_come_with_it() -> None:
         add(top.message_type.add(name="Top"), "middle", "p.Middle")
         schema = stored(top, {"a/base.proto": base, "b/middle.proto": middle})
         assert read(schema, FIRST + b"\x0a\x02\x0a\x00") == {"middle": {"base": {"x": "" if kind == "string" else 0}}}
-        with pytest.raises(UnusableSchema, match="do not hold together"):
+        with pytest.raises(UnusableSchema, match="are inconsistent"):
             protobuf_reader(stored(top, {"a/base.proto": base}))
 
 
 def test_a_schema_as_text_is_unusable() -> None:
     """Some registries keep what they were given, and give no other form; the sentence says where to read on."""
-    with pytest.raises(UnusableSchema, match="gave it as text"):
+    with pytest.raises(UnusableSchema, match="returned it as text"):
         protobuf_reader(StoredSchema("PROTOBUF", 'syntax = "proto3"; message M { string id = 1; }', {}))
-    with pytest.raises(UnusableSchema, match="gave it as text"):
+    with pytest.raises(UnusableSchema, match="returned it as text"):
         protobuf_reader(StoredSchema("PROTOBUF", base64.b64encode(b"\xff\xff").decode(), {}))
 
 
@@ -349,7 +349,7 @@ def test_a_file_that_is_nowhere_makes_a_schema_unusable(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module, "import_module", noted)
     for name in ("nobody/knows.proto", "google/protobuf/nobody.proto", "google/protobuf/../os.proto", "google/x.proto"):
-        with pytest.raises(UnusableSchema, match="do not hold together"):
+        with pytest.raises(UnusableSchema, match="are inconsistent"):
             protobuf_reader(stored(file_of("f.proto", name)))
     ours = ("message", "descriptor_pb2", "message_factory", "descriptor_pool", "nobody_pb2")
     assert set(imported) == {f"google.protobuf.{name}" for name in ours}

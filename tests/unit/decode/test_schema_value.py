@@ -7,7 +7,7 @@ import pytest
 
 from consumer.decode import schema_value as module
 from consumer.decode.registry import RegistryUnavailable, StoredSchema, UnusableSchema
-from consumer.decode.schema_value import UNKNOWN_S, Written
+from consumer.decode.schema_value import UNKNOWN_S, SchemaParser
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -61,9 +61,9 @@ class Clock:
         return self.now_s
 
 
-def values(schemas: Schemas, patient: Patient | None = None, clock: Clock | None = None) -> Written:
+def values(schemas: Schemas, patient: Patient | None = None, clock: Clock | None = None) -> SchemaParser:
     """Values in Avro."""
-    return Written("avro", schemas, patient or Patient(), DecodeLimits(), clock or Clock())
+    return SchemaParser("avro", schemas, patient or Patient(), DecodeLimits(), clock or Clock())
 
 
 def reason(data: bytes, schemas: Schemas | None = None) -> str:
@@ -105,7 +105,7 @@ def test_an_unknown_schema_is_asked_for_again_after_a_while() -> None:
             parse(b"\0\0\0\0\x09\2a")
     assert schemas.asked == [9]
     clock.now_s = UNKNOWN_S
-    with pytest.raises(BadRecord, match="no schema 9"):
+    with pytest.raises(BadRecord, match="not have schema 9"):
         parse(b"\0\0\0\0\x09\2a")
     assert schemas.asked == [9, 9]
 
@@ -113,8 +113,8 @@ def test_an_unknown_schema_is_asked_for_again_after_a_while() -> None:
 @pytest.mark.parametrize(
     ("says", "expected"),
     [
-        (StoredSchema("PROTOBUF", "AAAA", {}), 'it is of PROTOBUF, and kafka.value_format is "avro"'),
-        (StoredSchema("AVRO", "{", {}), "it is no schema of Avro"),
+        (StoredSchema("PROTOBUF", "AAAA", {}), 'it is a schema of PROTOBUF, but kafka.value_format is "avro"'),
+        (StoredSchema("AVRO", "{", {}), "it is not an Avro schema"),
         (UnusableSchema("it refers to more than 100 others"), "more than 100 others"),
     ],
 )

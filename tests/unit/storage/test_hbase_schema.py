@@ -135,7 +135,7 @@ def test_regions_of_articles_are_even() -> None:
 )
 def test_namespaces_that_hbase_would_not_take(namespace: str) -> None:
     """A name that HBase would not take, or that could end a quotation, makes no schema."""
-    with pytest.raises(ValueError, match="no namespace"):
+    with pytest.raises(ValueError, match="not a valid HBase namespace"):
         schema_of(namespace, 1)
 
 
@@ -148,7 +148,7 @@ def test_numbers_that_no_table_has(ttl_s: int, regions: int) -> None:
 
 def test_first_bytes_have_to_rise() -> None:
     """Shares in another order would make cuts that are no regions."""
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="rising order"):
         posting_splits([Share(1, 1), Share(0, 1)], 4)
 
 

@@ -70,7 +70,7 @@ def test_a_set_that_was_cut_off_is_noticed(length: int) -> None:
 
 def test_a_set_has_a_limit() -> None:
     """More postings than that are for several sets."""
-    with pytest.raises(ValueError, match="100000 postings at most, not 100001"):
+    with pytest.raises(ValueError, match="at most 100000 postings, not 100001"):
         sets.encode_set(b"".join(n.to_bytes(56) for n in range(100_001)), LAYOUT)
 
 

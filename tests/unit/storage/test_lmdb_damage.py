@@ -131,7 +131,7 @@ def test_a_data_file_that_is_gone_is_not_made_anew(options: LmdbOptions, tmp_pat
     """The lock file beside it shows that there was a store."""
     make_store(tmp_path)
     (tmp_path / "data.mdb").unlink()
-    with pytest.raises(StoreDamaged, match=r"data\.mdb is gone"):
+    with pytest.raises(StoreDamaged, match=r"data\.mdb is missing"):
         LmdbStore.open(tmp_path, options)
     assert [entry.name for entry in tmp_path.iterdir()] == ["lock.mdb"]
 
@@ -193,7 +193,7 @@ WRONG_BYTES: dict[str, tuple[str, Callable[[Any, Any], object], str]] = {
     "a database that is gone": (
         "verdicts",
         lambda change, named: change.drop(named, delete=True),
-        "its database verdicts is gone",
+        "its database verdicts is missing",
     ),
 }
 

@@ -144,7 +144,7 @@ def test_a_map_at_its_limit_is_full_and_a_higher_limit_cures_it(tmp_path: Path) 
     """The sentence says what to do; what was acknowledged can be read before and after."""
     store = LmdbStore.open(tmp_path, replace(SMALL, map_bytes_max=1 << 20))
     written: list[bytes] = []
-    with pytest.raises(StoreFull, match="has reached its limit of 1048576 bytes. Raise the limit"):
+    with pytest.raises(StoreFull, match=r"has reached its limit of 1048576 bytes\. Raise the limit"):
         write_without_end(store, written)
     assert len(written) > 100
     assert all(store.read(written))

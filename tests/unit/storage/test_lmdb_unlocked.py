@@ -110,7 +110,7 @@ def test_without_the_right_to_read_the_data_file_it_is_refused(path: Path) -> No
     """As a file that is not theirs, in one sentence."""
     restrict(path, folder=0o555, data=0o000, lock=0o444)
     told = in_another(look, path)
-    assert told.startswith(f"StoreRefused: The store {path} cannot be opened or written by this user: ")
+    assert told.startswith(f"StoreRefused: This user may not open or write the store {path}: ")
 
 
 def look_while_a_writer_comes(path: Path) -> str:
