@@ -1,1 +1,1 @@
-"""Looking into a store and mending what it says: inspection, export, comparison of two stores, releases."""
+"""Tools for a store: inspection and verification, export, comparison of two stores, releases."""

@@ -1,4 +1,4 @@
-"""What would change: the verdicts of one store beside those of another, version by version."""
+"""Comparing the verdicts of two stores, version by version."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ Change = Literal["same", "flagged_now", "not_flagged_now", "other_partner", "par
 
 CHANGES: Final[dict[Change, str]] = {
     "same": "the same",
-    "flagged_now": "flagged now, and were not",
-    "not_flagged_now": "not flagged now, and were",
+    "flagged_now": "flagged now, but not before",
+    "not_flagged_now": "not flagged now, but before",
     "other_partner": "flagged against another article",
-    "partner_came_before": "were flagged against an article that came before the stretch",
-    "not_in_force": "have no verdict in the store in force",
+    "partner_came_before": "flagged before, against an article older than the replayed range",
+    "not_in_force": "without a verdict in the current store",
 }
-"""Each kind and what it says of so many versions."""
+"""Each kind of change, and how a report describes it."""
 
 _READ: Final = 256
 
 
 class Changed(NamedTuple):
-    """A version, the kind of its change, and what both stores say."""
+    """A version, the kind of its change, and its verdicts in both stores."""
 
     change: Change
     now: Verdict
@@ -34,34 +34,34 @@ class Changed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How many versions there are of each kind, and some of each that changed."""
+    """The number of versions of each kind, and examples of those that changed."""
 
     counts: Counter[Change]
     examples: list[Changed]
 
 
 def compare_stores(now: Store, before: Store, examples_max: int) -> Report:
-    """Compare every version that ``now`` has a verdict of with what ``before`` says, with so many examples of a kind.
+    """Compare the verdicts in ``now`` with those in ``before``; return at most ``examples_max`` examples of each kind.
 
-    A flag whose original came before the stretch cannot be found by who never saw it: it is no change, and counted by
-    itself.
+    A flag in ``before`` whose original is not in ``now`` could not be found again. It is counted separately, and not as
+    a change. Raises the stores' errors.
     """
     counts: Counter[Change] = Counter()
     examples: list[Changed] = []
-    for one in _compared(now, before):
-        counts[one.change] += 1
-        if one.change not in {"same", "not_in_force"} and counts[one.change] <= examples_max:
-            examples.append(one)
+    for changed in _compared(now, before):
+        counts[changed.change] += 1
+        if changed.change not in {"same", "not_in_force"} and counts[changed.change] <= examples_max:
+            examples.append(changed)
     order = list(CHANGES)
-    return Report(counts, sorted(examples, key=lambda one: (order.index(one.change), one.now.id)))
+    return Report(counts, sorted(examples, key=lambda example: (order.index(example.change), example.now.id)))
 
 
 def _compared(now: Store, before: Store) -> Iterator[Changed]:
-    judged = (one for one in now.scan() if isinstance(one, Stored) and one.verdict is not None)
+    judged = (each for each in now.scan() if isinstance(each, Stored) and each.verdict is not None)
     while batch := list(islice(judged, _READ)):
-        verdicts = [decode_verdict(one.verdict or b"") for one in batch]
-        stored = before.read([one.record.reference for one in batch])
-        earlier = [None if one is None or one.verdict is None else decode_verdict(one.verdict) for one in stored]
+        verdicts = [decode_verdict(stored.verdict or b"") for stored in batch]
+        found = before.read([stored.record.reference for stored in batch])
+        earlier = [None if old is None or old.verdict is None else decode_verdict(old.verdict) for old in found]
         pairs = list(zip(verdicts, earlier, strict=True))
         partners = [
             reference_in(old.duplicate_of or "", old.duplicate_of_version)
@@ -69,7 +69,7 @@ def _compared(now: Store, before: Store) -> Iterator[Changed]:
             if old is not None and old.outcome == "duplicate" and new.outcome != "duplicate"
         ]
         wanted = sorted(set(partners))
-        there = {ref for ref, one in zip(wanted, now.read(wanted), strict=True) if one is not None}
+        there = {reference for reference, stored in zip(wanted, now.read(wanted), strict=True) if stored is not None}
         for new, old in pairs:
             yield Changed(_change(new, old, there), new, old)
 

@@ -1,4 +1,4 @@
-"""Everything that a store holds, as lines of JSON that any program can read: nobody is locked in."""
+"""Exporting everything in a store as lines of JSON, which any program can read."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -47,7 +47,7 @@ class ExportedVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedTombstone(msgspec.Struct, frozen=True, kw_only=True):
-    """One retraction with the event it was answered with."""
+    """One retraction with its verdict event."""
 
     schema: Literal["dupwatch.export/1"] = SCHEMA
     kind: Literal["tombstone"] = "tombstone"
@@ -60,27 +60,27 @@ class ExportedTombstone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
-    """Every version and tombstone as one line of JSON without its line end; texts only where ``bodies`` says so."""
+    """Yield every version and tombstone as a line of JSON without line end; texts are included with ``bodies``."""
     everything = store.scan()
     while batch := list(islice(everything, _BATCH)):
-        versions = [one.record.reference for one in batch if isinstance(one, Stored)]
+        versions = [each.record.reference for each in batch if isinstance(each, Stored)]
         texts = dict(zip(versions, store.bodies(versions), strict=True)) if bodies else {}
-        for one in batch:
-            if isinstance(one, Stored):
-                yield msgspec.json.encode(_version(one, texts.get(one.record.reference)))
+        for each in batch:
+            if isinstance(each, Stored):
+                yield msgspec.json.encode(_version(each, texts.get(each.record.reference)))
             else:
-                yield msgspec.json.encode(_tombstone(one))
+                yield msgspec.json.encode(_tombstone(each))
 
 
-def _version(one: Stored, body: str | None) -> ExportedVersion:
-    record = one.record
+def _version(stored: Stored, body: str | None) -> ExportedVersion:
+    record = stored.record
     return ExportedVersion(
         id=record.id,
         version=version_name(record.reference),
         arrived_at=rfc3339(record.time_ms),
         time_ms=record.time_ms,
         sequence=record.sequence,
-        ended_at=_ended_at(one.ends_at),
+        ended_at=_ended_at(stored.ends_at),
         scheme=record.scheme,
         text_kind=TextKind(record.kind).name.lower(),
         fingerprint=record.fingerprint.hex(),
@@ -95,20 +95,20 @@ def _version(one: Stored, body: str | None) -> ExportedVersion:
         url=record.url,
         lang=record.lang,
         published_at=record.published_at,
-        verdict=None if one.verdict is None else msgspec.Raw(one.verdict),
-        released_from=None if one.released_from is None else one.released_from.hex(),
+        verdict=None if stored.verdict is None else msgspec.Raw(stored.verdict),
+        released_from=None if stored.released_from is None else stored.released_from.hex(),
         body=body,
     )
 
 
-def _tombstone(one: Tombstone) -> ExportedTombstone:
+def _tombstone(tombstone: Tombstone) -> ExportedTombstone:
     return ExportedTombstone(
-        id=one.id,
-        version=version_name(one.reference),
-        arrived_at=rfc3339(one.time_ms),
-        time_ms=one.time_ms,
-        sequence=one.sequence,
-        verdict=msgspec.Raw(one.event),
+        id=tombstone.id,
+        version=version_name(tombstone.reference),
+        arrived_at=rfc3339(tombstone.time_ms),
+        time_ms=tombstone.time_ms,
+        sequence=tombstone.sequence,
+        verdict=msgspec.Raw(tombstone.event),
     )
 
 

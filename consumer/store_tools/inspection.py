@@ -1,4 +1,4 @@
-"""Looking into a store: where a verdict comes from, and whether everything in it holds together. Reads only."""
+"""Inspecting a store: chains of duplicates, dangling flags, and whether its contents are consistent. Reads only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,28 +16,28 @@ from storage.postings import PostingArray, postings_of
 from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
-"""More links than any burst makes; a longer chain is a circle."""
+"""No burst makes this many links; a longer chain is a circle."""
 _VERIFY_BATCH = 16
-"""Versions checked at once: the rows of so many are held in memory."""
+"""Versions that are checked at once, with all their rows in memory."""
 
 
 class Link(NamedTuple):
-    """One version on the way from a duplicate to the kept one it goes back to."""
+    """A version in the chain from a duplicate to the kept version at its end; verdict None while it is pending."""
 
     stored: Stored
     verdict: Verdict | None
 
 
 def reference_in(article_id: str, version: str | None) -> bytes:
-    """The reference that an event names by id and version; ValueError where the version is no digest."""
+    """Return the reference of a version that an event names. Raises ValueError where ``version`` is not a digest."""
     digest = bytes.fromhex(version or "")
     if len(digest) != DIGEST_BYTES:
-        raise ValueError(f"{version!r} is no version: it has {DIGEST_BYTES} bytes in hex")
+        raise ValueError(f"{version!r} is not a version: a version is {DIGEST_BYTES} bytes in hex")
     return id_hash(article_id) + digest
 
 
 def chain(store: Store, start: Stored) -> list[Link]:
-    """The version and what it goes back to by ``duplicate_of``, step by step; ends at the first that names none."""
+    """Follow ``duplicate_of`` from a version; return all links from it to the first that names no other."""
     links: list[Link] = []
     here: Stored | None = start
     while here is not None and len(links) < CHAIN_MAX:
@@ -51,7 +51,7 @@ def chain(store: Store, start: Stored) -> list[Link]:
 
 
 def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
-    """Where each of these goes back to: the last link of its ``chain``, those of all read together step by step."""
+    """Return the last link of the ``chain`` of each version; all chains are read together, step by step."""
     links = [Link(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
     going = set(range(len(links)))
     for _ in range(CHAIN_MAX):
@@ -77,13 +77,13 @@ def _named(verdict: Verdict | None) -> bytes | None:
 
 
 def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
-    """Flags that go back to a version which came before this and is pending still: nobody may ever judge it.
+    """Yield flags whose chain ends at a version that arrived before ``before_ms`` and is still pending.
 
-    That happens where a source loses a message between the moment its article was stored and its commit. The article
-    flagged for it is a duplicate of one that was perhaps never passed on.
+    This happens when a source loses a message after its article was stored and before its offset was committed: the
+    article may never be judged, and the flag names one that was perhaps never passed on.
     """
-    everything = (one for one in store.scan() if isinstance(one, Stored) and one.verdict is not None)
-    while batch := list(islice(everything, _VERIFY_BATCH)):
+    judged = (each for each in store.scan() if isinstance(each, Stored) and each.verdict is not None)
+    while batch := list(islice(judged, _VERIFY_BATCH)):
         for flag, last in zip(batch, last_links(store, batch), strict=True):
             if last.verdict is None and last.stored.record.time_ms < before_ms:
                 yield flag
@@ -91,7 +91,7 @@ def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
 
 @dataclass(slots=True)
 class Findings:
-    """What ``verify`` found: counts of what is there, and one sentence for each thing that is wrong."""
+    """What ``verify`` found: counts of what is stored, and a sentence for each problem."""
 
     versions: int = 0
     kept: int = 0
@@ -102,21 +102,22 @@ class Findings:
 
 
 def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
-    """Check every version, batch by batch; yields the findings so far after each.
+    """Check every version, batch by batch; yield the findings so far after each batch.
 
-    A kept version has all its postings, and no near one is kept beside it (unless a source that is never flagged is
-    one of the two, or the search was cut, or one was released when the other had been judged); a duplicate leads to
-    a kept one. A pending version is not wrong: its batch may be under way, or its message never came again.
+    A kept version must have all its postings, and no near version may be kept as well, unless one of the two is of a
+    source that is never flagged, a search was cut, or one was released after the other had been judged. The chain of a
+    duplicate must end at a kept version. A pending version is correct: its batch may be in progress, or its message was
+    never delivered again.
     """
     findings = Findings()
     everything = store.scan()
     while batch := list(islice(everything, _VERIFY_BATCH)):
-        versions = [one for one in batch if isinstance(one, Stored)]
+        versions = [each for each in batch if isinstance(each, Stored)]
         findings.tombstones += len(batch) - len(versions)
         findings.versions += len(versions)
-        outcomes = [None if one.verdict is None else outcome_of(one.verdict) for one in versions]
-        kept = [one for one, outcome in zip(versions, outcomes, strict=True) if outcome == "unique"]
-        flags = [one for one, outcome in zip(versions, outcomes, strict=True) if outcome == "duplicate"]
+        outcomes = [None if version.verdict is None else outcome_of(version.verdict) for version in versions]
+        kept = [version for version, outcome in zip(versions, outcomes, strict=True) if outcome == "unique"]
+        flags = [version for version, outcome in zip(versions, outcomes, strict=True) if outcome == "duplicate"]
         findings.pending += outcomes.count(None)
         findings.kept += len(kept)
         findings.duplicates += len(flags)
@@ -129,66 +130,68 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
 def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
     name = start.record.id
     if last.verdict is None:
-        yield f"{name!r} goes back to {last.stored.record.id!r}, which is pending"
+        yield f"{name!r} is a duplicate of {last.stored.record.id!r}, which is pending"
     elif last.verdict.outcome != "unique":
         gone = last.verdict.duplicate_of
         window_is_over = store.read([reference_in(gone or "", last.verdict.duplicate_of_version)])[0] is None
         if not window_is_over:
-            yield f"{name!r} goes round in a circle"
+            yield f"the chain of duplicates from {name!r} is a circle"
 
 
 def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettings) -> Iterator[str]:
-    probes = [Probe(one.record, probe_keys(one.record, settings)) for one in kept]
+    probes = [Probe(version.record, probe_keys(version.record, settings)) for version in kept]
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
-    for one in kept:
-        missing = [key for key, posting in postings_of(one.record) if not _holds(rows[key].postings, posting)]
+    for version in kept:
+        record = version.record
+        missing = [key for key, posting in postings_of(record) if not _holds(rows[key].postings, posting)]
         if missing and not any(rows[key].truncated for key in missing):
-            yield f"{one.record.id!r} is kept and lacks {len(missing)} of its {len(one.record.keys)} postings"
+            yield f"{record.id!r} is kept and lacks {len(missing)} of its {len(record.keys)} postings"
     found = find_candidates(probes, rows, settings)
-    references = sorted({reference for one in found for reference in one.references})
+    references = sorted({reference for candidates in found for reference in candidates.references})
     stored: Mapping[bytes, Stored] = {
-        one.record.reference: one for one in store.read(references) if one is not None and _kept(one)
+        other.record.reference: other for other in store.read(references) if other is not None and _kept(other)
     }
-    for one, candidates in zip(kept, found, strict=True):
+    for version, candidates in zip(kept, found, strict=True):
         others = [stored[reference] for reference in candidates.references if reference in stored]
-        for other, comparison in zip(others, compare(one, others, settings), strict=True):
-            if comparison.near and one.record.arrival < other.record.arrival and not _exempt(one, other, settings):
-                yield f"{one.record.id!r} and {other.record.id!r} are near each other and both kept"
+        for other, comparison in zip(others, compare(version, others, settings), strict=True):
+            is_first = version.record.arrival < other.record.arrival
+            if comparison.near and is_first and not _exempt(version, other, settings):
+                yield f"{version.record.id!r} and {other.record.id!r} are near each other and both kept"
 
 
 def _holds(row: PostingArray, posting: bytes) -> bool:
-    """Rows are long and verified one for each kept version: the references are compared as an array first."""
+    """Return whether a row has a posting. References are compared as an array first, because rows are long."""
     wanted = np.frombuffer(posting, row.dtype)[0]
     same_version = row[row["reference"] == wanted["reference"]]
-    return any(one.tobytes() == posting for one in same_version)
+    return any(found.tobytes() == posting for found in same_version)
 
 
-def _kept(one: Stored) -> bool:
-    return one.verdict is not None and outcome_of(one.verdict) == "unique"
+def _kept(stored: Stored) -> bool:
+    return stored.verdict is not None and outcome_of(stored.verdict) == "unique"
 
 
-def _exempt(one: Stored, other: Stored, settings: JudgeSettings) -> bool:
-    """Sources that are never flagged, verdicts reached under a limit and releases are exempt from the promise."""
-    if any(settings.rule(each.record.source).flag == "never" for each in (one, other)):
+def _exempt(a: Stored, b: Stored, settings: JudgeSettings) -> bool:
+    """Return whether two near versions may both be kept."""
+    if any(settings.rule(version.record.source).flag == "never" for version in (a, b)):
         return True
-    verdicts = [decode_verdict(each.verdict) for each in (one, other) if each.verdict is not None]
+    verdicts = [decode_verdict(version.verdict) for version in (a, b) if version.verdict is not None]
     if any(verdict.truncated for verdict in verdicts):
         return True
-    # Who was judged before a release could not know of it; whoever comes later has to be flagged.
+    # An article judged before the release could not know of it; one judged later must be flagged.
     last_decided_at = max(verdict.decided_at for verdict in verdicts)
-    return any(each.decided_at == last_decided_at and isinstance(each.released, Released) for each in verdicts)
+    return any(verdict.decided_at == last_decided_at and isinstance(verdict.released, Released) for verdict in verdicts)
 
 
 def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
-    """The version of an id that came last."""
-    versions = [one for one in history if isinstance(one, Stored)]
+    """Return the version of an id that arrived last; None where it has only tombstones."""
+    versions = [each for each in history if isinstance(each, Stored)]
     return versions[-1] if versions else None
 
 
 def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """The titles of flagged articles, and of what they repeat."""
+    """Return the titles of flagged articles and of their originals, "" for what is no longer stored."""
     references = [reference_in(flag.id, flag.version) for flag in flags]
     references += [reference_in(flag.duplicate_of or "", flag.duplicate_of_version) for flag in flags]
-    titles = ["" if one is None else one.record.title for one in store.read(references)]
+    titles = ["" if stored is None else stored.record.title for stored in store.read(references)]
     return list(zip(titles[: len(flags)], titles[len(flags) :], strict=True))

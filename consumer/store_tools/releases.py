@@ -1,8 +1,8 @@
-"""Undoing a flag: a person says that a version is no duplicate, and it counts as kept from then on.
+"""Releases: a person decides that a flagged version does not repeat the other, and it counts as kept from then on.
 
-The version's postings come back before anybody can read that it is kept, so whoever comes later is flagged against it.
-A crash in between leaves postings of a duplicate, which nobody matches. They are written once more afterwards: a judge
-that answered the flag a moment ago may have removed them meanwhile.
+The version's postings are written before it can be read as kept, so that later articles are flagged against it. A crash
+in between leaves postings of a duplicate, which no article matches. They are written a second time afterwards, because
+a judge that has just answered with the flag may have removed them meanwhile.
 """
 
 from collections.abc import Callable
@@ -19,20 +19,20 @@ from storage.records import Release, Stored, id_hash
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Who undoes a flag, and why; both may be left out. ConfigError where they are too long, or no text."""
+    """Who undoes a flag, and why; both may be None. Raises ``ConfigError`` where they are too long or not UTF-8."""
 
     by: str | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no event can carry."""
+        """Check what an event can hold."""
         limits = (("name", self.by, RELEASED_BY_CHARS_MAX), ("reason", self.reason, REASON_CHARS_MAX))
         for what, text, chars_max in limits:
             if text is None:
                 continue
             if len(text) > chars_max:
                 raise ConfigError(
-                    f"the {what} of a release has at most {chars_max} characters, and this one {len(text)}"
+                    f"the {what} of a release may have at most {chars_max} characters, but this one has {len(text)}"
                 )
             try:
                 text.encode()
@@ -41,9 +41,9 @@ class Words:
 
 
 def releasable(store: Store, article_id: str, version: str | None = None) -> Stored:
-    """The version of an article that is to be released: the one named in hex, or the last that came.
+    """Return the version of an article to release: the one named in hex, or the latest.
 
-    Raises ``ConfigError`` where there is none such, or nothing about it that can be undone.
+    Raises ``ConfigError`` where the version is not stored, or is not flagged.
     """
     if version is None:
         found = latest(store.history(id_hash(article_id)))
@@ -51,16 +51,19 @@ def releasable(store: Store, article_id: str, version: str | None = None) -> Sto
         try:
             found = store.read([reference_in(article_id, version)])[0]
         except ValueError as error:
-            raise ConfigError(f"{version!r} is no version: events name one by 32 hexadecimal digits") from error
+            raise ConfigError(f"{version!r} is not a version: events name versions by 32 hexadecimal digits") from error
     if found is None:
         which = "" if version is None else f"the version {version} of "
-        raise ConfigError(f"{which}{article_id!r} is not there: it never came, or its window is over")
+        raise ConfigError(f"{which}{article_id!r} is not in the store: it never arrived, or its window has ended")
     _check(found)
     return found
 
 
 def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release | None:
-    """What ``release`` would write now; None where a release stands already. Raises ``ConfigError`` as it does."""
+    """Return what ``release`` would write now; None where the version is released already.
+
+    Raises ``ConfigError`` where the version is not flagged.
+    """
     _check(stored)
     if stored.verdict is None or stored.released_from is not None:
         return None
@@ -71,15 +74,17 @@ def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release |
 
 
 def release(store: Store, reference: bytes, words: Words, clock: Callable[[], int]) -> bytes:
-    """Undo the flag of a version; the event that is its verdict from now on.
+    """Undo the flag of a version; return the event that is its verdict from now on.
 
-    A version that was released before is answered with the event that stands, and gets its postings once more: so this
-    may be called again after any error. ``clock`` gives the time of the release in milliseconds. Raises ``ConfigError``
-    where the version is not there or was not flagged, and the store's errors.
+    For a version that is released already, the stored event is returned and the postings are written again, so that
+    this may be called again after any error. ``clock`` gives the time of the release in milliseconds. Raises
+    ``ConfigError`` where the version is not stored or not flagged, and the store's errors.
     """
     stored = store.read([reference])[0]
     if stored is None:
-        raise ConfigError(f"there is no version {events.version_name(reference)} of that article: its window is over")
+        raise ConfigError(
+            f"version {events.version_name(reference)} of that article is not in the store: its window has ended"
+        )
     plan = planned(stored, words, clock)
     store.add([stored.record])
     event = stored.verdict if plan is None else store.release([plan])[0]
@@ -92,6 +97,6 @@ def release(store: Store, reference: bytes, words: Words, clock: Callable[[], in
 def _check(stored: Stored) -> None:
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:
-        raise ConfigError(f"{name} is pending: there is no verdict yet that could be undone")
+        raise ConfigError(f"{name} is pending: it has no verdict yet that could be undone")
     if stored.released_from is None and decode_verdict(stored.verdict).outcome != "duplicate":
         raise ConfigError(f"{name} is unique: only a flag can be undone")

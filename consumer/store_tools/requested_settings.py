@@ -1,7 +1,7 @@
-"""Settings that a user names beside a store that was made with its own.
+"""Settings that a user requests for a command on a store, which has its own.
 
-A store is bound to the settings that it was made with, and commands that look into it judge by those. A setting counts
-as named where the configuration file, the environment or an option has it.
+A store is bound to the settings that it was made with, and commands that inspect it judge by those. A setting is
+requested if the configuration file, the environment or an option has it.
 """
 
 from dataclasses import asdict, replace
@@ -22,7 +22,7 @@ _LAYOUT_NAMES: Final = ("bands", "band_minima")
 
 
 def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
-    """The settings of a store with those in place that the user has named; ConfigError where they cannot hold."""
+    """Return a store's settings with the requested ones in place. Raises ``ConfigError`` where they contradict."""
     judge, named = config.judge, config.judge.model_fields_set
     changed: dict[str, Any] = {name: getattr(judge, name) for name in _SAME_NAMES if name in named}
     if "window_s" in named:
@@ -47,25 +47,28 @@ def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
 
 
 def check_unchanged(config: Config, stored: JudgeSettings) -> None:
-    """Refuse settings that are not the store's, for commands that ask what was found by them."""
+    """Raise ``StoreMismatch`` where requested settings differ from the store's.
+
+    For commands that show what was found by the store's settings.
+    """
     differing = differences(stored.encode(), asked_settings(config, stored))
     if differing:
         raise StoreMismatch(
-            f"{'; '.join(differing)}. What a store holds was found by its own settings. Leave these out; to try "
-            "them, use dupwatch explain on one pair or dupwatch replay on a feed."
+            f"{'; '.join(differing)}. The verdicts in a store were reached with its own settings. Leave these out; to "
+            "try them, use dupwatch explain on one pair or dupwatch replay on a feed."
         )
 
 
 def settings_to_compare(config: Config, stored: JudgeSettings) -> JudgeSettings:
-    """The settings that a pair of a store is compared by: the store's, and those that the user has named.
+    """Return the settings to compare a pair of stored versions by: the store's, with the requested ones in place.
 
-    ``StoreMismatch`` where one of these would have made other records than the store has.
+    Raises ``StoreMismatch`` where a requested setting would need other records than the store has.
     """
     asked = asked_settings(config, stored)
     kept = (asked.scheme, asked.plan, asked.lane1, asked.sketched)
     if kept != (stored.scheme, stored.plan, stored.lane1, stored.sketched):
         raise StoreMismatch(
-            f"{'; '.join(differences(stored.encode(), asked))}. What the store has of an article was made with these "
+            f"{'; '.join(differences(stored.encode(), asked))}. The records in the store were made with these "
             "settings. Leave them out, or compare two files without a store."
         )
     return asked

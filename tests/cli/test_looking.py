@@ -206,7 +206,7 @@ def _plant(store: LmdbStore, name: str, repeats: str | None) -> None:
     [
         (lose_posting, r"'a0' is kept and lacks 8 of its 8 postings"),
         (keep_both, r"'a0' and 'planted' are near each other and both kept"),
-        (make_circle, r"'planted' goes round in a circle"),
+        (make_circle, r"the chain of duplicates from 'planted' is a circle"),
     ],
 )
 def test_verify_damaged_store(

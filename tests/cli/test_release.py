@@ -165,10 +165,10 @@ def test_what_cannot_be_released(dupwatch: Command, store: tuple[str, str], tmp_
     """A sentence says why, nothing is changed, and no store is made."""
     refusals = {
         (ORIGINAL, *store): (2, "is unique: only a flag can be undone"),
-        ("nobody", *store): (2, "'nobody' is not there"),
+        ("nobody", *store): (2, "'nobody' is not in the store"),
         ("\udcff", *store): (2, "is no id"),
-        (FLAG, "--version", "00" * 16, *store): (2, "is not there"),
-        (FLAG, "--version", "zz", *store): (2, "is no version"),
+        (FLAG, "--version", "00" * 16, *store): (2, "is not in the store"),
+        (FLAG, "--version", "zz", *store): (2, "is not a version"),
         (FLAG, "--by", "x" * (RELEASED_BY_CHARS_MAX + 1), *store): (2, "at most 200 characters"),
         (FLAG, "--reason", "x" * (REASON_CHARS_MAX + 1), *store): (2, "at most 2000 characters"),
         (FLAG, "--reason", "\udcff", *store): (2, "is not UTF-8"),

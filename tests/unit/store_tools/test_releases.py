@@ -275,10 +275,10 @@ def test_what_was_not_flagged_is_not_released() -> None:
     refusals = {
         ("article.0", None): "is pending",
         ("alone", None): "is unique",
-        ("nobody", None): "'nobody' is not there",
-        ("article.1", "00" * 16): "the version 0{32} of 'article.1' is not there",
-        ("article.1", "zz"): "is no version",
-        ("article.1", "00"): "is no version",
+        ("nobody", None): "'nobody' is not in the store",
+        ("article.1", "00" * 16): "the version 0{32} of 'article.1' is not in the store",
+        ("article.1", "zz"): "is not a version",
+        ("article.1", "00"): "is not a version",
     }
     for (name, version), sentence in refusals.items():
         with pytest.raises(ConfigError, match=sentence):
