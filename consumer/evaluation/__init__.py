@@ -1,1 +1,1 @@
-"""How good thresholds are on labelled pairs. Pure; the command that reads and prints is ``cli.evaluate``."""
+"""Measuring thresholds on labelled pairs. Pure; the command that reads and prints is ``cli.evaluate``."""

@@ -1,12 +1,12 @@
-"""How good thresholds are on labelled pairs: precision, recall and F1. Pure; array work over all pairs at once.
+"""Precision, recall and F1 of thresholds on labelled pairs. Pure; computed with arrays over all pairs at once.
 
-Three curves, one for each setting that a user has to choose:
+There are three curves, one for each setting that a user has to choose. They differ in which pairs count as flagged:
 
-    max_distance     flagged is what is at most so many bits apart: plain SimHash, ``verify = false``
-    similarity_min   flagged is what is at least so similar by the sketch, whether or not a look-up would find it
-    reach            flagged is what the judge flags with this reach, all other settings as they are, ``verify = true``
+    max_distance     those at most this many bits apart: plain SimHash, ``verify = false``
+    similarity_min   those with at least this similarity of sketches, whether or not a look-up would find them
+    reach            those that the judge flags with this reach, all other settings as they are, ``verify = true``
 
-Texts too short for a fingerprint are equal or are not; no threshold changes what becomes of them.
+Texts that are too short for a fingerprint are either equal or not; no threshold changes that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ FoundBy = Literal["both lanes", "blocks", "bands", "neither"]
 DISTANCES: Final = tuple(float(bits) for bits in range(17))
 SIMILARITIES: Final = tuple(percent / 100 for percent in range(50, 96))
 NORMAL_QUANTILE: Final = 1.959963984540054
-"""The 97.5 % point of the normal distribution: intervals are two-sided 95 %."""
+"""The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals."""
 NEVER_BITS: Final = 1 << 15
-"""The distance, or reach, of a pair that none makes a duplicate."""
+"""The distance or reach of a pair that is a duplicate at none."""
 NEVER_SIMILAR: Final = -1.0
 
 Bits = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ Shares = npt.NDArray[np.float64]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A share with its Wilson 95 % interval; ``value`` is None where there is nothing to count, then it is 0 to 1."""
+    """A share with its Wilson 95 % interval; without any trial, ``value`` is None and the interval is 0 to 1."""
 
     value: float | None
     low: float
@@ -49,10 +49,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What some rule does: ``right`` of the labelled duplicates it flags, and ``wrong`` of the unique pairs.
+    """The quality of a rule, which flags ``right`` labelled duplicates and ``wrong`` unique pairs.
 
     Precision is right / (right + wrong), recall right / all labelled duplicates, F1 their harmonic mean,
-    2 right / (right + wrong + labelled duplicates); None where there is neither a flag nor a duplicate.
+    2 right / (right + wrong + labelled duplicates); None where there are neither flags nor duplicates.
     """
 
     right: int
@@ -63,31 +63,31 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Point(Figures, frozen=True):
-    """What one threshold does."""
+    """The quality of one threshold."""
 
     threshold: float
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """One setting over all its thresholds, which rise."""
+    """A setting over its ascending thresholds."""
 
     setting: Setting
     points: tuple[Point, ...]
 
     def within(self, low: float, high: float) -> "Curve":
-        """The part of the curve whose thresholds can be set."""
+        """Return the part of the curve from ``low`` to ``high``."""
         return Curve(self.setting, tuple(point for point in self.points if low <= point.threshold <= high))
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A threshold to use. ``ties`` are all that do as well, itself among them."""
+    """A threshold to use. ``ties`` are all thresholds that are as good, itself included."""
 
     point: Point
     ties: tuple[float, ...]
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """What to set: for the best F1, and for the precision that was asked for. ``now`` is what is configured."""
+    """The thresholds for the best F1 and for the wanted precision; ``now`` is the configured one."""
 
     setting: Setting
     now: float
@@ -96,7 +96,7 @@ class Recommendation(msgspec.Struct, frozen=True):
 
 
 class FoundCount(msgspec.Struct, frozen=True):
-    """Labelled pairs by which lane finds them, and whether the judge then flags them or passes them."""
+    """The number of labelled pairs that the same lanes find, by label and by whether the judge flags them."""
 
     found_by: FoundBy
     duplicates_flagged: int
@@ -106,7 +106,7 @@ class FoundCount(msgspec.Struct, frozen=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """All figures for some labelled pairs. ``judge`` is what the judge does as it is configured."""
+    """All figures for a set of labelled pairs. ``judge`` is the quality of the judge as it is configured."""
 
     duplicates: int
     unique: int
@@ -117,11 +117,12 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """What decides each of n labelled pairs, as arrays of n.
+    """The values that decide n labelled pairs, as arrays of n.
 
-    ``distance`` and ``reach`` are the least bits that make the pair a duplicate, ``NEVER_BITS`` where none does;
-    ``similarity`` the greatest ``similarity_min`` that does, ``NEVER_SIMILAR`` where none does. ``flagged`` is what
-    the judge says as it is configured, ``by_blocks`` and ``by_bands`` which lane finds the pair.
+    ``distance`` and ``reach`` are the least bits at which the pair is a duplicate, ``NEVER_BITS`` where there are none.
+    ``similarity`` is the greatest ``similarity_min`` at which it is one, ``NEVER_SIMILAR`` where there is none.
+    ``flagged`` is the verdict of the judge as it is configured; ``by_blocks`` and ``by_bands`` say which lanes find the
+    pair.
     """
 
     duplicate: Flags
@@ -134,14 +135,14 @@ class Measures:
 
 
 class Wilson(NamedTuple):
-    """The ends of intervals, each float64[n]."""
+    """The ends of n intervals, each float64[n]."""
 
     low: Shares
     high: Shares
 
 
 def evaluation_of(measures: Measures) -> Evaluation:
-    """All curves, and what the judge does."""
+    """Return all curves, and the quality of the judge."""
     duplicate = measures.duplicate
     positives = int(np.count_nonzero(duplicate))
     right = np.array([np.count_nonzero(measures.flagged & duplicate)])
@@ -160,11 +161,11 @@ def evaluation_of(measures: Measures) -> Evaluation:
 
 
 def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored], settings: JudgeSettings) -> Measures:
-    """Compare the articles of each pair as the judge does; ``articles`` are by id, all that the pairs name.
+    """Compare the articles of each pair as the judge does; ``articles`` has all articles of the pairs, by id.
 
-    The measures are in the order of the pairs' first ids, so that one article's similarities are estimated at once.
+    The measures are in the order of the pairs' first ids, so that the similarities of an article are estimated at once.
     """
-    # With every suspect in reach, what is left to tell is how far the reach must go.
+    # With an unlimited reach, the distance of a near pair is the reach that it needs.
     unbounded = replace(settings, verify=True, reach=settings.scheme.bits)
     as_is: list[Comparison] = []
     far: list[Comparison] = []
@@ -174,21 +175,21 @@ def measure(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored], setti
         as_is += compare(articles[article_id], others, settings)
         far += compare(articles[article_id], others, unbounded)
     exact = np.array([_is_exact(articles[pair.a], articles[pair.b]) for pair in pairs], bool)
-    verified = np.array([one.verified for one in far], bool)
-    distance = np.array([one.distance for one in far], np.int64)
-    similarity = np.array([NEVER_SIMILAR if one.similarity is None else one.similarity for one in far], np.float64)
-    by_bands = np.array([one.found_by_bands for one in far], bool)
-    near = np.array([one.near for one in far], bool)
-    held_back = np.array([not one.facts_agree for one in far], bool)
+    verified = np.array([each.verified for each in far], bool)
+    distance = np.array([each.distance for each in far], np.int64)
+    similarity = np.array([NEVER_SIMILAR if each.similarity is None else each.similarity for each in far], np.float64)
+    by_bands = np.array([each.found_by_bands for each in far], bool)
+    near = np.array([each.near for each in far], bool)
+    held_back = np.array([not each.facts_agree for each in far], bool)
     similarity = np.where(exact, np.where(verified, 1.0, NEVER_SIMILAR), similarity)
     return Measures(
         duplicate=np.array([pair.duplicate for pair in pairs], bool),
         distance=np.where(exact & ~verified, NEVER_BITS, distance),
         similarity=np.where(held_back, NEVER_SIMILAR, similarity),
         reach=np.where(near, np.where(by_bands, 0, distance), NEVER_BITS),
-        by_blocks=np.array([one.found_by_blocks for one in as_is], bool),
+        by_blocks=np.array([each.found_by_blocks for each in as_is], bool),
         by_bands=by_bands,
-        flagged=np.array([one.near for one in as_is], bool),
+        flagged=np.array([each.near for each in as_is], bool),
     )
 
 
@@ -197,12 +198,12 @@ def _first_id(pair: LabelledPair) -> str:
 
 
 def _is_exact(a: Stored, b: Stored) -> bool:
-    """Whether only equal texts are duplicates, one of these being too short for anything else."""
+    """Return whether only equality makes these duplicates, because one of them is too short for anything else."""
     return a.record.kind != TextKind.LONG or b.record.kind != TextKind.LONG
 
 
 def found_counts(measures: Measures) -> tuple[FoundCount, ...]:
-    """Count the pairs by lane, label and what the judge says of them; all are counted once."""
+    """Count the pairs by lanes, label and verdict; each pair is counted once."""
     names: tuple[FoundBy, ...] = ("both lanes", "blocks", "bands", "neither")
     lane = np.select(
         [measures.by_blocks & measures.by_bands, measures.by_blocks, measures.by_bands], [0, 1, 2], default=3
@@ -213,7 +214,7 @@ def found_counts(measures: Measures) -> tuple[FoundCount, ...]:
 
 
 def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, duplicate: Flags) -> Curve:
-    """Precision, recall and F1 at each threshold: of values at most as large, for ``similarity_min`` at least."""
+    """Return the quality at each threshold; values up to it are flagged, for ``similarity_min`` values from it on."""
     sign = -1 if setting == "similarity_min" else 1
     cuts = sign * np.asarray(thresholds, np.float64)
     right, wrong = (
@@ -223,7 +224,10 @@ def curve(setting: Setting, thresholds: Sequence[float], values: Bits | Shares, 
     points = zip(figures, thresholds, strict=True)
     return Curve(
         setting,
-        tuple(Point(one.right, one.wrong, one.precision, one.recall, one.f1, threshold) for one, threshold in points),
+        tuple(
+            Point(figure.right, figure.wrong, figure.precision, figure.recall, figure.f1, threshold)
+            for figure, threshold in points
+        ),
     )
 
 
@@ -251,32 +255,32 @@ def _rates(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> list[R
 
 
 def wilson(hits: npt.NDArray[np.int64], trials: npt.NDArray[np.int64]) -> Wilson:
-    """Score intervals for shares of ``trials`` (Wilson, "Probable inference", JASA 22, 1927); without trials 0 to 1."""
+    """Return score intervals for shares of ``trials`` (Wilson, JASA 22, 1927); without any trial, 0 to 1."""
     asked = np.maximum(trials, 1)
     share = hits / asked
     z2 = NORMAL_QUANTILE**2
     centre = share + z2 / (2 * asked)
     reach = NORMAL_QUANTILE * np.sqrt(share * (1 - share) / asked + z2 / (4 * asked**2))
     scale = 1 + z2 / asked
-    # At the ends the formula gives 0 and 1 but for rounding, which must not exclude the share itself.
+    # For shares of 0 and 1 the formula is exact but for rounding, which must not exclude the share itself.
     low = np.where(hits == 0, 0.0, (centre - reach) / scale)
     high = np.where(hits == trials, 1.0, (centre + reach) / scale)
     return Wilson(low, high)
 
 
 def best_f1(curve: Curve, now: float) -> Choice | None:
-    """The threshold with the greatest F1, of those the one with the fewest wrong; None where none flags a duplicate.
+    """Return the threshold with the greatest F1, and among equals with the fewest wrong flags.
 
-    ``now`` is what is configured: it stays where it does as well as any.
+    None where no threshold flags a duplicate. ``now``, the configured threshold, is returned where none is better.
     """
     useful = [point for point in curve.points if point.right]
     return _choice(curve.setting, now, useful, lambda point: (point.f1 or 0.0, -point.wrong))
 
 
 def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
-    """The threshold of greatest recall among those whose precision is at least this; None where there is none.
+    """Return the threshold with the greatest recall whose precision is at least this; None where there is none.
 
-    It is the measured precision that counts. With few pairs the interval below it is wide.
+    The measured precision counts. With few pairs the interval below it is wide.
     """
     useful = [point for point in curve.points if point.right and (point.precision.value or 0.0) >= precision_min]
     return _choice(curve.setting, now, useful, lambda point: (point.right, -point.wrong))
@@ -285,10 +289,10 @@ def reaching(curve: Curve, now: float, precision_min: float) -> Choice | None:
 def _choice(
     setting: Setting, now: float, points: Sequence[Point], worth: Callable[[Point], tuple[float, int]]
 ) -> Choice | None:
-    """Choose among the best: what is configured, or the fewest bits, or the similarity in the middle.
+    """Choose one of the best thresholds: the configured one, or the fewest bits, or the similarity in the middle.
 
-    The best all flag the same labelled pairs. So none lies between them: fewer bits cost less to look up and lose
-    nothing, and in the middle a similarity is as far from wrong flags as from misses.
+    The best thresholds all flag the same labelled pairs. Fewer bits cost less to look up and lose nothing; the middle
+    similarity is as far from wrong flags as from misses.
     """
     if not points:
         return None
@@ -300,21 +304,26 @@ def _choice(
 
 
 def recommend(evaluation: Evaluation, settings: JudgeSettings, precision_min: float) -> tuple[Recommendation, ...]:
-    """For each curve what to set, among what can be set: distances that the plan finds, a reach not below them."""
+    """Recommend thresholds for each curve, among those that can be set.
+
+    These are distances that the plan finds, and a reach of at least ``max_distance``.
+    """
     limits = {
         "max_distance": (0.0, float(found_max(settings))),
         "reach": (float(settings.max_distance), DISTANCES[-1]),
     }
     recommendations = []
-    for one in evaluation.curves:
-        part = one.within(*limits.get(one.setting, (0.0, 1.0)))
-        now = float(getattr(settings, one.setting))
-        recommendations.append(Recommendation(one.setting, now, best_f1(part, now), reaching(part, now, precision_min)))
+    for whole in evaluation.curves:
+        part = whole.within(*limits.get(whole.setting, (0.0, 1.0)))
+        now = float(getattr(settings, part.setting))
+        recommendations.append(
+            Recommendation(part.setting, now, best_f1(part, now), reaching(part, now, precision_min))
+        )
     return tuple(recommendations)
 
 
 def found_max(settings: JudgeSettings) -> int:
-    """The greatest distance, of those on the curve, up to which the plan finds every pair."""
+    """Return the greatest distance on the curve at which the plan finds every pair."""
     return max((int(bits) for bits in DISTANCES if _is_found(settings, int(bits))), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of articles that somebody has labelled, one a line, and what is wrong with a line that is none.
+"""Reading labelled pairs of articles, one per line, with a reason for every line that cannot be read.
 
 ``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/evaluation.md`` has all forms of a label.
 """
@@ -24,14 +24,14 @@ class Line(NamedTuple):
 
 
 class LabelCut(NamedTuple):
-    """What a similarity says as a label: duplicate from ``duplicate_from`` on, unique below ``unique_below``."""
+    """How a similarity becomes a label: from ``duplicate_from`` it is duplicate, below ``unique_below`` unique."""
 
     duplicate_from: float = 0.8
     unique_below: float = 0.5
 
 
 class LabelledPair(NamedTuple):
-    """Two different ids, in no order, and whether whoever labelled them calls them duplicates; ``line`` says where."""
+    """Two different ids, in any order, and whether they are labelled duplicates; ``line`` is where."""
 
     a: str
     b: str
@@ -40,24 +40,24 @@ class LabelledPair(NamedTuple):
 
 
 class LabelledPairs(NamedTuple):
-    """A file's pairs; ``left_out`` counts similarities that say neither, ``repeated`` pairs that stood there before."""
+    """The pairs of a file; ``left_out`` counts those whose similarity is no label, ``repeated`` counts repeats."""
 
     pairs: tuple[LabelledPair, ...]
     left_out: int
     repeated: int
 
 
-class _Said(NamedTuple):
+class _Labelled(NamedTuple):
     a: str
     b: str
     duplicate: bool | None
 
 
 def labelled_pairs(lines: Iterable[Line], cut: LabelCut) -> LabelledPairs:
-    """Read pairs; a pair that comes again with the same label counts once, in whatever order it names its ids.
+    """Read pairs; a pair that is repeated with the same label, in either order, counts once.
 
-    Raises ``ConfigError`` with the line's number and the reason at the first line that is no pair, at a pair that was
-    labelled otherwise before, and where no labelled pair is left.
+    Raises ``ConfigError`` with the line number and the reason at the first line that is not a pair, at a pair that has
+    another label on an earlier line, and where no pair has a label.
     """
     seen: dict[tuple[str, str], tuple[bool | None, int]] = {}
     repeated = 0
@@ -72,50 +72,50 @@ def labelled_pairs(lines: Iterable[Line], cut: LabelCut) -> LabelledPairs:
         repeated += before[1] != number
     pairs = tuple(LabelledPair(a, b, label, line) for (a, b), (label, line) in seen.items() if label is not None)
     if not pairs:
-        raise ConfigError("the pairs hold no label: not one line says duplicate or unique")
+        raise ConfigError("the pairs have no labels: no line says duplicate or unique")
     return LabelledPairs(pairs, len(seen) - len(pairs), repeated)
 
 
-def _pair(data: bytes, cut: LabelCut) -> _Said:
+def _pair(data: bytes, cut: LabelCut) -> _Labelled:
     a, b, label = _parts(data)
-    one, other = _id(a, "a"), _id(b, "b")
-    if one == other:
-        raise ValueError(f"both ids are {one!r}; an article is no duplicate of itself")
+    first, second = _id(a, "a"), _id(b, "b")
+    if first == second:
+        raise ValueError(f"both ids are {first!r}, but an article cannot be a duplicate of itself")
     similarity = _similarity(label)
     if similarity >= cut.duplicate_from:
-        return _Said(one, other, duplicate=True)
-    return _Said(one, other, duplicate=False if similarity < cut.unique_below else None)
+        return _Labelled(first, second, duplicate=True)
+    return _Labelled(first, second, duplicate=False if similarity < cut.unique_below else None)
 
 
 def _parts(data: bytes) -> tuple[Any, Any, Any]:
-    """Both ids and the label. What stands beside them is passed over, so that other tools' lists can be read."""
+    """Return both ids and the label. Other members and items are ignored, so that lists of other tools can be read."""
     try:
-        said = msgspec.json.decode(data.removeprefix(_BOM))
+        line = msgspec.json.decode(data.removeprefix(_BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON: {error}") from error
-    if isinstance(said, dict):
-        missing = [name for name in _PARTS if name not in said]
+    if isinstance(line, dict):
+        missing = [name for name in _PARTS if name not in line]
         if missing:
             raise ValueError(f"the object has no {' and no '.join(missing)}; {_FORMS}")
-        return said["a"], said["b"], said["label"]
-    if not isinstance(said, list) or len(said) < len(_PARTS):
+        return line["a"], line["b"], line["label"]
+    if not isinstance(line, list) or len(line) < len(_PARTS):
         raise ValueError(f"it is not a labelled pair; {_FORMS}")
-    return said[0], said[1], said[2]
+    return line[0], line[1], line[2]
 
 
 def _id(value: object, name: str) -> str:
-    """An id as the feed's decoder has it, which takes integers too."""
+    """Return an id as the decoder of the feed does, which accepts integers too."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name} is no id: it has to be a string that is not empty, or an integer")
+        raise ValueError(f"{name} is not an id: an id is a string that is not empty, or an integer")
     return value
 
 
 def _similarity(label: object) -> float:
-    """A label as a similarity: 1 is duplicate, 0 is unique."""
+    """Return a label as a similarity: 1 is duplicate, 0 is unique."""
     if isinstance(label, str) and label in _WORDS:
         return _WORDS[label]
     if isinstance(label, (bool, int, float)) and 0 <= label <= 1:
         return float(label)
-    raise ValueError('the label is none of true, false, "duplicate", "unique" and a similarity from 0 to 1')
+    raise ValueError('the label must be true, false, "duplicate", "unique" or a similarity from 0 to 1')

@@ -1,14 +1,14 @@
-"""What two texts have in common, and what only one of them has, in bounded time and memory.
+"""The difference of two texts, in bounded time and memory.
 
-The result always covers both texts from end to end. Stretches that are equal at both ends of the texts cost next to
-nothing. What lies between is aligned by the first of these that applies:
+The result always covers both texts from end to end. Equal text at both ends costs almost nothing. The text between is
+aligned by the first of these that applies:
 
 1. *few edits*: the greedy algorithm of Myers (1986), as long as the texts are at most ``EDITS_MAX`` tokens apart;
-2. *anchors*: runs of tokens that occur once in either text are matched, as in a patience diff;
+2. *anchors*: runs of tokens that occur once in each text are matched, as in a patience diff;
 3. *exact*: each gap between anchors gets a longest common subsequence, bit-parallel (Hyyro 2004), the smallest gaps
-   first, until ``CELLS_MAX`` pairs of tokens were looked at. A gap beyond that is reported as not compared.
+   first, until ``CELLS_MAX`` pairs of tokens have been compared. A gap beyond that is reported as not compared.
 
-Decision 0038 says what was compared with this.
+Decision 0038 compares this with other algorithms.
 """
 
 import re
@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 EDITS_MAX: Final = 150
-"""How many tokens two texts may differ by to be aligned in one go; the work grows with the square."""
+"""Limit on the tokens by which two texts may differ to be aligned at once; the work grows with its square."""
 CELLS_MAX: Final = 200_000_000
-"""How many pairs of tokens are compared in all gaps together: an eighth of a byte and about a nanosecond each."""
+"""Limit on pairs of tokens that are compared in all gaps: each takes an eighth of a byte and about a nanosecond."""
 _ANCHOR_TOKENS: Final = (24, 6)
-"""Lengths of the runs that are looked for: long ones in the whole text, shorter ones in the gaps between them."""
+"""Lengths of the runs that are searched: long ones in the whole text, shorter ones in the gaps between them."""
 _ANCHORS_FROM_CELLS: Final = 250_000
-"""A smaller gap is aligned exactly at once: that takes a millisecond."""
+"""A smaller gap is aligned exactly without anchors, which takes a millisecond."""
 _RUNS_SAMPLED: Final = 50_000
-"""In a longer text only about so many runs are looked at."""
+"""In a longer text about this many runs are sampled."""
 _TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|\s+|.", re.DOTALL)
 _TOKENS_MAX: Final = sys.maxunicode
 _BASE: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -41,9 +41,9 @@ Kind = Literal["equal", "changed", "not compared"]
 
 
 class Stretch(NamedTuple):
-    """A stretch of both texts: equal, or what only A and only B have there. ``at_a`` and ``at_b`` count characters.
+    """A stretch of both texts that is equal in A and B, or differs. ``at_a`` and ``at_b`` are offsets in characters.
 
-    In a stretch that was not compared the two sides may have text in common.
+    The sides of a stretch that was not compared may have text in common.
     """
 
     kind: Kind
@@ -75,22 +75,22 @@ class _Block(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two texts as strings with one character for each token, so that runs are compared at memory speed."""
+    """Two texts as strings with a character for each token, so that runs are compared at the speed of memory."""
 
     a: str
     b: str
 
     def prefix(self, a: int, b: int, limit: int) -> int:
-        """How many tokens from here on are equal, up to ``limit``."""
+        """Return the number of equal tokens from here on, up to ``limit``."""
         return _run(limit, lambda start, end: self.a[a + start : a + end] == self.b[b + start : b + end])
 
     def suffix(self, a: int, b: int, limit: int) -> int:
-        """How many tokens before here are equal, up to ``limit``."""
+        """Return the number of equal tokens before here, up to ``limit``."""
         return _run(limit, lambda start, end: self.a[a - end : a - start] == self.b[b - end : b - start])
 
 
 def _run(limit: int, is_equal: Callable[[int, int], bool]) -> int:
-    """How far two texts are equal, up to ``limit``: in steps that grow until one differs, then by halves."""
+    """Return how far two texts are equal, up to ``limit``: in growing steps until one differs, then by bisection."""
     done, step = 0, _RUN_STEP
     while done < limit:
         size = min(step, limit - done)
@@ -104,11 +104,11 @@ def _run(limit: int, is_equal: Callable[[int, int], bool]) -> int:
 
 
 def difference(a: str, b: str) -> list[Stretch]:
-    """Both texts as stretches that are equal or differ, in order; each covers its text without a hole."""
+    """Return both texts as stretches that are equal or differ, in order; together they cover both texts."""
     left, right = _TOKEN.findall(a), _TOKEN.findall(b)
     distinct = dict.fromkeys(left) | dict.fromkeys(right)
     if len(distinct) > _TOKENS_MAX:
-        # There are not enough characters to stand for so many words, so each character is a token of its own.
+        # There are more distinct words than characters to represent them, so each character becomes a token.
         left, right = list(a), list(b)
         pair = _Pair(a, b)
     else:
@@ -119,7 +119,7 @@ def difference(a: str, b: str) -> list[Stretch]:
 
 
 def _align(pair: _Pair) -> tuple[list[_Block], set[_Range]]:
-    """The equal blocks in order, and the gaps between them that were not compared."""
+    """Return the equal blocks in order, and the gaps between them that were not compared."""
     blocks: list[_Block] = []
     whole = _trimmed(pair, _Range(0, len(pair.a), 0, len(pair.b)), blocks)
     gaps = [whole]
@@ -131,7 +131,7 @@ def _align(pair: _Pair) -> tuple[list[_Block], set[_Range]]:
     for size in _ANCHOR_TOKENS:
         gaps = [gap for wide in gaps for gap in _between_anchors(pair, wide, size, blocks)]
     left, skipped = CELLS_MAX, set()
-    for gap in sorted(gaps, key=lambda one: one.cells):
+    for gap in sorted(gaps, key=lambda gap: gap.cells):
         if gap.cells <= left:
             left -= gap.cells
             blocks += _exact(pair, gap)
@@ -141,7 +141,7 @@ def _align(pair: _Pair) -> tuple[list[_Block], set[_Range]]:
 
 
 def _trimmed(pair: _Pair, wide: _Range, blocks: list[_Block]) -> _Range:
-    """The range without what is equal at its ends, which goes to ``blocks``."""
+    """Return the range without the equal tokens at its ends, which are added to ``blocks``."""
     a0, a1, b0, b1 = wide
     first = pair.prefix(a0, b0, min(a1 - a0, b1 - b0))
     a0, b0 = a0 + first, b0 + first
@@ -152,10 +152,10 @@ def _trimmed(pair: _Pair, wide: _Range, blocks: list[_Block]) -> _Range:
 
 
 def _few_edits(pair: _Pair, wide: _Range) -> list[_Block] | None:
-    """The alignment with the fewest insertions and deletions; None where it takes more than ``EDITS_MAX``."""
+    """Return the alignment with the fewest insertions and deletions; None where it has more than ``EDITS_MAX``."""
     a0, a1, b0, b1 = wide
     reached = {1: 0}
-    """By diagonal (place in A less place in B), how far in A the best path has come."""
+    """By diagonal (place in A minus place in B): how far in A the best path has reached."""
     trail: list[dict[int, int]] = []
     for edits in range(EDITS_MAX + 1):
         trail.append(reached)
@@ -194,7 +194,7 @@ def _walked_back(trail: Sequence[dict[int, int]], wide: _Range) -> list[_Block]:
 
 
 def _between_anchors(pair: _Pair, wide: _Range, size: int, blocks: list[_Block]) -> Iterator[_Range]:
-    """The gaps that are left where runs of so many tokens are matched; the matches go to ``blocks``."""
+    """Yield the gaps between matching runs of ``size`` tokens; the matches are added to ``blocks``."""
     if wide.cells <= _ANCHORS_FROM_CELLS or min(wide.a1 - wide.a0, wide.b1 - wide.b0) < size:
         yield wide
         return
@@ -210,7 +210,7 @@ def _between_anchors(pair: _Pair, wide: _Range, size: int, blocks: list[_Block])
 
 
 def _anchors(pair: _Pair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
-    """Where a run of so many tokens begins that each text has once, in an order that holds for both."""
+    """Yield where runs of ``size`` tokens begin that occur once in each text, in ascending order in both."""
     sampled = 1 + max(wide.a1 - wide.a0, wide.b1 - wide.b0) // _RUNS_SAMPLED
     at_a = _single_runs(pair.a[wide.a0 : wide.a1], size, sampled)
     at_b = _single_runs(pair.b[wide.b0 : wide.b1], size, sampled)
@@ -220,13 +220,13 @@ def _anchors(pair: _Pair, wide: _Range, size: int) -> Iterator[tuple[int, int]]:
     places_a, places_b = places_a[order], places_b[order]
     for index in _rising(places_b.tolist()):
         a, b = wide.a0 + int(places_a[index]), wide.b0 + int(places_b[index])
-        # Two different runs may have one hash.
+        # Different runs may have the same hash.
         if pair.a[a : a + size] == pair.b[b : b + size]:
             yield a, b
 
 
 def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """The hashes of the runs that occur once, ascending, and where they begin; one run in ``sampled`` is looked at."""
+    """Return the hashes of runs that occur once, ascending, and where they begin; one run in ``sampled`` is used."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64) + np.uint64(1)
     count = len(codes) - size + 1
     hashes = np.zeros(count, np.uint64)
@@ -241,7 +241,7 @@ def _single_runs(text: str, size: int, sampled: int) -> tuple[NDArray[np.uint64]
 
 
 def _rising(values: Sequence[int]) -> list[int]:
-    """The places of a longest rising subsequence."""
+    """Return the places of a longest increasing subsequence."""
     ends: list[int] = []
     end_places: list[int] = []
     before: list[int] = []
@@ -262,7 +262,7 @@ def _rising(values: Sequence[int]) -> list[int]:
 
 
 def _exact(pair: _Pair, gap: _Range) -> list[_Block]:
-    """The longest common subsequence of a gap."""
+    """Return the longest common subsequence of a gap."""
     a, b = pair.a[gap.a0 : gap.a1], pair.b[gap.b0 : gap.b1]
     if not a or not b:
         return []
@@ -272,9 +272,9 @@ def _exact(pair: _Pair, gap: _Range) -> list[_Block]:
 
 
 def _subsequence(a: str, b: str) -> Iterator[tuple[int, int]]:
-    """The matches of a longest common subsequence, from the last to the first; ``a`` is the shorter one.
+    """Yield the matches of a longest common subsequence, from the last to the first; ``a`` is the shorter text.
 
-    Each row holds a bit for each token of ``b``: 0 where the subsequence grows by one. See Hyyro, "Bit-parallel LCS-
+    Each row has a bit for each token of ``b``: 0 where the subsequence becomes longer. See Hyyro, "Bit-parallel LCS-
     length computation revisited", 2004.
     """
     masks = _masks(a, b)
@@ -299,7 +299,7 @@ def _subsequence(a: str, b: str) -> Iterator[tuple[int, int]]:
 
 
 def _masks(a: str, b: str) -> dict[str, int]:
-    """For each token of ``a`` the places where ``b`` has it, as bits."""
+    """Return for each token of ``a`` the places where ``b`` has it, as bits."""
     if len(b) <= _SHORT_ROW:
         masks = dict.fromkeys(a, 0)
         for place, token in enumerate(b):
@@ -324,7 +324,7 @@ def _stretches(
 
 
 def _edges(a_end: int, b_end: int, blocks: Sequence[_Block], skipped: set[_Range]) -> Iterator[tuple[Kind, int, int]]:
-    """What kind each stretch is and where it ends; blocks that touch are one stretch."""
+    """Yield the kind of each stretch and where it ends in A and B; adjacent blocks are one stretch."""
     a = b = 0
     equal = False
     for block in (*blocks, _Block(a_end, b_end, 0)):

@@ -66,16 +66,16 @@ def test_a_contradiction_is_an_error_with_both_lines() -> None:
         ("x", "not a labelled pair"),
         (["x", "y"], "not a labelled pair"),
         ({"a": "x"}, "the object has no b and no label"),
-        (["", "y", True], "a is no id"),
-        (["x", None, True], "b is no id"),
-        ([True, "y", True], "a is no id"),
-        (["x", "x", True], "no duplicate of itself"),
-        ([7, "7", True], "no duplicate of itself"),
-        (["x", "y", "yes"], "the label is none of"),
-        (["x", "y", None], "the label is none of"),
-        (["x", "y", 1.01], "the label is none of"),
-        (["x", "y", -0.1], "the label is none of"),
-        (["x", "y", []], "the label is none of"),
+        (["", "y", True], "a is not an id"),
+        (["x", None, True], "b is not an id"),
+        ([True, "y", True], "a is not an id"),
+        (["x", "x", True], "cannot be a duplicate of itself"),
+        ([7, "7", True], "cannot be a duplicate of itself"),
+        (["x", "y", "yes"], "the label must be"),
+        (["x", "y", None], "the label must be"),
+        (["x", "y", 1.01], "the label must be"),
+        (["x", "y", -0.1], "the label must be"),
+        (["x", "y", []], "the label must be"),
     ],
 )
 def test_a_line_that_is_no_pair_is_an_error_with_its_reason(row: object, reason: str) -> None:
@@ -87,5 +87,5 @@ def test_a_line_that_is_no_pair_is_an_error_with_its_reason(row: object, reason:
 @pytest.mark.parametrize("rows", [[], [["x", "y", 0.6]]])
 def test_no_label_at_all_is_an_error(rows: list[object]) -> None:
     """Without one label there is nothing to measure."""
-    with pytest.raises(ConfigError, match="hold no label"):
+    with pytest.raises(ConfigError, match="have no labels"):
         read(*rows)

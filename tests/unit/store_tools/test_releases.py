@@ -283,7 +283,7 @@ def test_what_was_not_flagged_is_not_released() -> None:
     for (name, version), sentence in refusals.items():
         with pytest.raises(ConfigError, match=sentence):
             releasable(store, name, version)
-    for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window is over")):
+    for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window has ended")):
         with pytest.raises(ConfigError, match=sentence):
             releases.release(store, reference, WORDS, lambda: LATER_MS)
     assert (list(store.scan()), store.stats()) == before
