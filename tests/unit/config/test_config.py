@@ -1,4 +1,4 @@
-"""The configuration: layers in rising order, and everything that is wrong is said by name."""
+"""The configuration: its layers in rising order, and errors that name the setting."""
 
 import os
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ from consumer.wiring.parts import scheme_of
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the person who runs the tests has configured does not count."""
+    """Ignore what the person who runs the tests has configured."""
     for name in [name for name in os.environ if name.upper().startswith("DUPWATCH_")]:
         monkeypatch.delenv(name)
 
 
 @pytest.fixture
 def toml(tmp_path: Path) -> Path:
-    """Where a test writes its file."""
+    """The path of the configuration that a test writes."""
     return tmp_path / "dupwatch.toml"
 
 
-def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """File over default, environment over file, command line over environment; each setting by itself."""
+def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File over default, environment over file, command line over environment; setting by setting."""
     toml.write_text("workers = 1\n[judge]\nreach = 7\nsimilarity_min = 0.8\nwindow_s = 60\n")
     monkeypatch.setenv("DUPWATCH_JUDGE__SIMILARITY_MIN", "0.85")
     monkeypatch.setenv("DUPWATCH_JUDGE__WINDOW_S", "61")
@@ -38,7 +38,7 @@ def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         ({"judge": {"mood": 1}}, "there is no setting judge.mood"),
         ({"mood": 1}, "there is no setting mood"),
@@ -84,57 +84,57 @@ def test_each_layer_goes_above_the_one_before(toml: Path, monkeypatch: pytest.Mo
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_name(overrides: Mapping[str, Any], said: str) -> None:
-    """A sentence that names the setting, for a person."""
-    with pytest.raises(ConfigError) as told:
+def test_an_error_names_the_setting(overrides: Mapping[str, Any], message: str) -> None:
+    """In a sentence for people."""
+    with pytest.raises(ConfigError) as error:
         load_config(None, overrides)
-    assert said in str(told.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("url", ["memory:", "lmdb:a place\nof two lines", "hbase://a:9090,b.example:9091/feed"])
-def test_a_store_is_named_by_its_kind_and_place(url: str) -> None:
-    """There are three kinds."""
+def test_a_store_url_of_each_kind_is_accepted(url: str) -> None:
+    """Unchanged."""
     assert load_config(None, {"store": {"url": url}}).store.url == url
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
-    """Nobody mends one thing to be told of the next."""
-    with pytest.raises(ConfigError, match=r"judge\.reach.*; .*workers") as told:
+def test_all_errors_are_reported_at_once() -> None:
+    """Nobody corrects one setting to learn of the next."""
+    with pytest.raises(ConfigError, match=r"judge\.reach.*; .*workers") as error:
         load_config(None, {"judge": {"reach": "far"}, "workers": -1})
-    assert str(told.value).count(";") == 1
+    assert str(error.value).count(";") == 1
 
 
 @pytest.mark.parametrize("name", ["DUPWATCH_JUGDE__REACH", "DUPWATCH_REACH", "dupwatch_jugde__reach"])
-def test_a_variable_that_names_nothing_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt one would otherwise be passed over in silence."""
+def test_a_variable_of_an_unknown_section_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a misspelt variable would be ignored silently."""
     monkeypatch.setenv(name, "3")
     with pytest.raises(ConfigError, match=name):
         load_config(None, {})
 
 
-def test_a_variable_that_names_no_setting_of_its_section_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a section too."""
+def test_a_variable_of_an_unknown_setting_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the name of the setting."""
     monkeypatch.setenv("DUPWATCH_JUDGE__REACHH", "3")
     with pytest.raises(ConfigError, match=r"judge\.reachh"):
         load_config(None, {})
 
 
 @pytest.mark.parametrize("content", [b"[judge\n", b"\xff\xfe", b"judge = 1\njudge = 2\n"])
-def test_a_file_that_is_not_toml_is_said_to_be_none(toml: Path, content: bytes) -> None:
+def test_a_file_that_is_not_toml_is_an_error(toml: Path, content: bytes) -> None:
     """With its name."""
     toml.write_bytes(content)
     with pytest.raises(ConfigError, match=r"dupwatch\.toml is not TOML"):
         load_config(toml, {})
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    """A misspelt name must not mean the defaults."""
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    """A misspelt name must not select the defaults."""
     with pytest.raises(ConfigError, match="cannot be read"):
         load_config(tmp_path / "missing.toml", {})
 
 
-def test_the_configuration_is_shown_as_toml_that_gives_it_back(toml: Path) -> None:
-    """Every setting by its dotted name, odd names of sources quoted."""
+def test_the_printed_configuration_can_be_read_back(toml: Path) -> None:
+    """Every setting by its dotted name; unusual names of sources are quoted."""
     rules = {"新华 网": {"flag": "never"}, "plain": {"similarity_min": 0.9}}
     config = load_config(None, {"rules": rules, "judge": {"reach": 9}})
     shown = dict(flatten(config))
@@ -152,8 +152,8 @@ def test_the_configuration_is_shown_as_toml_that_gives_it_back(toml: Path) -> No
         ({"rules": {"wire": {"facts_shared_min": 0.8}, "blog": {}}}, True),
     ],
 )
-def test_facts_are_made_where_a_guard_asks_for_them(overrides: Mapping[str, Any], *, facts: bool) -> None:
-    """One source that asks is enough, as the articles of all others are compared with its own; none asks by default."""
+def test_facts_are_extracted_where_a_guard_needs_them(overrides: Mapping[str, Any], *, facts: bool) -> None:
+    """One source is enough: its articles are compared with those of all others. By default no guard is set."""
     config = load_config(None, overrides)
     assert scheme_of(config).facts is facts
     assert dict(flatten(config))["judge.facts_shared_min"] == str(config.judge.facts_shared_min)
@@ -172,7 +172,7 @@ def test_a_version_is_kept_for_the_window_and_the_slack() -> None:
 
 
 def test_the_defaults_are_valid_and_frozen() -> None:
-    """They are what a run without any configuration judges by."""
+    """A run without any configuration judges by them."""
     config = load_config(None, {})
     assert dict(flatten(config)) == dict(flatten(Config()))
     with pytest.raises(ValueError, match="frozen"):

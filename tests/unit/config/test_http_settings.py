@@ -1,4 +1,4 @@
-"""The settings of pages and log: what contradicts itself is refused, and no password is shown."""
+"""The settings of pages and log: contradictions are refused, and no password is shown."""
 
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,15 @@ from consumer.text.redaction import HIDDEN
         ({"flags": 501}, "less than or equal to 500"),
     ],
 )
-def test_what_contradicts_itself_is_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_contradictions_are_refused(settings: dict[str, Any], complaint: str) -> None:
     """With a sentence that says why, and without the password."""
-    with pytest.raises(ConfigError, match=complaint) as told:
+    with pytest.raises(ConfigError, match=complaint) as error:
         load_config(None, {"http": settings})
-    assert "'x'" not in str(told.value)
+    assert "'x'" not in str(error.value)
 
 
 def test_the_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who looks at the configuration does not see it, wherever it was given; the name of its file is seen."""
+    """Wherever it was set; the name of its file is shown."""
     monkeypatch.setenv("DUPWATCH_HTTP__PASSWORD", "s3cret")
     shown = dict(flatten(load_config(None, {"http": {"user": "ops"}})))
     assert shown["http.password"] == HIDDEN
@@ -43,8 +43,8 @@ def test_the_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("format", "yaml"), ("level", "loud")])
-def test_logs_of_other_kinds_are_refused(name: str, value: str, tmp_path: Path) -> None:
-    """A format or a level that there is not is an error like any other."""
+def test_unknown_log_settings_are_refused(name: str, value: str, tmp_path: Path) -> None:
+    """An unknown format or level is an error like any other."""
     path = tmp_path / "dupwatch.toml"
     path.write_text(f'[log]\n{name} = "{value}"\n')
     with pytest.raises(ConfigError, match=f"log.{name}"):

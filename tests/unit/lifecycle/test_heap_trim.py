@@ -1,4 +1,4 @@
-"""Memory that nobody uses any more is the system's again. glibc alone can be told to."""
+"""Freed memory is returned to the system. Only glibc can be asked to do so."""
 
 import ctypes
 import threading
@@ -17,13 +17,13 @@ _C.malloc.restype, _C.malloc.argtypes, _C.free.argtypes = ctypes.c_void_p, [ctyp
 
 
 def own_mb() -> float:
-    """What this process has for itself."""
+    """Return the private memory of this process."""
     return own_memory_bytes() / (1 << 20)
 
 
 @pytest.mark.skipif(not hasattr(_C, "malloc_trim"), reason="the C library is not glibc")
-def test_what_was_freed_below_something_in_use_is_given_back() -> None:
-    """64 MB below a block that is kept stay with the process until the heap is trimmed, and go then."""
+def test_memory_freed_below_a_block_in_use_is_returned() -> None:
+    """The process keeps 64 MB below a block in use until the heap is trimmed."""
     blocks = [_C.malloc(BLOCK) for _ in range(BLOCKS)]
     for block in blocks:
         ctypes.memset(block, 1, BLOCK)
@@ -38,6 +38,6 @@ def test_what_was_freed_below_something_in_use_is_given_back() -> None:
             while own_mb() >= full - 48:
                 assert time.monotonic() < end_s
                 time.sleep(0.01)
-        assert not [one for one in threading.enumerate() if one.name == "heap-trim"]
+        assert not [thread for thread in threading.enumerate() if thread.name == "heap-trim"]
     finally:
         _C.free(blocks[-1])

@@ -1,4 +1,4 @@
-"""Waiting for a store that is out of reach: again and again, until it is back or there is no more sense in it."""
+"""Waiting for a store that is out of reach, until it is back or the batch is abandoned."""
 
 import time
 
@@ -14,43 +14,43 @@ from tests.unit.flickering import Flickering
 AWAY = StoreUnavailable("no route")
 
 
-class Notes:
-    """Writes down what it is told of the store."""
+class Outages:
+    """Keeps what is reported about the store."""
 
     def __init__(self) -> None:
-        self.told: list[str | None] = []
+        self.reasons: list[str | None] = []
 
     def listen(self, hooks: Hooks) -> None:
-        """Listen."""
-        hooks.on(Outage, lambda outage: self.told.append(outage.why))
+        """Listen to outages."""
+        hooks.on(Outage, lambda outage: self.reasons.append(outage.why))
 
 
 def never() -> None:
-    """Nothing stands against waiting."""
+    """Allow to wait for ever."""
 
 
-def test_a_call_is_made_again_until_it_is_answered() -> None:
-    """The watcher hears of each failure, and that it is over."""
-    notes, store = Notes(), Flickering(3, AWAY)
-    assert Backoff(never, Hooks(notes)).call(store.call) == 4
-    assert notes.told == ["no route"] * 3 + [None]
+def test_a_call_is_repeated_until_it_succeeds() -> None:
+    """Each failure is reported, and so is the end of the outage."""
+    outages, store = Outages(), Flickering(3, AWAY)
+    assert Backoff(never, Hooks(outages)).call(store.call) == 4
+    assert outages.reasons == ["no route"] * 3 + [None]
 
 
 def test_pauses_grow() -> None:
-    """A store that comes back is not met by everybody at once, and one that is away is not hammered."""
+    """Consumers do not hammer a store that is away, nor all call it at the moment it is back."""
     began_s = time.monotonic()
     Backoff(never, Hooks()).call(Flickering(4, AWAY).call)
     assert time.monotonic() - began_s > 0.5 * (0.1 + 0.2 + 0.4 + 0.8)
 
 
-def test_waiting_ends_when_the_batch_is_given_up() -> None:
-    """Asked many times a second, so that a rebalance does not wait for a pause to end."""
-    asked = 0
+def test_waiting_ends_when_the_batch_is_abandoned() -> None:
+    """``check`` is called many times a second, so that a rebalance does not wait for a pause to end."""
+    checks = 0
 
     def check() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 5:
+        nonlocal checks
+        checks += 1
+        if checks > 5:
             raise Abandoned("taken away")
 
     began_s = time.monotonic()
@@ -59,8 +59,8 @@ def test_waiting_ends_when_the_batch_is_given_up() -> None:
     assert time.monotonic() - began_s < 2
 
 
-def test_only_a_store_out_of_reach_is_waited_for() -> None:
-    """One that refuses has said why, and will say it again."""
+def test_other_errors_are_raised_at_once() -> None:
+    """A store that refuses settings will refuse them again."""
 
     def refuse() -> None:
         raise StoreRefused("other settings")
@@ -69,13 +69,15 @@ def test_only_a_store_out_of_reach_is_waited_for() -> None:
         Backoff(never, Hooks()).call(refuse)
 
 
-def test_a_run_that_is_to_stop_has_its_time_to_finish() -> None:
-    """And no more than that."""
+def test_a_stopped_run_has_limited_time_to_finish() -> None:
+    """The clock starts when it is asked to stop."""
     stopping = Stopping()
     drain = Drain(stopping, 0.2)
     drain.check()
     stopping.asked_by, stopping.asked_at_s = 15, time.monotonic()
     drain.check()
+    assert not drain.is_over()
     time.sleep(0.25)
+    assert drain.is_over()
     with pytest.raises(Abandoned, match=r"within 0\.2 s"):
         drain.check()

@@ -1,4 +1,4 @@
-"""What is waited for before the first batch."""
+"""Calls before the first batch can be left when the run is asked to stop."""
 
 import threading
 
@@ -10,7 +10,7 @@ from consumer.model.errors import NotBegun, StoreBroken
 
 
 class Asked(Stopping):
-    """Is asked to stop after so many turns."""
+    """Is asked to stop at the given turn."""
 
     def __init__(self, turns: int) -> None:
         super().__init__()
@@ -18,14 +18,14 @@ class Asked(Stopping):
         self._most = turns
 
     def beat(self) -> None:
-        """Turn once."""
+        """Count a turn."""
         self.turns += 1
         if self.turns == self._most:
             self.asked_by = 15
 
 
-def test_a_call_gives_its_answer_or_its_error() -> None:
-    """As if it had been made here."""
+def test_a_call_returns_its_result_or_raises_its_error() -> None:
+    """As if it had been called directly."""
     starting = Starting(Stopping(), lambda: None)
     assert starting.call(lambda: "answer") == "answer"
 
@@ -36,8 +36,8 @@ def test_a_call_gives_its_answer_or_its_error() -> None:
         starting.call(fail)
 
 
-def test_who_is_asked_to_stop_leaves_a_call_that_does_not_come_back() -> None:
-    """It turns while it waits."""
+def test_a_call_that_hangs_is_abandoned_when_the_run_is_asked_to_stop() -> None:
+    """The wait calls ``beat`` meanwhile."""
     release, asked = threading.Event(), Asked(3)
     try:
         with pytest.raises(NotBegun):

@@ -1,4 +1,4 @@
-"""A registry that is out of reach: waited for, told to those who watch, and no reason not to end."""
+"""A registry that is out of reach: the run waits, reports it, and can still be stopped."""
 
 import threading
 import time
@@ -28,17 +28,17 @@ class Monitoring:
 
 @pytest.fixture
 def monitoring() -> Monitoring:
-    """Of a run."""
+    """The monitoring of a run."""
     return Monitoring()
 
 
 def unreachable(monitoring: Monitoring) -> float | None:
-    """What the metric says of the source."""
+    """Return the metric of the source."""
     return monitoring.metrics.registry.get_sample_value("dupwatch_unreachable", {"part": "source"})
 
 
-def test_a_run_waits_and_says_so(monitoring: Monitoring) -> None:
-    """It is not ready meanwhile, and is again afterwards."""
+def test_a_run_waits_and_reports_it(monitoring: Monitoring) -> None:
+    """It is not ready meanwhile, and ready again afterwards."""
     flickering, seen = Flickering(2, AWAY), []
 
     def work() -> int:
@@ -52,7 +52,7 @@ def test_a_run_waits_and_says_so(monitoring: Monitoring) -> None:
 
 
 def test_brokers_and_registry_are_told_apart(monitoring: Monitoring) -> None:
-    """The one coming back does not hide that the other is away."""
+    """When one is back, the other is still reported."""
     monitoring.hooks.report(Outage("source", "brokers", "no broker"))
     monitoring.hooks.report(Outage("source", "registry", "no registry"))
     assert monitoring.health.reasons() == ["source: no broker; no registry"]
@@ -65,8 +65,8 @@ def test_brokers_and_registry_are_told_apart(monitoring: Monitoring) -> None:
     assert monitoring.health.reasons() == []
 
 
-def test_the_store_is_in_trouble_while_run_or_probe_says_so(monitoring: Monitoring) -> None:
-    """Metrics and readiness say the same, and what both say is said once."""
+def test_the_store_is_unreachable_while_run_or_probe_reports_it(monitoring: Monitoring) -> None:
+    """Metrics and readiness agree, and a reason that both report is shown once."""
     monitoring.hooks.report(Outage("store", "probe", "nobody answers"))
     assert (
         monitoring.health.reasons(),
@@ -80,8 +80,8 @@ def test_the_store_is_in_trouble_while_run_or_probe_says_so(monitoring: Monitori
     assert monitoring.health.reasons() == []
 
 
-def test_a_run_that_is_to_stop_waits_no_longer(monitoring: Monitoring) -> None:
-    """Nothing was begun, so that nothing is lost."""
+def test_a_stopped_run_does_not_wait(monitoring: Monitoring) -> None:
+    """No batch was begun, so nothing is lost."""
     stopping = Stopping()
 
     def ask() -> None:
@@ -93,8 +93,8 @@ def test_a_run_that_is_to_stop_waits_no_longer(monitoring: Monitoring) -> None:
         waiting_for_registry(monitoring.hooks, stopping).call(Flickering(10**9, AWAY).call)
 
 
-def test_a_command_asks_again_for_a_while() -> None:
-    """And ends then, with what the registry's client said."""
+def test_a_command_retries_for_a_while() -> None:
+    """Then it ends with the error of the registry's client."""
     assert Briefly(5, 0.01).call(Flickering(3, AWAY).call) == 4
     with pytest.raises(RegistryUnavailable, match="no route"):
         Briefly(0.05, 0.01).call(Flickering(10**9, AWAY).call)

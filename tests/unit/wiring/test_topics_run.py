@@ -1,4 +1,4 @@
-"""What a whole run over topics tells of itself, with worker processes, on the client library's mock cluster."""
+"""The metrics of a whole run over topics, with worker processes, on the client library's mock cluster."""
 
 import io
 import json
@@ -36,18 +36,18 @@ TOPICS = ["articles", *(f"judged.{suffix}" for suffix in ("duplicates", "verdict
 
 
 class Until:
-    """Asks the run to stop when so many records were answered."""
+    """Asks the run to stop when ``wanted`` records have an answer."""
 
     def __init__(self, wanted: int, stopping: Stopping) -> None:
         self._left = wanted
         self._stopping = stopping
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is committed."""
+        """Listen to commits."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
-        # Slower than the client reads, so that it has to wait.
+        # Slower than the client reads, so that the client has to wait.
         time.sleep(0.01)
         self._left -= len(batch.verdicts) + len(batch.letters)
         if self._left <= 0:
@@ -55,7 +55,7 @@ class Until:
 
 
 def configured(address: str, folder: Path, workers: int) -> Config:
-    """A run over a topic of the cluster."""
+    """Configure a run over a topic of the cluster."""
     overrides = {
         "source": {"url": f"kafka://{address}/articles", "batch_records_max": BATCH_RECORDS},
         "sink": {"url": f"kafka://{address}/judged", "emit": "all"},
@@ -68,7 +68,7 @@ def configured(address: str, folder: Path, workers: int) -> Config:
 
 
 def send(address: str) -> None:
-    """Articles of some sources, every fifth a copy of the one before, and a record that is none."""
+    """Send articles of three sources, every fifth a copy of the one before, and one invalid record."""
     producer = Producer({"bootstrap.servers": address})
     for number in range(ARTICLES):
         body = text(number - (number % 5 == 4))
@@ -78,36 +78,36 @@ def send(address: str) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-def asked(run: StreamRun) -> dict[str, Metric]:
-    """What the page of a run tells, by name."""
+def scraped(run: StreamRun) -> dict[str, Metric]:
+    """Return the metrics of a run by name."""
     with urllib.request.urlopen(f"{run.address}/metrics", timeout=WAIT_S) as answer:
         page = answer.read().decode()
-    return {one.name: one for one in text_string_to_metric_families(page)}
+    return {family.name: family for family in text_string_to_metric_families(page)}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, Metric]]:
-    """The configuration of a run that has judged all, and what its page tells, by name."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, Metric]]:
+    """The configuration of a run that has judged everything, and its metrics by name."""
     with mock_cluster(TOPICS) as address:
         send(address)
-        config, stopping = configured(address, tmp_path_factory.mktemp("told"), 1), Stopping(interrupts=False)
+        config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), Stopping(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
         with prepared_stream(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
             run.pipeline.run()
-            return config, asked(run)
+            return config, scraped(run)
 
 
 def value(families: dict[str, Metric], name: str, **labels: str) -> float:
-    """The sum of the samples of this name that have these labels."""
+    """Return the sum of the samples with this name and these labels."""
     samples = [sample for family in families.values() for sample in family.samples if sample.name == name]
     chosen = [sample.value for sample in samples if labels.items() <= sample.labels.items()]
     assert chosen, f"there is no {name} with {labels}"
     return sum(chosen)
 
 
-def test_every_stage_is_timed(told: tuple[Config, dict[str, Metric]]) -> None:
-    """Also the worker's, which is another process, and the client's waiting."""
-    _, families = told
+def test_every_stage_is_timed(finished: tuple[Config, dict[str, Metric]]) -> None:
+    """Also the worker's stage, in another process, and the wait for the client."""
+    _, families = finished
     batches = value(families, "dupwatch_batch_records_count")
     assert batches >= (ARTICLES + 1) / BATCH_RECORDS
     for stage in TIMED_STAGES:
@@ -117,9 +117,9 @@ def test_every_stage_is_timed(told: tuple[Config, dict[str, Metric]]) -> None:
     assert value(families, "dupwatch_workers") == 1
 
 
-def test_articles_are_told_by_source_and_drift_by_distribution(told: tuple[Config, dict[str, Metric]]) -> None:
-    """One source has a rule and so a name, one the other name; keywords and similarities are those of the feed."""
-    _, families = told
+def test_articles_are_counted_by_source_and_drift_by_distribution(finished: tuple[Config, dict[str, Metric]]) -> None:
+    """Sources with rules have names, and so has the first other one; keywords and similarities match the feed."""
+    _, families = finished
     name = "dupwatch_source_articles_total"
     assert value(families, name) == value(families, "dupwatch_articles_total") == ARTICLES
     sources = {sample.labels["source"] for sample in families["dupwatch_source_articles"].samples if sample.value}
@@ -134,9 +134,9 @@ def test_articles_are_told_by_source_and_drift_by_distribution(told: tuple[Confi
     assert value(families, "dupwatch_batch_fill_ratio_bucket", le="+Inf") > 0
 
 
-def test_the_store_is_watched(told: tuple[Config, dict[str, Metric]]) -> None:
-    """Every call that a run makes has ended well; each is timed as often as it is counted."""
-    _, families = told
+def test_calls_of_the_store_are_counted_and_timed(finished: tuple[Config, dict[str, Metric]]) -> None:
+    """Every call of the run has succeeded; each is timed as often as it is counted."""
+    _, families = finished
     name = "dupwatch_store_operations_total"
     for operation in ("agree", "create", "read", "add", "look_up", "remove", "settle", "sweep"):
         calls = value(families, name, operation=operation, outcome="ok")
@@ -145,18 +145,18 @@ def test_the_store_is_watched(told: tuple[Config, dict[str, Metric]]) -> None:
     assert value(families, name, outcome="unavailable") == 0
 
 
-def test_what_runs_is_told(told: tuple[Config, dict[str, Metric]]) -> None:
-    """The digest is that of the settings that a store is bound to."""
-    config, families = told
+def test_the_build_is_shown(finished: tuple[Config, dict[str, Metric]]) -> None:
+    """With the digest of the settings that the store is bound to."""
+    config, families = finished
     settings = judge_settings(config, lexicon_of(config))
     (build,) = islice(families["dupwatch_build_info"].samples, 2)
     assert build.labels["settings"] == settings.digest()
     assert (build.labels["scheme"], build.labels["plan"]) == (settings.scheme.name, settings.plan.name)
 
 
-def test_a_run_that_has_judged_all_rests(told: tuple[Config, dict[str, Metric]]) -> None:
-    """Nothing is worked on; both threads have turned, and when is told."""
-    _, families = told
+def test_a_run_that_has_judged_everything_rests(finished: tuple[Config, dict[str, Metric]]) -> None:
+    """It is not busy, and shows when each thread last made progress."""
+    _, families = finished
     assert value(families, "dupwatch_busy") == 0
     now_s = time.time()
     for thread in ("client", "main"):
@@ -168,7 +168,7 @@ def test_a_run_that_has_judged_all_rests(told: tuple[Config, dict[str, Metric]])
 def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From then on it waits for records, which may take any time, and must not look as if it hung."""
+    """From then on it waits for records, for any time, and must not look as if it hung."""
     opened, refusals = stores.opened_store, [StoreUnavailable("no gateway answers")]
 
     @contextmanager
@@ -184,7 +184,7 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
         mock_cluster(TOPICS) as address,
         prepared_stream(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
     ):
-        families = asked(run)
+        families = scraped(run)
         stopping.asked_by = 15
         run.pipeline.run()
     assert value(families, "dupwatch_outages_total", part="store") == 1
