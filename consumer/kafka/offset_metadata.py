@@ -2,7 +2,7 @@
 
 A note says how things stand once everything before its offset was answered, so it is committed together with it. It is
 a JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. Notes are never a reason to fail:
-what cannot be read counts as no note, and whoever reads it says so. docs/formats.md, docs/decisions/0030.
+what cannot be read counts as no note, and whoever reads it says so. docs/resuming.md, docs/decisions/0030.
 """
 
 from typing import Annotated, Final, Literal, NamedTuple

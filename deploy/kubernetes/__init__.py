@@ -13,5 +13,5 @@
     scaling.py     does the scaler look at the topic and the group that the consumers read
     check.py       all of that: python -m deploy.kubernetes.check OVERLAY
     rules.py       the alert rules of deploy/prometheus as a manifest
-    sizing.py      how large a cluster is needed, by the formulas of docs/operations.md
+    sizing.py      how large a cluster is needed, by the formulas of docs/sizing.md
 """

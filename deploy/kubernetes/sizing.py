@@ -1,6 +1,6 @@
 """How large a cluster is needed: ``python -m deploy.kubernetes.sizing [ARTICLES_A_DAY...]`` prints a table.
 
-Each formula stands in docs/operations.md with its source; the constants are measured ones, of articles of 2,000
+Each formula stands in docs/sizing.md with its source; the constants are measured ones, of articles of 2,000
 characters. Everything is counted as kept, which no feed is, so the sizes are on the safe side.
 """
 

@@ -6,12 +6,12 @@ import pytest
 
 from deploy.kubernetes.sizing import CONSUMER_A_S, FEEDS, FINGERPRINT_US, LONG, SHORT, Feed, table
 
-OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
+SIZING = Path(__file__).parents[3] / "docs" / "sizing.md"
 
 
 def test_the_documentation_has_the_table() -> None:
-    """The table in docs/operations.md is what the command prints."""
-    assert table([Feed(articles) for articles in FEEDS]) in OPERATIONS.read_text()
+    """The table in docs/sizing.md is what the command prints."""
+    assert table([Feed(articles) for articles in FEEDS]) in SIZING.read_text()
 
 
 def test_a_feed_computed_by_hand() -> None:
@@ -58,4 +58,4 @@ def test_plans_and_packing_change_where_the_documentation_says() -> None:
 )
 def test_figures_in_the_text_are_computed_ones(said: str) -> None:
     """Figures that the text takes from the formulas are those that the formulas give."""
-    assert said in " ".join(OPERATIONS.read_text().split())
+    assert said in " ".join(SIZING.read_text().split())
