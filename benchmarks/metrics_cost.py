@@ -22,6 +22,8 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
+from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.fingerprint import Lexicon
 from consumer.judge.detector import Detector
 from consumer.judge.histogram import Distribution
@@ -33,11 +35,10 @@ from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileFeed
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.file import StreamSink
+from consumer.sinks.streams import StreamSink
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.wiring import parts
-from consumer.wiring.pipeline_factory import burier
 from consumer.workers.pool import Fingerprinting
 from storage.clock import now_ms
 from storage.interface import Store
@@ -114,12 +115,12 @@ class Judging:
         Pipeline(
             source=Given(self._batches),
             decode=self._decode,
-            bury=burier("given"),
             fingerprinting=self._fingerprinting,
             builder=parts.version_builder(self._settings),
             feed=FileFeed(now_ms(), b"given"),
             detector=Detector(store, self._settings, now_ms, tally=tally),
-            sink=StreamSink(io.BytesIO(), io.BytesIO(), emit="all"),
+            sink=StreamSink(io.BytesIO(), emit="all"),
+            dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),
             journal=NoJournal(),
             hooks=hooks,
             stopping=Stopping(),

@@ -12,12 +12,12 @@ from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOpt
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
+from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.checkpoint import checkpoint_path
-from consumer.sinks.file import dead_letters_path
 from consumer.wiring.backfill_state import State, default_state, named_state
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import STREAM, Streams

@@ -4,9 +4,7 @@ import base64
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,18 +16,16 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
-from consumer.dead_letters.file_letters import FileLetters
 from consumer.dead_letters.letter import Letter, Letters, Selection
 from consumer.dead_letters.replay import Refused, Replay
-from consumer.dead_letters.topic_letters import TOPIC_SUFFIX, TopicLetters
+from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.judge.events import shown_time
-from consumer.kafka.client_settings import KafkaPlace, parse_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
-from consumer.model.errors import ConfigError, SourceError
-from consumer.sinks.file import DEAD_LETTERS_SUFFIX, dead_letters_path
+from consumer.model.errors import ConfigError
 from consumer.text.timestamps import TIME_HELP, option_time_ms
-from consumer.wiring.parts import STREAM, kafka_options
+from consumer.wiring.dead_letters import letters_topic, written_letters
+from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100
@@ -83,7 +79,7 @@ def list_(
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
     rows_max = limit if json or limit is not None else ROWS_MAX
-    with _letters(chosen) as letters:
+    with written_letters(chosen) as letters:
         selected = filter(selection.takes, letters.letters())
         with results():
             if json:
@@ -107,7 +103,7 @@ def show(
 ) -> None:
     """Show everything of one dead letter, with the record's value as it came."""
     chosen = configured(config, settings, sink__url=sink)
-    with _letters(chosen) as letters:
+    with written_letters(chosen) as letters:
         letter = letters.letter(position)
     if letter is None:
         raise ConfigError(f"there is no dead letter at {position}, in {chosen.sink.url}")
@@ -144,7 +140,7 @@ def replay(
     """
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
-    place, topic = _letters_topic(chosen)
+    place, topic = letters_topic(chosen)
     options = kafka_options(chosen)
     stopping = Stopping()
     with stopping.listening(), TopicLetters(place.brokers, topic, options) as letters:
@@ -177,43 +173,6 @@ def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: f
             bar.update(task, completed=letters.progress()[0])
         sending.finish()
     return refused
-
-
-def _letters_topic(config: Config) -> tuple[KafkaPlace, str]:
-    """Where dead letters go beside the verdicts of a prefix."""
-    if not config.sink.url.startswith(_KAFKA):
-        raise ConfigError(f"{config.sink.url} is no topic; name it with --sink kafka://HOST:PORT/PREFIX")
-    place = parse_kafka(config.sink.url)
-    if len(place.names) != 1:
-        raise ConfigError(f"{config.sink.url} names several prefixes; name one")
-    return place, place.names[0] + TOPIC_SUFFIX
-
-
-@contextmanager
-def _letters(config: Config) -> Iterator[Letters]:
-    url = config.sink.url
-    if url == STREAM:
-        raise ConfigError("say where the dead letters are: --sink FILE or --sink kafka://HOST:PORT/PREFIX")
-    if url.startswith(_KAFKA):
-        place, topic = _letters_topic(config)
-        with TopicLetters(place.brokers, topic, kafka_options(config)) as letters:
-            yield letters
-    else:
-        yield FileLetters(_letters_path(Path(url)))
-
-
-def _letters_path(path: Path) -> Path:
-    """The file of letters that is named itself, or lies beside the sink that is named."""
-    if path.name.endswith(DEAD_LETTERS_SUFFIX):
-        return path
-    beside = dead_letters_path(path)
-    try:
-        has_none = path.exists() and not beside.exists()
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
-    if has_none:
-        raise ConfigError(f"{path} has no dead letters beside it: {beside.name} is not there, so there were none")
-    return beside
 
 
 def _selection(

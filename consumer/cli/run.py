@@ -17,12 +17,12 @@ from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
+from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
-from consumer.sinks.file import dead_letters_path
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import outlives_run

@@ -1,8 +1,8 @@
-"""Dead letters in a file beside that of the verdicts: one line of JSON each."""
+"""Dead letters in a file beside that of the verdicts, one line of JSON each: written, and read back."""
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -10,12 +10,60 @@ import msgspec
 from typing_extensions import override
 
 from consumer.dead_letters.letter import Letter, Letters, is_number
-from consumer.model.dead_letter import DeadLetter
+from consumer.model.dead_letter import DeadLetter, encode
 from consumer.model.errors import ConfigError, SourceError
+from consumer.model.ports import DeadLetterSink, Rejection
+from consumer.sinks.file import UNEXPLAINED
+from consumer.sinks.line_file import LineFile
+from storage.files import FileWriting
 
+DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 LINE_BYTES_MAX: Final = 16 << 20
 """dupwatch writes no longer lines."""
 _LETTER_DECODER: Final = msgspec.json.Decoder(DeadLetter)
+
+
+def dead_letters_path(path: Path) -> Path:
+    """Return where the dead letters go whose verdicts go to ``path``."""
+    return path.with_name(path.name + DEAD_LETTERS_SUFFIX)
+
+
+class FileDeadLetters(DeadLetterSink):
+    """Appends letters to the file at ``path``, which one process at a time may do.
+
+    The file is created when the first letter comes. The parameters are those of ``FileSink``.
+    """
+
+    def __init__(
+        self, path: Path, keep_bytes: int | None, writing: FileWriting, *, unexplained: str = UNEXPLAINED
+    ) -> None:
+        self._path = path
+        self._writing = writing
+        self._unexplained = unexplained
+        self._file: LineFile | None = None
+        if keep_bytes or path.exists():
+            self._file = LineFile(path, keep_bytes, writing, unexplained)
+
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        if rejections:
+            if self._file is None:
+                self._file = LineFile(self._path, None, self._writing, self._unexplained)
+            self._file.write(encode(rejection.letter) for rejection in rejections)
+
+    @override
+    def flush(self) -> None:
+        if self._file is not None and self._writing.durable:
+            self._file.sync()
+
+    @override
+    def size_bytes(self) -> int:
+        return 0 if self._file is None else self._file.size_bytes
+
+    @override
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 class FileLetters(Letters):

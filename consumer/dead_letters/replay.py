@@ -16,7 +16,7 @@ from consumer.kafka.letter_headers import replayed_headers
 from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
-from consumer.sinks.kafka_messages import Outgoing
+from consumer.sinks.outbox import Outgoing
 from consumer.sinks.producing import Failed
 from consumer.sinks.record_times import RecordTimes
 from storage.clock import now_ms

@@ -22,7 +22,6 @@ from consumer.model.record import NO_TIME_MS
 from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 
-TOPIC_SUFFIX: Final = ".dead-letters"
 _ASK_S: Final = 10.0
 _POLL_S: Final = 0.5
 _SILENCE_S: Final = 30.0

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from consumer.config.config import Config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
@@ -54,9 +55,10 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
         def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
-            return build_pipeline(
-                config, judging, Route(source, decode, feed, Nowhere(), journal), Control(stopping), hooks
-            )
+            # Whatever is sent of these records, the consumers of the old store send.
+            dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
+            route = Route(source, decode, feed, Nowhere(), dead_letters, journal)
+            return build_pipeline(config, judging, route, Control(stopping), hooks)
 
         began_ms = now_ms()
         yield Migration(

@@ -1,6 +1,7 @@
 """The ports of the pipeline: where records come from, and where verdicts and dead letters go.
 
-The adapters are in ``consumer.sources`` and ``consumer.sinks``. They raise errors of ``consumer.model.errors`` only.
+The adapters are in ``consumer.sources``, ``consumer.sinks`` and ``consumer.dead_letters``. They raise errors of
+``consumer.model.errors`` only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from consumer.model.verdict import Verdict
 
 
 class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much a sink has written, in bytes: a run that resumes cuts both files back to this."""
+    """How much is written of verdicts and dead letters, in bytes: a run that resumes cuts both files back to this."""
 
     verdicts_bytes: int = 0
     dead_letters_bytes: int = 0
@@ -60,31 +61,23 @@ class Source(Protocol):
         ...
 
 
-class Sink(Protocol):
-    """Where verdicts and dead letters go.
+class Output(Protocol):
+    """What a sink of verdicts and one of dead letters have in common.
 
-    The loop calls ``emit``, ``reject`` and ``flush`` for each batch, in this order, and commits the batch only after
-    ``flush`` has returned.
+    For each batch the loop calls ``Sink.emit``, ``DeadLetterSink.reject`` and both ``flush``, in this order. It commits
+    the batch only after they have returned.
 
     Every method but ``close`` raises ``SinkError`` where something cannot be written. After that it is unknown which
-    events and letters of the batch were written: the caller closes the sink and commits nothing, and a later run cuts
-    the output back to the last marks.
+    events and letters of the batch were written: the caller closes the outputs and commits nothing, and a later run
+    cuts them back to the last commit. ``Abandoned`` means that the batch is lost, but may be judged again.
     """
 
-    def emit(self, answers: Sequence[Answer]) -> None:
-        """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
-        ...
-
-    def reject(self, rejections: Sequence[Rejection]) -> None:
-        """Hand over the dead letters of a batch."""
-        ...
-
     def flush(self) -> None:
-        """Return once everything handed over is written, and durable where the sink is configured for that."""
+        """Return once everything handed over is written, and durable where the output is configured for that."""
         ...
 
-    def marks(self) -> Marks | None:
-        """Return how much is written, for the checkpoint; None for a sink that cannot be cut back.
+    def size_bytes(self) -> int | None:
+        """Return how much is written, for the checkpoint; None for an output that cannot be cut back.
 
         Called after ``flush``, when a batch is committed.
         """
@@ -95,4 +88,24 @@ class Sink(Protocol):
 
         Called when the run ends, also after an error; a second call does nothing.
         """
+        ...
+
+
+class Sink(Output, Protocol):
+    """Where verdicts go."""
+
+    def emit(self, answers: Sequence[Answer]) -> None:
+        """Hand over the verdicts of a batch; the sink sends those it is configured for. An event has no line end."""
+        ...
+
+
+class DeadLetterSink(Output, Protocol):
+    """Where dead letters go.
+
+    It may share files, a checkpoint or a transaction with the verdicts, but need not. An output that cannot be cut back
+    may have letters of a batch that is judged again, and gets them twice.
+    """
+
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        """Hand over the dead letters of a batch; there may be none."""
         ...

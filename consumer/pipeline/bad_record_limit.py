@@ -6,10 +6,11 @@ It counts by partition, over the last records, and over restarts: the counts are
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
+from consumer.dead_letters.policy import Gate
 from consumer.kafka.offset_metadata import REASON_CHARS_MAX, WINDOW_COUNTS_MAX, Held, Holding
 from consumer.model.errors import Abandoned
 from consumer.model.ports import Rejection
@@ -59,24 +60,8 @@ def totals(window: Window) -> tuple[int, int]:
     return sum(records for records, _ in window), sum(bad for _, bad in window)
 
 
-class Gate(Protocol):
-    """Decides whether a run goes on, whose records cannot be judged."""
-
-    def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that is about to be judged; raises where it is not to be."""
-        ...
-
-    def answered(self) -> None:
-        """The batch was committed; raises where the run is to end behind it."""
-        ...
-
-    def ended(self) -> None:
-        """The source has ended, and was not stopped; raises where the run has failed."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class PoisonGate:
+class PoisonGate(Gate):
     """Lets a batch through while no partition of it has too much poison.
 
     ``hold`` is told of partitions that are to wait from now on.

@@ -4,12 +4,12 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from consumer.model.dead_letter import DeadLetter
-from consumer.model.ports import Sink
+from consumer.model.ports import Marks, Output
 from consumer.model.record import End, Position
 from consumer.model.verdict import Verdict
 from consumer.pipeline.checkpoint import Beginning, Checkpoint, Counts, head_of, save
@@ -62,16 +62,31 @@ class NoJournal(_NothingTaken):
         """Keep nothing."""
 
 
+class Outputs(NamedTuple):
+    """What a checkpoint has the sizes of."""
+
+    verdicts: Output
+    dead_letters: Output
+
+
 class FileJournal(_NothingTaken):
-    """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time."""
+    """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time.
+
+    It has the sizes of both outputs, as far as they can be cut back.
+    """
 
     def __init__(
-        self, path: Path, checkpoint: Checkpoint, beginning: Beginning, sink: Sink, writing: FileWriting
+        self,
+        path: Path,
+        checkpoint: Checkpoint,
+        beginning: Beginning,
+        outputs: Outputs,
+        writing: FileWriting,
     ) -> None:
         self._path = path
         self._checkpoint = checkpoint
         self._beginning = beginning
-        self._sink = sink
+        self._outputs = outputs
         self._writing = writing
         self._save(checkpoint)
 
@@ -85,9 +100,11 @@ class FileJournal(_NothingTaken):
             retracted=before.retracted + outcomes["retracted"],
             dead_letters=before.dead_letters + len(letters),
         )
-        marks = self._sink.marks()
-        if marks is None or not isinstance(end, Position):
+        verdicts_bytes = self._outputs.verdicts.size_bytes()
+        if verdicts_bytes is None or not isinstance(end, Position):
             raise TypeError("a checkpoint needs a source that is a file, and a sink that can be cut back")
+        # Letters that cannot be cut back may be written again after a crash.
+        marks = Marks(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
         self._save(
             msgspec.structs.replace(
                 self._checkpoint,

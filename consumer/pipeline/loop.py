@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.detector import Detector
 from consumer.judge.tally import Cost
 from consumer.judge.versions import VersionBuilder
@@ -22,14 +23,12 @@ from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
-from consumer.model.dead_letter import DeadLetter
-from consumer.model.errors import Abandoned, BadRecord
+from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer, Sink, Source
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Feed
-from consumer.pipeline.bad_record_limit import Gate
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.plan_warning import PlanWarning
@@ -55,7 +54,7 @@ def _never() -> None:
 class Pipeline:
     """One run over one source. It builds nothing: ``wiring`` hands it everything it works with.
 
-    ``decode`` raises ``BadRecord`` for a record that cannot be judged, and ``bury`` makes its dead letter. If
+    ``decode`` raises ``BadRecord`` for a record that cannot be judged; what happens to it is up to ``dead_letters``. If
     ``decode`` has to wait and the run is asked to stop meanwhile, it raises ``Abandoned``.
 
     What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
@@ -65,26 +64,31 @@ class Pipeline:
 
     source: Source
     decode: Callable[[RawRecord], Article]
-    bury: Callable[[RawRecord, BadRecord], DeadLetter]
     fingerprinting: Fingerprinting
     builder: VersionBuilder
     feed: Feed
     detector: Detector
     sink: Sink
+    dead_letters: DeadLetterPolicy
     journal: Journal
     hooks: Hooks
     stopping: Stopping
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
-    poison: Gate | None = None
     turn: Callable[[], None] = _never
     check: Callable[[], None] = _never
 
     def run(self) -> None:
         """Judge until the source ends or the run is asked to stop. A batch that was begun is finished and committed."""
         preparation = Preparation(
-            self.source, self.decode, self.bury, self.fingerprinting, self.hooks, self.stopping, self.turn
+            self.source,
+            self.decode,
+            self.dead_letters.reject,
+            self.fingerprinting,
+            self.hooks,
+            self.stopping,
+            self.turn,
         )
         turns, plan_warning = Turns(self.hooks), PlanWarning(self.detector.plan_name, self.postings_watch)
         for prepared in self.stopping.between(preparation.batches()):
@@ -92,8 +96,8 @@ class Pipeline:
                 self._finish_or_abandon(prepared, plan_warning)
         if self.stopping.asked_by is None:
             self.journal.finish()
-            if self.poison is not None:
-                self.poison.ended()
+            if self.dead_letters.gate is not None:
+                self.dead_letters.gate.ended()
 
     def _finish_or_abandon(self, prepared: Prepared, plan_warning: PlanWarning) -> None:
         try:
@@ -109,8 +113,8 @@ class Pipeline:
         """Judge, emit and commit a batch; return what judging took."""
         self.journal.begin(prepared.batch.end)
         self.hooks.report(BatchBegun(prepared.batch))
-        if self.poison is not None:
-            self.poison.see(prepared.batch, prepared.rejections)
+        if self.dead_letters.gate is not None:
+            self.dead_letters.gate.see(prepared.batch, prepared.rejections)
         made = self._made(prepared)
         self.hooks.report(StageEnded("fingerprint", made.work_s))
         arrived = self._arrive(prepared, made)
@@ -127,15 +131,16 @@ class Pipeline:
         letters = [rejection.letter for rejection in prepared.rejections]
         with timed(self.hooks, "emit"):
             self.sink.emit(answers)
-            self.sink.reject(prepared.rejections)
+            self.dead_letters.sink.reject(prepared.rejections)
             self.sink.flush()
+            self.dead_letters.sink.flush()
         with timed(self.hooks, "commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
         if self.hooks.wants(BatchMeasured):
             self.hooks.report(_measured(prepared, made, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
-        if self.poison is not None:
-            self.poison.answered()
+        if self.dead_letters.gate is not None:
+            self.dead_letters.gate.answered()
         self._sweep(arrived)
         return cost
 

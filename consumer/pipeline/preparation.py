@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
-from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection, Source
@@ -34,12 +33,12 @@ class Prepared:
 class Preparation:
     """Prepares the batches of one source, in order; on a thread of its own where fingerprints are computed ahead.
 
-    The parameters are those of ``Pipeline``.
+    ``reject`` makes the dead letter of a bad record. The other parameters are those of ``Pipeline``.
     """
 
     source: Source
     decode: Callable[[RawRecord], Article]
-    bury: Callable[[RawRecord, BadRecord], DeadLetter]
+    reject: Callable[[RawRecord, BadRecord], Rejection]
     fingerprinting: Fingerprinting
     hooks: Hooks
     stopping: Stopping
@@ -81,7 +80,7 @@ class Preparation:
                 try:
                     articles.append((record, self.decode(record)))
                 except BadRecord as error:
-                    rejections.append(Rejection(record, self.bury(record, error)))
+                    rejections.append(self.reject(record, error))
         bodied = [article for _, article in articles if article.body is not None]
         made = self.fingerprinting.submit(
             [article.body or "" for article in bodied], [article.lang for article in bodied]

@@ -1,25 +1,26 @@
-"""A sink that keeps nothing: for runs whose result is what they leave in the store."""
+"""A sink that discards everything: for runs whose result is what they leave in the store."""
 
 from collections.abc import Sequence
 
-from consumer.model.ports import Answer, Marks, Rejection
+from typing_extensions import override
+
+from consumer.model.ports import Answer, DeadLetterSink, Rejection, Sink
 
 
-class Nowhere:
-    """Takes everything, and says nothing of it to anybody. Dead letters are somebody else's to write."""
+class Nowhere(Sink, DeadLetterSink):
+    """Accepts verdicts and dead letters, and writes neither."""
 
-    def emit(self, answers: Sequence[Answer]) -> None:
-        """As the port says."""
+    @override
+    def emit(self, answers: Sequence[Answer]) -> None: ...
 
-    def reject(self, rejections: Sequence[Rejection]) -> None:
-        """As the port says."""
+    @override
+    def reject(self, rejections: Sequence[Rejection]) -> None: ...
 
-    def flush(self) -> None:
-        """As the port says."""
+    @override
+    def flush(self) -> None: ...
 
-    def marks(self) -> Marks | None:
-        """As the port says."""
-        return None
+    @override
+    def size_bytes(self) -> None: ...
 
-    def close(self) -> None:
-        """As the port says."""
+    @override
+    def close(self) -> None: ...

@@ -11,7 +11,7 @@ from confluent_kafka import Message as Delivered
 from consumer.kafka.client_log import client_log
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks, Outage
-from consumer.sinks.kafka_messages import Outgoing
+from consumer.sinks.outbox import Outgoing
 
 SLICE_S: Final = 0.25
 """How long one call waits: after each, somebody is asked whether to wait on."""

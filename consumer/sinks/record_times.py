@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError
 from consumer.kafka.letter_headers import TIMESTAMP
 from consumer.model.hooks import Hooks
 from consumer.model.record import Headers
-from consumer.sinks.kafka_messages import Outgoing
+from consumer.sinks.outbox import Outgoing
 from consumer.sinks.producing import Failed
 from storage.clock import Clock
 

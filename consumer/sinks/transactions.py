@@ -20,15 +20,15 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from typing_extensions import override
 
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.membership import GroupMetadata, member_of
 from consumer.lifecycle.background_call import Call
 from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Partition
-from consumer.sinks.kafka_messages import Messages, Outgoing
+from consumer.sinks.outbox import Outbox, Outgoing
 from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
 from consumer.sinks.record_times import RecordTimes
 from storage.clock import MS_PER_S
@@ -56,26 +56,24 @@ class SinkReconnected(NamedTuple):
     """The sink's client was replaced by a new one, because it could not be used any more."""
 
 
-class TransactionalSink:
-    """Sends to the topics of one prefix; nothing of a batch can be read before ``commit``, and then all of it.
+class TransactionalOutbox(Outbox):
+    """Readers of committed messages see nothing of a batch before ``commit``, and then all of it.
 
-    ``settings`` are of ``producer_settings``, transactional. The other parameters are those of ``KafkaSink``.
-    A transaction begins with the first message of a batch, not before: however long judging takes, it is not open.
-    After ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` where a message can never be taken, or another
-    producer with this transactional id has taken over; then nothing was committed that was not emitted.
+    ``settings`` are of ``producer_settings``, transactional. The other parameters are those of ``AtLeastOnceOutbox``. A
+    transaction begins with the first message of a batch, not before, so that none is open during judging. After
+    ``Abandoned`` the caller calls ``abort``. Raises ``SinkError`` where a message can never be accepted, or another
+    producer with this transactional id has taken over; then nothing was committed that was not sent.
     """
 
     def __init__(
         self,
         settings: Mapping[str, Any],
-        messages: Messages,
         times: RecordTimes,
         hooks: Hooks,
         give_up: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / MS_PER_S
-        self._messages = messages
         self._times = times
         self._hooks = hooks
         self._waiting = Waiting(hooks, give_up)
@@ -84,17 +82,14 @@ class TransactionalSink:
         self._producing: Producing | None = Producing(settings, self._waiting)
         self._settled = False
 
-    def emit(self, answers: Sequence[Answer]) -> None:
-        """As the port says. Raises ``Abandoned`` too."""
-        for answer in answers:
-            for message in self._messages.answered(answer):
-                self._send(message)
+    @override
+    def send(self, message: Outgoing) -> None:
+        self._begin()
+        failed = self._client().send(self._times.dated(message))
+        if failed is not None:
+            raise self._failed([failed])
 
-    def reject(self, rejections: Sequence[Rejection]) -> None:
-        """As the port says. Raises ``Abandoned`` too."""
-        for rejection in rejections:
-            self._send(self._messages.rejected(rejection))
-
+    @override
     def flush(self) -> None:
         """Return when all messages are in their topics, where nobody sees them yet. Raises ``Abandoned`` too."""
         if self._begun_s is None:
@@ -157,9 +152,7 @@ class TransactionalSink:
             self._begun_s = None
             producing.forget_failed()
 
-    def marks(self) -> None:
-        """Nothing: a topic cannot be cut back."""
-
+    @override
     def close(self) -> None:
         """Let go of the client. A transaction that is open is aborted where the brokers answer: readers wait for it."""
         if self._producing is None:
@@ -176,12 +169,6 @@ class TransactionalSink:
         if not running.ended(ABORT_WAIT_S):
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # as above
         running.result()
-
-    def _send(self, message: Outgoing) -> None:
-        self._begin()
-        failed = self._client().send(self._times.dated(message))
-        if failed is not None:
-            raise self._failed([failed])
 
     def _begin(self) -> None:
         """A transaction is open, of a producer that has settled what came before it."""

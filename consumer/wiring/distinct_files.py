@@ -7,9 +7,9 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.model.errors import ConfigError
 from consumer.pipeline.checkpoint import checkpoint_path, passing_path
-from consumer.sinks.file import dead_letters_path
 from storage.kind import OnDisk
 
 

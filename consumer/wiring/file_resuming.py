@@ -14,9 +14,10 @@ from consumer.pipeline.checkpoint import (
     checkpoint_path,
     load,
 )
-from consumer.sinks.file import UNEXPLAINED, check_file_sink
-from consumer.sinks.line_file import check_suffix
+from consumer.sinks.file import UNEXPLAINED
+from consumer.sinks.line_file import check_line_file, check_suffix
 from consumer.sources.file import FileSource
+from consumer.wiring.dead_letters import check_beside_file
 from consumer.wiring.distinct_files import check_apart, check_streams_apart
 from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import is_missing, outlives_run
@@ -64,7 +65,9 @@ def check_places(config: Config, before: Checkpoint | None, source: FileSource, 
         return
     check_suffix(path, "verdicts")
     check_apart(source, path, kind_of(config.store.url).on_disk(config.store.url))
-    check_file_sink(path, *start_of_sink(config, before, source, path))
+    marks, unexplained = start_of_sink(config, before, source, path)
+    check_line_file(path, None if marks is None else marks.verdicts_bytes, unexplained)
+    check_beside_file(path, marks, unexplained)
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:

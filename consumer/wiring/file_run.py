@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from consumer.config.config import Config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import is_kafka
@@ -17,16 +18,18 @@ from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
-from consumer.model.ports import Sink
+from consumer.model.ports import DeadLetterSink, Sink
 from consumer.model.record import Position
 from consumer.pipeline.arrivals import ArchiveFeed, Feed, FileFeed, StreamFeed
 from consumer.pipeline.bad_record_limit import PoisonLimit
 from consumer.pipeline.checkpoint import Checkpoint, began_ms
 from consumer.pipeline.feed_limit import FeedGate
-from consumer.pipeline.journal import FileJournal, Journal, NoJournal
+from consumer.pipeline.journal import FileJournal, Journal, NoJournal, Outputs
 from consumer.pipeline.loop import Pipeline
-from consumer.sinks.file import FileSink, StreamSink
+from consumer.sinks.file import FileSink
+from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
+from consumer.wiring.dead_letters import beside_file, beside_stream
 from consumer.wiring.file_resuming import (
     check_places,
     check_resumable,
@@ -104,7 +107,9 @@ def prepared_run(
         sink = _sink(config, before, source, streams)
         held.callback(sink.close)
         try:
-            feed, journal = _feed_and_journal(config, settings, before, source, sink)
+            dead_letters = _dead_letters(config, before, source, streams)
+            held.callback(dead_letters.close)
+            feed, journal = _feed_and_journal(config, settings, before, source, Outputs(sink, dead_letters))
         except Fatal:
             if isinstance(sink, FileSink):
                 sink.discard()
@@ -115,8 +120,15 @@ def prepared_run(
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprints, detector),
-            Route(source, record_decoder(config), feed, sink, journal),
-            Control(stopping, check, check, poison=_gate(config, source, before)),
+            Route(
+                source,
+                record_decoder(config),
+                feed,
+                sink,
+                DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),
+                journal,
+            ),
+            Control(stopping, check, check),
             hooks,
         )
         yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))
@@ -132,9 +144,17 @@ def _gate(config: Config, source: FileSource, before: Checkpoint | None) -> Feed
 def _sink(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> Sink:
     path = path_of(config.sink.url)
     if path is None:
-        return StreamSink(streams.out, streams.err, emit=config.sink.emit)
+        return StreamSink(streams.out, emit=config.sink.emit)
     marks, unexplained = start_of_sink(config, before, source, path)
-    return FileSink(path, marks, file_writing(config), emit=config.sink.emit, unexplained=unexplained)
+    keep_bytes = None if marks is None else marks.verdicts_bytes
+    return FileSink(path, keep_bytes, file_writing(config), emit=config.sink.emit, unexplained=unexplained)
+
+
+def _dead_letters(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> DeadLetterSink:
+    path = path_of(config.sink.url)
+    if path is None:
+        return beside_stream(streams)
+    return beside_file(config, path, *start_of_sink(config, before, source, path))
 
 
 def _feed_and_journal(
@@ -142,7 +162,7 @@ def _feed_and_journal(
     settings: JudgeSettings,
     before: Checkpoint | None,
     source: FileSource,
-    sink: Sink,
+    outputs: Outputs,
 ) -> tuple[Feed, Journal]:
     """Build what gives records their arrivals, and what keeps the run's progress."""
     if source.streams:
@@ -162,7 +182,7 @@ def _feed_and_journal(
         emit=config.sink.emit,
         store=store_identity(config.store.url),
     )
-    return FileFeed(start_ms, identity), FileJournal(path, now, source.beginning, sink, file_writing(config))
+    return FileFeed(start_ms, identity), FileJournal(path, now, source.beginning, outputs, file_writing(config))
 
 
 def _archive(feed: Feed, hooks: Hooks) -> Feed:

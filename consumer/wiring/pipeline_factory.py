@@ -4,18 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from consumer.config.config import Config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.article import Article
-from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
-from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink, Source
 from consumer.model.record import RawRecord
 from consumer.pipeline.arrivals import Feed
-from consumer.pipeline.bad_record_limit import Gate
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
@@ -36,12 +34,13 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where records come from, when they arrived, and where the answers go."""
+    """Where records come from, when they arrived, and where verdicts and dead letters go."""
 
     source: Source
     decode: Callable[[RawRecord], Article]
     feed: Feed
     sink: Sink
+    dead_letters: DeadLetterPolicy
     journal: Journal
 
 
@@ -51,17 +50,15 @@ def _proceed() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What stops, interrupts, delays and limits a run; ``Pipeline`` says when each is called.
+    """What stops, interrupts and delays a run; ``Pipeline`` says when each is called.
 
-    By default a run is only stopped between two batches, does not wait for its store, and takes any number of bad
-    records.
+    By default a run is only stopped between two batches, and does not wait for its store.
     """
 
     stopping: Stopping
     turn: Callable[[], None] = _proceed
     check: Callable[[], None] = _proceed
     patience: Patience = field(default_factory=NoPatience)
-    poison: Gate | None = None
 
 
 def build_pipeline(config: Config, judging: Judging, route: Route, control: Control, hooks: Hooks) -> Pipeline:
@@ -69,19 +66,18 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
     return Pipeline(
         source=route.source,
         decode=route.decode,
-        bury=burier(config.source.url),
         fingerprinting=judging.fingerprinting,
         builder=version_builder(judging.settings),
         feed=route.feed,
         detector=judging.detector,
         sink=route.sink,
+        dead_letters=route.dead_letters,
         journal=route.journal,
         hooks=hooks,
         stopping=control.stopping,
         keep_ms=config.lifetime_s * MS_PER_S,
         postings_watch=config.judge.postings_watch,
         patience=control.patience,
-        poison=control.poison,
         turn=control.turn,
         check=control.check,
     )
@@ -90,15 +86,3 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
 def interruptible_detector(store: Store, settings: JudgeSettings, turn: Callable[[], None]) -> Detector:
     """Return a detector that calls ``turn`` before each call of the store; what it raises ends the batch."""
     return Detector(InterruptibleStore(store, turn), settings, now_ms)
-
-
-def burier(source: str) -> Callable[[RawRecord, BadRecord], DeadLetter]:
-    """Return what makes the dead letter of a bad record: it names the record's topic, or else ``source``."""
-
-    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
-        message = record.message
-        where = source if message is None else f"{message.topic}[{message.partition}]"
-        position = LetterPosition(source=where, line=record.line, offset=record.start)
-        return dead_letter(fault, position, record.data, size_bytes=record.size_bytes, sha256=record.sha256)
-
-    return bury

@@ -18,7 +18,6 @@ from consumer.judge.events import version_name
 from consumer.judge.versions import Came
 from consumer.kafka.client_settings import KafkaPlace, consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
-from consumer.kafka.letter_headers import letter_headers
 from consumer.kafka.offset_range import Bound, Ranges, Stretch
 from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import BadRecord, SinkError, SourceError
@@ -26,6 +25,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Released, Verdict, decode_verdict
+from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sources.stretch import StretchSource
@@ -84,8 +84,8 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
             )
 
     hooks = Hooks()
-    messages = Messages(topics, headers_of(config, config.sink.url), letter_headers)
-    sink = KafkaSink(settings, messages, record_times(config, hooks), hooks, give_up)
+    outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, give_up)
+    sink = KafkaSink(outbox, Messages(topics, headers_of(config, config.sink.url)))
     try:
         with waiting_for_brokers(place.brokers):
             sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))

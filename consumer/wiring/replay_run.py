@@ -5,22 +5,24 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from consumer.config.config import Config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, producer_settings
-from consumer.kafka.letter_headers import letter_headers
 from consumer.kafka.offset_range import Stretch
 from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.ports import Sink
+from consumer.model.ports import DeadLetterSink, Sink
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
+from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
+from consumer.wiring.dead_letters import beside_topics
 from consumer.wiring.kafka_parts import headers_of, record_decoder, record_times, sink_topics, topic_feed
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
@@ -56,13 +58,20 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
         store = held.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
         drain = Drain(stopping, config.kafka.drain_s)
-        sink = _sink(config, source.name, drain, hooks)
+        sink, dead_letters = _sinks(config, source.name, drain, hooks)
         held.callback(sink.close)
         detector = interruptible_detector(store, settings, drain.check)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprinting, detector),
-            Route(source, record_decoder(config), topic_feed(config, hooks), sink, NoJournal()),
+            Route(
+                source,
+                record_decoder(config),
+                topic_feed(config, hooks),
+                sink,
+                DeadLetterPolicy(config.source.url, dead_letters),
+                NoJournal(),
+            ),
             Control(stopping, drain.check, drain.check),
             hooks,
         )
@@ -75,9 +84,9 @@ def _source(config: Config, stretch: Stretch, stopping: Stopping) -> StretchSour
     return StretchSource(settings, place.names, parts.read_limits(config), stretch, stopping.asked)
 
 
-def _sink(config: Config, source: str, drain: Drain, hooks: Hooks) -> Sink:
+def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sink, DeadLetterSink]:
     if not is_kafka(config.sink.url):
-        return Nowhere()
+        return Nowhere(), Nowhere()
 
     def check() -> None:
         # Verdicts that are stored and were not sent must not look like a clean stop.
@@ -86,5 +95,5 @@ def _sink(config: Config, source: str, drain: Drain, hooks: Hooks) -> Sink:
 
     place = parse_kafka(config.sink.url)
     settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
-    messages = Messages(sink_topics(config), headers_of(config, source), letter_headers)
-    return KafkaSink(settings, messages, record_times(config, hooks), hooks, check)
+    topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, check)
+    return KafkaSink(outbox, Messages(topics, headers_of(config, source))), beside_topics(topics, outbox)

@@ -6,22 +6,24 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.kafka.client_settings import consumer_settings, parse_kafka, producer_settings
-from consumer.kafka.letter_headers import letter_headers
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
-from consumer.model.ports import Sink
+from consumer.model.ports import DeadLetterSink, Sink
 from consumer.pipeline.arrivals import LiveFeed
 from consumer.pipeline.bad_record_limit import PoisonGate, PoisonLimit
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.offsets import KafkaJournal, TransactionalJournal
 from consumer.pipeline.partition_notes import Ledger
-from consumer.sinks.file import StreamSink
+from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
-from consumer.sinks.transactions import TransactionalSink
+from consumer.sinks.outbox import Outbox
+from consumer.sinks.streams import StreamSink
+from consumer.sinks.transactions import TransactionalOutbox
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import parts
+from consumer.wiring.dead_letters import beside_stream, beside_topics
 from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics, topic_feed
 from storage.clock import MS_PER_S
 
@@ -31,6 +33,14 @@ class Intake(NamedTuple):
 
     source: KafkaSource
     ledger: Ledger
+
+
+class Delivery(NamedTuple):
+    """Where verdicts and dead letters go, and what commits the offsets once both are there."""
+
+    sink: Sink
+    dead_letters: DeadLetterSink
+    journal: Journal
 
 
 def build_intake(config: Config, hooks: Hooks, stopping: Stopping) -> Intake:
@@ -66,17 +76,21 @@ def build_delivery(
     hooks: Hooks,
     check: Callable[[], None],
     starting: Starting,
-) -> tuple[Sink, Journal]:
-    """Build the sink, which the caller closes, and what commits the offsets, as ``kafka.delivery`` says."""
+) -> Delivery:
+    """Build the sinks, which the caller closes, and what commits the offsets, as ``kafka.delivery`` says."""
     if config.sink.url == parts.STREAM and config.kafka.delivery == "at-least-once":
-        return StreamSink(streams.out, streams.err, emit=config.sink.emit), KafkaJournal(*intake)
+        stream = StreamSink(streams.out, emit=config.sink.emit)
+        return Delivery(stream, beside_stream(streams), KafkaJournal(*intake))
     place, topics = parse_kafka(config.sink.url), sink_topics(config)
     starting.call(partial(check_topics, config, place.brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
     settings = producer_settings(place.brokers, parts.kafka_options(config), transactional=exactly_once)
-    messages = Messages(topics, headers_of(config, intake.source.name), letter_headers)
-    times = record_times(config, hooks)
+    messages, times = Messages(topics, headers_of(config, intake.source.name)), record_times(config, hooks)
+    outbox: Outbox
+    journal: Journal
     if exactly_once:
-        sink = TransactionalSink(settings, messages, times, hooks, check)
-        return sink, TransactionalJournal(intake.source, sink, intake.ledger)
-    return KafkaSink(settings, messages, times, hooks, check), KafkaJournal(*intake)
+        outbox = transactional = TransactionalOutbox(settings, times, hooks, check)
+        journal = TransactionalJournal(intake.source, transactional, intake.ledger)
+    else:
+        outbox, journal = AtLeastOnceOutbox(settings, times, hooks, check), KafkaJournal(*intake)
+    return Delivery(KafkaSink(outbox, messages), beside_topics(topics, outbox), journal)

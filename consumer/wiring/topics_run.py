@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.heap_trim import trimming
@@ -87,17 +88,25 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
         store = held.enter_context(_awaited_store(config, settings, starting, hooks))
         shown.latest.read_from(store)
         held.callback(shown.latest.close)
-        sink, journal = build_delivery(config, streams, intake, hooks, turn_and_check, starting)
+        delivery = build_delivery(config, streams, intake, hooks, turn_and_check, starting)
         # Closed in reverse order: the source last, when nothing is left to be committed.
         held.callback(intake.source.close)
-        held.callback(sink.close)
+        held.callback(delivery.dead_letters.close)
+        held.callback(delivery.sink.close)
         detector = interruptible_detector(store, settings, turn_and_check)
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprinting, detector),
-            Route(intake.source, decode, build_feed(config, intake.ledger, hooks), sink, journal),
-            Control(stopping, turn, check, Backoff(turn_and_check, hooks), build_gate(config, intake)),
+            Route(
+                intake.source,
+                decode,
+                build_feed(config, intake.ledger, hooks),
+                delivery.sink,
+                DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
+                delivery.journal,
+            ),
+            Control(stopping, turn, check, Backoff(turn_and_check, hooks)),
             hooks,
         )
         # From here on the run waits for records, and for nothing else.

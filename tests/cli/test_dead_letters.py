@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer.dead_letters.file_letters import FileLetters
+from consumer.dead_letters.file_letters import FileLetters, dead_letters_path
 from consumer.dead_letters.letter import Letter, Selection
 from consumer.model.errors import SourceError
-from consumer.sinks.file import dead_letters_path
 from tests.cli.command import FAST, Command, json_lines, write_lines
 
 COMMANDS = {
@@ -73,7 +72,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
         (("show", "0:1"), "in a file it is a line number"),
         (("list", "--since", "2026-11-21T00:00:00Z"), "the letters in a file have no time"),
         (("list", "--reason", "nonsense"), "there is no such reason. docs/formats.md"),
-        (("replay",), "is no topic; name it with --sink kafka://"),
+        (("replay",), "is not a topic; name one with --sink kafka://"),
     ],
 )
 def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -107,7 +106,7 @@ def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
     path.write_bytes(b"")
     ended = dupwatch("dead-letters", "list", "--sink", path)
     assert ended.code == 2
-    assert "so there were none" in ended.err
+    assert "has no dead letters" in ended.err
 
 
 def test_a_file_that_is_being_written(sink: Path) -> None:

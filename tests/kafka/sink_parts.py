@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
 from consumer.kafka.client_settings import KafkaOptions, producer_settings
 from consumer.kafka.topics import Shape, SinkTopics, new_topic, planned
 from consumer.model.dead_letter import LetterPosition, dead_letter
@@ -16,10 +17,11 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.model.ports import Answer, Rejection
 from consumer.model.record import Message, Position, RawRecord
 from consumer.model.verdict import Outcome, Verdict, encode
+from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.record_times import RecordTimeMoved, RecordTimes
-from consumer.sinks.transactions import SinkReconnected, TransactionalSink
+from consumer.sinks.transactions import SinkReconnected, TransactionalOutbox
 from storage.clock import now_ms
 
 GROUP = "readers"
@@ -88,9 +90,11 @@ class Watching:
 
 
 class Given(NamedTuple):
-    """A sink, and what it works with."""
+    """Sinks for verdicts and dead letters over one outbox, and what they work with."""
 
-    sink: Any
+    outbox: Any
+    sink: KafkaSink
+    letters: TopicDeadLetters
     topics: SinkTopics
     watching: Watching
 
@@ -136,10 +140,11 @@ def sink_to(
     settings |= {name.replace("_", "."): value for name, value in own.items()}
     watching = Watching()
     hooks = Hooks(watching)
-    kind = TransactionalSink if transactional else KafkaSink
+    kind = TransactionalOutbox if transactional else AtLeastOnceOutbox
     times = RecordTimes(now_ms, AHEAD_MS_MAX, hooks)
-    sink = kind(settings, Messages(topics, dress, letter_headers), times, hooks, give_up)
-    return Given(sink, topics, watching)
+    outbox = kind(settings, times, hooks, give_up)
+    letters = TopicDeadLetters(outbox, topics.dead_letters_topic, letter_headers)
+    return Given(outbox, KafkaSink(outbox, Messages(topics, dress)), letters, topics, watching)
 
 
 class Read(NamedTuple):

@@ -37,9 +37,9 @@ def batch(address: str, given: Given, send: Callable[[], None], *, transactional
             try:
                 send()
                 given.sink.flush()
-                given.sink.commit({(given.topics.duplicates_topic, 0): 0}, member.metadata())
+                given.outbox.commit({(given.topics.duplicates_topic, 0): 0}, member.metadata())
             except Abandoned:
-                given.sink.abort()
+                given.outbox.abort()
             else:
                 return given_up
     finally:
@@ -56,7 +56,7 @@ def test_a_time_that_the_topic_refuses_goes_into_a_header(kafka_address: str, *,
 
     def send() -> None:
         given.sink.emit([answer(one, record=raw(key=one.encode(), timestamp_ms=ms)) for one, ms in times.items()])
-        given.sink.reject([rejection(raw(key=one.encode(), timestamp_ms=ms)) for one, ms in times.items()])
+        given.letters.reject([rejection(raw(key=one.encode(), timestamp_ms=ms)) for one, ms in times.items()])
 
     given_up = batch(kafka_address, given, send, transactional=transactional)
     assert given_up <= 2
@@ -112,7 +112,7 @@ def test_a_topic_that_takes_less_than_the_rule(kafka_address: str, *, transactio
 def test_what_is_refused_for_another_reason_still_ends_the_run(kafka_address: str) -> None:
     """A compacted topic takes no letter without a key: the time is tried first, then the sentence says what it is."""
     given = sink_to(kafka_address, fresh_topics(kafka_address, {"dead-letters": {"cleanup.policy": "compact"}}))
-    given.sink.reject([rejection(raw(key=None))])
+    given.letters.reject([rejection(raw(key=None))])
     with pytest.raises(SinkError, match="a compacted topic takes no message without a key"):
         given.sink.flush()
     given.sink.close()

@@ -110,7 +110,7 @@ def test_a_dead_letter_is_the_record_as_it_came(  # a case has this many parts
     headers: list[tuple[str, bytes]],
 ) -> None:
     """Key, value and time are raw, the record's own headers come first, and a record that is not whole says so."""
-    given.sink.reject([rejection(record)])
+    given.letters.reject([rejection(record)])
     given.sink.flush()
     (found,) = read(kafka_address, given.topics.dead_letters_topic)
     cut = [("dupwatch-cut-of-bytes", b"%d" % record.size_bytes)] if len(record.data) < record.size_bytes else []
@@ -123,7 +123,7 @@ def test_a_long_record_s_dead_letter_is_whole(kafka_address: str, given: Given) 
     record = raw(b"z" * (8 << 20))
     one = rejection(record)
     assert one.letter.cut
-    given.sink.reject([one])
+    given.letters.reject([one])
     given.sink.flush()
     assert read(kafka_address, given.topics.dead_letters_topic)[0].value == record.data
 

@@ -52,7 +52,7 @@ def deliver(made: Given, member: Member, place: int, *ids: str) -> None:
     """One batch of flags, to the commit."""
     made.sink.emit(duplicates(*ids))
     made.sink.flush()
-    made.sink.commit({(member.topic, 0): place}, member.metadata())
+    made.outbox.commit({(member.topic, 0): place}, member.metadata())
 
 
 def flags(address: str, made: Given, *, committed: bool = True) -> list[str]:
@@ -63,21 +63,21 @@ def flags(address: str, made: Given, *, committed: bool = True) -> list[str]:
 def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Member) -> None:
     """Flags, clean feed, dead letters and offsets are nowhere before the commit, and everywhere after it."""
     given.sink.emit([answer("a"), answer("b", "duplicate")])
-    given.sink.reject([rejection(raw(key=b"c"))])
+    given.letters.reject([rejection(raw(key=b"c"))])
     given.sink.flush()
     names = (given.topics.duplicates_topic, given.topics.unique_topic, given.topics.dead_letters_topic)
     assert [read(kafka_address, name, held_up=True) for name in names] == [[], [], []]
     assert member.committed() < 0
-    given.sink.commit({(member.topic, 0): 2}, member.metadata())
+    given.outbox.commit({(member.topic, 0): 2}, member.metadata())
     assert [keys(read(kafka_address, name)) for name in names] == [["b"], ["a", "b"], ["c"]]
     assert member.committed() == 2
 
 
 def test_a_batch_without_messages_commits_its_offsets(kafka_address: str, given: Given, member: Member) -> None:
     """Where nothing is to be sent the group goes on all the same; and where nothing was begun nothing is aborted."""
-    given.sink.abort()
+    given.outbox.abort()
     given.sink.flush()
-    given.sink.commit({(member.topic, 0): 3}, member.metadata())
+    given.outbox.commit({(member.topic, 0): 3}, member.metadata())
     assert member.committed() == 3
 
 
@@ -87,7 +87,7 @@ def test_a_batch_that_was_aborted_is_never_seen(kafka_address: str, given: Given
         given.sink.emit(duplicates(f"void-{number}"))
         if number % 2:
             given.sink.flush()
-        given.sink.abort()
+        given.outbox.abort()
         deliver(given, member, number + 1, f"good-{number}")
     assert flags(kafka_address, given) == [f"good-{number}" for number in range(6)]
     assert any(one.startswith("void") for one in flags(kafka_address, given, committed=False))
@@ -102,7 +102,7 @@ def test_an_abort_at_the_heels_of_a_commit_ends_no_run(kafka_address: str, given
         deliver(given, member, len(good), good[-1])
         given.sink.emit(duplicates("void"))
         time.sleep(len(good) % 20 * 0.0005)
-        given.sink.abort()
+        given.outbox.abort()
         deliver(given, member, len(good), "after")
         good.append("after")
     assert given.watching.reconnections
@@ -132,9 +132,9 @@ def test_a_batch_of_a_consumer_that_is_out_of_date_is_abandoned(
     given.sink.emit(duplicates("a"))
     given.sink.flush()
     with pytest.raises(Abandoned) as raised:
-        given.sink.commit({(member.topic, 0): 4}, stale)
+        given.outbox.commit({(member.topic, 0): 4}, stale)
     assert not isinstance(raised.value, OutcomeUnknown)
-    given.sink.abort()
+    given.outbox.abort()
     assert newer.committed() < 0
     deliver(given, newer, 4, "a")
     assert flags(kafka_address, given) == ["a"]
@@ -150,9 +150,9 @@ def test_a_batch_of_a_consumer_between_two_memberships_is_abandoned(
     given.sink.emit(duplicates("a"))
     given.sink.flush()
     with pytest.raises(Abandoned, match="no member"):
-        given.sink.commit({(member.topic, 0): 4}, nobody.consumer_group_metadata())
+        given.outbox.commit({(member.topic, 0): 4}, nobody.consumer_group_metadata())
     nobody.close()
-    given.sink.abort()
+    given.outbox.abort()
     deliver(given, member, 4, "a")
     assert flags(kafka_address, given) == ["a"]
 
@@ -175,7 +175,7 @@ def test_a_second_process_with_the_same_id_ends_the_first(
         if when in {"flushed", "aborting"}:
             first.sink.flush()
         deliver(second, member, 2, "second")
-        go_on = first.sink.abort if when == "aborting" else partial(deliver, first, member, 3, "void")
+        go_on = first.outbox.abort if when == "aborting" else partial(deliver, first, member, 3, "void")
         with pytest.raises(SinkError, match="taken over this one's transactional id"):
             go_on()
         deliver(second, member, 3, "third")
@@ -194,7 +194,7 @@ def test_a_message_that_is_never_taken_ends_the_run(kafka_address: str, member: 
         compression_type="none",
     )
     made.sink.emit([*duplicates("a"), answer("long", record=raw(b"z" * 5000, b"long"))])
-    end = made.sink.flush if when == "flush" else partial(made.sink.commit, {(member.topic, 0): 1}, member.metadata())
+    end = made.sink.flush if when == "flush" else partial(made.outbox.commit, {(member.topic, 0): 1}, member.metadata())
     with pytest.raises(SinkError, match=rf"{made.topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
         end()
     made.sink.close()
@@ -213,11 +213,11 @@ def test_a_transaction_that_took_too_long_is_begun_anew(kafka_address: str, give
         assert time.monotonic() < until_s
     time.sleep(1.1)
     usurper = sink_to(kafka_address, given.topics, transactional=True, transactional_id=id_of(made))
-    usurper.sink.commit({}, None)
+    usurper.outbox.commit({}, None)
     usurper.sink.close()
     with pytest.raises(Abandoned):
-        made.sink.commit({(member.topic, 0): 1}, member.metadata())
-    made.sink.abort()
+        made.outbox.commit({(member.topic, 0): 1}, member.metadata())
+    made.outbox.abort()
     deliver(made, member, 1, "a")
     made.sink.close()
     assert flags(kafka_address, given) == ["a"]
@@ -226,7 +226,7 @@ def test_a_transaction_that_took_too_long_is_begun_anew(kafka_address: str, give
 
 def id_of(made: Given) -> str:
     """The transactional id of a sink."""
-    found: str = made.sink._settings["transactional.id"]
+    found: str = made.outbox._settings["transactional.id"]
     return found
 
 
@@ -239,7 +239,7 @@ def test_batches_without_messages_do_not_wait_for_each_other(kafka_address: str,
     for place in range(1, 61):
         begun_s = time.monotonic()
         given.sink.flush()
-        given.sink.commit({(member.topic, 0): place}, member.metadata())
+        given.outbox.commit({(member.topic, 0): place}, member.metadata())
         taken_s.append(time.monotonic() - begun_s)
     assert quantiles(taken_s)[0] < 0.06
     assert member.committed() == 60
@@ -258,7 +258,7 @@ def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
     with pytest.raises(Abandoned, match="enough"):
         made.sink.emit(duplicates("a"))
     assert asked[-1] - asked[0] < 2.0
-    made.sink.abort()
+    made.outbox.abort()
     made.sink.close()
 
 
@@ -299,13 +299,13 @@ def settle(made: Given, member: Member, number: int) -> None:
     while time.monotonic() < until_s:
         member.consumer.poll(0)
         try:
-            made.sink.commit({(member.topic, 0): number + 1}, member.metadata())
+            made.outbox.commit({(member.topic, 0): number + 1}, member.metadata())
         except OutcomeUnknown:
-            made.sink.abort()
+            made.outbox.abort()
             if member.committed() == number + 1:
                 return
         except Abandoned:
-            made.sink.abort()
+            made.outbox.abort()
         else:
             assert member.committed() == number + 1
             return

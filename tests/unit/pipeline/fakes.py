@@ -7,6 +7,7 @@ from typing import get_args
 
 import msgspec
 
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.judge.detector import Detector
@@ -14,11 +15,11 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.article import Article
-from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
-from consumer.model.errors import Abandoned, BadRecord, SinkError
+from consumer.model.dead_letter import DeadLetter
+from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
-from consumer.model.ports import Answer, Marks, Rejection
+from consumer.model.ports import Answer, Rejection
 from consumer.model.record import End, Position, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
 from consumer.pipeline.arrivals import FileFeed
@@ -57,12 +58,11 @@ class LineSource:
 
 @dataclass
 class KeepingSink:
-    """Keeps answers and dead letters, and notes each call in ``steps``; its disk may be full."""
+    """Keeps answers, and notes each call in ``steps``; its disk may be full."""
 
     steps: list[str]
     disk_is_full: bool = False
     answers: list[Answer] = field(default_factory=list)
-    letters: list[DeadLetter] = field(default_factory=list)
 
     @property
     def events(self) -> list[bytes]:
@@ -79,6 +79,28 @@ class KeepingSink:
         self.steps.append("emit")
         self.answers += answers
 
+    def flush(self) -> None:
+        """Fail if the disk is full."""
+        self.steps.append("flush")
+        if self.disk_is_full:
+            raise SinkError("the disk is full")
+
+    def size_bytes(self) -> int | None:
+        """It cannot be cut back."""
+        return None
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass
+class KeepingDeadLetters:
+    """Keeps dead letters, and notes each call in ``steps``; its disk may be full."""
+
+    steps: list[str]
+    disk_is_full: bool = False
+    letters: list[DeadLetter] = field(default_factory=list)
+
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """Keep dead letters."""
         self.steps.append("reject")
@@ -86,11 +108,11 @@ class KeepingSink:
 
     def flush(self) -> None:
         """Fail if the disk is full."""
-        self.steps.append("flush")
+        self.steps.append("flush letters")
         if self.disk_is_full:
-            raise SinkError("the disk is full")
+            raise SinkError("the disk of the letters is full")
 
-    def marks(self) -> Marks | None:
+    def size_bytes(self) -> int | None:
         """It cannot be cut back."""
         return None
 
@@ -158,6 +180,7 @@ class Ends:
         self.steps: list[str] = []
         self.source = LineSource(list(batches))
         self.sink = KeepingSink(self.steps)
+        self.dead_letters = KeepingDeadLetters(self.steps)
         self.journal = NotingJournal(self.steps)
         self.listener = NotingListener(self.steps)
 
@@ -193,18 +216,15 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
     def decode_all(record: RawRecord) -> Article:
         return decode(record.whole(), FieldMap(), DecodeLimits(), "text")
 
-    def bury(record: RawRecord, fault: BadRecord) -> DeadLetter:
-        return dead_letter(fault, LetterPosition("feed", record.line, record.start), record.data)
-
     return Pipeline(
         source=ends.source,
         decode=decode_all,
-        bury=bury,
         fingerprinting=FINGERPRINTING,
         builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
         feed=FileFeed(10_000, b"feed"),
         detector=Detector(store, SETTINGS, lambda: 10_000),
         sink=ends.sink,
+        dead_letters=DeadLetterPolicy("feed", ends.dead_letters),
         journal=ends.journal,
         hooks=Hooks(ends.listener),
         stopping=Stopping(),

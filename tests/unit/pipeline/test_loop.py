@@ -43,20 +43,21 @@ def test_a_batch_is_committed_after_it_was_flushed() -> None:
     """Verdicts and dead letters are written and flushed before the source counts as read."""
     ends = Ends([line("a"), b"{"], [line("b")])
     pipeline(ends, MemoryStore()).run()
-    step = ["emit", "reject", "flush", "commit", "committed"]
+    step = ["emit", "reject", "flush", "flush letters", "commit", "committed"]
     assert ends.steps == [*step, *step, "finish"]
     stages = ["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
     assert ends.listener.stages == [*stages, *stages, "poll"]
     assert all(seconds > 0 for seconds in ends.listener.seconds)
     assert ends.journal.committed == [Position(2, 0), Position(3, 0)]
     assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
-    assert [letter.reason for letter in ends.sink.letters] == ["invalid_json"]
+    assert [letter.reason for letter in ends.dead_letters.letters] == ["invalid_json"]
 
 
-def test_nothing_is_committed_when_the_sink_fails() -> None:
-    """A batch whose verdicts may not be on the disk is read again by the next run."""
-    ends = Ends([line("a")])
-    ends.sink.disk_is_full = True
+@pytest.mark.parametrize("full", ["sink", "dead_letters"])
+def test_nothing_is_committed_when_verdicts_or_letters_cannot_be_written(full: str) -> None:
+    """A batch whose verdicts or letters may not be on the disk is read again by the next run."""
+    ends = Ends([line("a"), b"{"])
+    getattr(ends, full).disk_is_full = True
     with pytest.raises(SinkError):
         pipeline(ends, MemoryStore()).run()
     assert ends.journal.committed == []
@@ -172,7 +173,17 @@ def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> No
     ends = Ends([line("a")], [line("b")])
     ends.journal.taken_away.add(0)
     pipeline(ends, MemoryStore()).run()
-    assert ends.steps == ["abandon", "abandoned", "emit", "reject", "flush", "commit", "committed", "finish"]
+    assert ends.steps == [
+        "abandon",
+        "abandoned",
+        "emit",
+        "reject",
+        "flush",
+        "flush letters",
+        "commit",
+        "committed",
+        "finish",
+    ]
     assert ends.journal.committed == [Position(2, 0)]
 
 
@@ -214,7 +225,7 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     running.run()
     assert running.detector.tally.settle_s > 0
     assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
-    assert ends.sink.letters == []
+    assert ends.dead_letters.letters == []
 
 
 @pytest.mark.parametrize("asked_by", [15, None])

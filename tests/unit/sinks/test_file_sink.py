@@ -12,13 +12,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from consumer.dead_letters.file_letters import FileDeadLetters, dead_letters_path
+from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.limits import ReadLimits
-from consumer.model.ports import Marks, Rejection, Sink, Source
+from consumer.model.ports import DeadLetterSink, Marks, Rejection, Sink, Source
 from consumer.model.record import Position
 from consumer.pipeline.checkpoint import Checkpoint, checkpoint_path, load, save
-from consumer.sinks.file import FileSink, StreamSink, dead_letters_path
+from consumer.sinks.file import FileSink
+from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
 from storage.files import FileWriting
 from tests.builders import answers, raw_line
@@ -34,22 +37,35 @@ def rejections(*letters: DeadLetter) -> list[Rejection]:
     return [Rejection(raw_line(number), one) for number, one in enumerate(letters, 1)]
 
 
+def opened(path: Path, marks: Marks | None, *, durable: bool = False) -> tuple[FileSink, FileDeadLetters]:
+    """Open both files as a run does that resumes at these marks."""
+    verdicts_bytes, letters_bytes = (None, None) if marks is None else (marks.verdicts_bytes, marks.dead_letters_bytes)
+    sink = FileSink(path, verdicts_bytes, FileWriting(durable=durable))
+    try:
+        return sink, FileDeadLetters(dead_letters_path(path), letters_bytes, FileWriting(durable=durable))
+    except SinkError:
+        sink.discard()
+        raise
+
+
 def test_verdicts_and_dead_letters_are_lines_of_their_files(tmp_path: Path) -> None:
     """Each goes to its file, the second of which is made when it is needed."""
     path = tmp_path / "out.jsonl"
-    sink = FileSink(path, None, FileWriting(durable=True))
+    sink, letters = opened(path, None, durable=True)
     sink.emit(answers(b"1", b"2"))
     sink.emit([])
-    sink.reject([])
+    letters.reject([])
     assert not dead_letters_path(path).exists()
-    sink.reject(rejections(letter("字\u2028")))
+    letters.reject(rejections(letter("字\u2028")))
     sink.flush()
+    letters.flush()
     assert path.read_bytes() == b"1\n2\n"
     lines = dead_letters_path(path).read_bytes().splitlines(keepends=True)
     assert [json.loads(line)["raw"] for line in lines] == ["字\u2028"]
-    assert sink.marks() == Marks(4, dead_letters_path(path).stat().st_size)
-    sink.close()
-    sink.close()
+    assert (sink.size_bytes(), letters.size_bytes()) == (4, dead_letters_path(path).stat().st_size)
+    for output in (sink, letters):
+        output.close()
+        output.close()
 
 
 def test_a_sink_goes_on_at_its_marks(tmp_path: Path) -> None:
@@ -57,10 +73,11 @@ def test_a_sink_goes_on_at_its_marks(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n2\n3")
     dead_letters_path(path).write_bytes(b"a\nb\n")
-    sink = FileSink(path, Marks(2, 2), FileWriting(durable=False))
+    sink, letters = opened(path, Marks(2, 2))
     sink.emit(answers(b"4"))
-    sink.reject(rejections(letter()))
+    letters.reject(rejections(letter()))
     sink.close()
+    letters.close()
     assert path.read_bytes() == b"1\n4\n"
     assert dead_letters_path(path).read_bytes().startswith(b'a\n{"schema"')
 
@@ -69,9 +86,10 @@ def test_letters_of_a_batch_that_was_not_committed_go(tmp_path: Path) -> None:
     """The first letters, too, are cut off when the checkpoint knows of none."""
     path = tmp_path / "out.jsonl"
     dead_letters_path(path).write_bytes(b"a\n")
-    sink = FileSink(path, Marks(0, 0), FileWriting(durable=False))
-    assert sink.marks() == Marks(0, 0)
+    sink, letters = opened(path, Marks(0, 0))
+    assert (sink.size_bytes(), letters.size_bytes()) == (0, 0)
     sink.close()
+    letters.close()
     assert dead_letters_path(path).read_bytes() == b""
 
 
@@ -82,7 +100,7 @@ def test_without_a_checkpoint_nothing_is_overwritten(tmp_path: Path, which: str)
     taken = path if which == "verdicts" else dead_letters_path(path)
     taken.write_bytes(b"precious\n")
     with pytest.raises(SinkError, match="not empty, and there is no checkpoint"):
-        FileSink(path, None, FileWriting(durable=False))
+        opened(path, None)
     assert taken.read_bytes() == b"precious\n"
 
 
@@ -92,7 +110,7 @@ def test_files_shorter_than_their_marks_are_refused(tmp_path: Path, marks: Marks
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"1\n")
     with pytest.raises(SinkError, match="its checkpoint says"):
-        FileSink(path, marks, FileWriting(durable=False))
+        opened(path, marks)
     assert path.read_bytes() == b"1\n"
 
 
@@ -134,36 +152,38 @@ sink.emit(answers(b"x" * 59))
 try:
     sink.emit(answers(b"y" * 59))
 except SinkError as error:
-    print(error, sink.marks().verdicts_bytes)
+    print(error, sink.size_bytes())
 sink.close()
 """
     child = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, timeout=60)
     assert child.stdout.endswith(b"cannot be written: File too large 60\n")
     assert path.stat().st_size == 100
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100
-    FileSink(path, Marks(60, 0), FileWriting(durable=False)).close()
+    FileSink(path, 60, FileWriting(durable=False)).close()
     assert path.read_bytes() == b"x" * 59 + b"\n"
 
 
 def test_a_device_without_room_is_told() -> None:
     """A stream that takes no more is an error of the sink."""
     with open("/dev/full", "wb") as full, pytest.raises(SinkError, match="No space left"):  # noqa: PTH123
-        StreamSink(full, io.BytesIO()).emit(answers(b"1"))
+        StreamSink(full).emit(answers(b"1"))
     with open("/dev/full", "wb") as full, pytest.raises(SinkError, match="dead letters cannot be written"):  # noqa: PTH123
-        StreamSink(io.BytesIO(), full).reject(rejections(letter()))
+        StreamDeadLetters(full).reject(rejections(letter()))
 
 
 def test_streams_get_their_lines_at_once() -> None:
     """Verdicts go to one stream, dead letters to the other, and there is nothing to cut back."""
     out, err = io.BytesIO(), io.BytesIO()
-    sink: Sink = StreamSink(out, err)
+    sink: Sink = StreamSink(out)
+    letters: DeadLetterSink = StreamDeadLetters(err)
     sink.emit(answers(b"1", b"2"))
-    sink.reject(rejections(letter()))
-    sink.flush()
-    sink.close()
+    letters.reject(rejections(letter()))
+    for output in (sink, letters):
+        output.flush()
+        output.close()
     assert out.getvalue() == b"1\n2\n"
     assert json.loads(err.getvalue())["reason"] == "invalid_json"
-    assert sink.marks() is None
+    assert (sink.size_bytes(), letters.size_bytes()) == (None, None)
 
 
 def test_a_closed_pipe_ends_in_one_sentence(tmp_path: Path) -> None:
@@ -171,9 +191,9 @@ def test_a_closed_pipe_ends_in_one_sentence(tmp_path: Path) -> None:
     code = """
 import sys
 from consumer.model.errors import SinkError
-from consumer.sinks.file import StreamSink
+from consumer.sinks.streams import StreamSink
 from tests.builders import answers
-sink = StreamSink(sys.stdout.buffer, sys.stderr.buffer)
+sink = StreamSink(sys.stdout.buffer)
 try:
     while True:
         sink.emit(answers(b"x" * 1000))
@@ -190,28 +210,31 @@ except SinkError as error:
     complaint = child.stderr.read()
     child.stderr.close()
     assert child.wait(timeout=60) == 6
-    assert complaint == b"nobody reads the verdicts any more: the pipe was closed at the other end\n"
+    assert complaint == b"the verdicts cannot be written: the pipe was closed at the other end\n"
 
 
 def run(feed: Path, out: Path, crash_at: int | None) -> None:
     """A run of the whole: each record's bytes are its verdict; it dies between emit and commit of one batch."""
     checkpoint = load(checkpoint_path(out)) or Checkpoint(source=str(feed), began_ms=1, settings="")
     save(checkpoint_path(out), checkpoint, FileWriting(durable=False))
-    sink = FileSink(out, checkpoint.marks, FileWriting(durable=False))
+    sink, letters = opened(out, checkpoint.marks)
     source: Source = FileSource(feed, ReadLimits(record_bytes_max=9, batch_records_max=3), checkpoint.position)
     position = Position()
     for index, batch in enumerate(source.batches()):
         sink.emit(answers(*(one.data for one in batch.records if one.fault is None)))
-        sink.reject(rejections(*(letter(str(one.line)) for one in batch.records if one.fault is not None)))
+        letters.reject(rejections(*(letter(str(one.line)) for one in batch.records if one.fault is not None)))
         sink.flush()
+        letters.flush()
         if index == crash_at:
             break
         assert isinstance(batch.end, Position)
         position = batch.end
-        done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=sink.marks())
+        marks = Marks(sink.size_bytes(), letters.size_bytes())
+        done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=marks)
         save(checkpoint_path(out), done, FileWriting(durable=False))
     source.close()
     sink.close()
+    letters.close()
 
 
 @pytest.mark.parametrize("crash_at", range(5))
@@ -238,10 +261,10 @@ def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     sink.close()
     assert (tmp_path / "out.jsonl").read_bytes() == b"2\n"
     out = io.BytesIO()
-    StreamSink(out, io.BytesIO(), emit="duplicates").emit(judged)
+    StreamSink(out, emit="duplicates").emit(judged)
     assert out.getvalue() == b"2\n"
     out = io.BytesIO()
-    StreamSink(out, io.BytesIO(), emit="none").emit(judged)
+    StreamSink(out, emit="none").emit(judged)
     assert out.getvalue() == b""
 
 
@@ -251,7 +274,7 @@ def test_a_sink_that_is_refused_leaves_no_file(tmp_path: Path) -> None:
     path.symlink_to(target)
     dead_letters_path(path).write_bytes(b"precious\n")
     with pytest.raises(SinkError, match="not empty"):
-        FileSink(path, None, FileWriting(durable=False))
+        opened(path, None)
     assert path.is_symlink()
     assert not target.exists()
 
@@ -262,12 +285,12 @@ def test_a_sink_that_was_there_stays(tmp_path: Path) -> None:
     path.touch()
     dead_letters_path(path).write_bytes(b"precious\n")
     with pytest.raises(SinkError, match="not empty"):
-        FileSink(path, None, FileWriting(durable=False))
+        opened(path, None)
     assert path.exists()
 
 
 def test_a_sink_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     """Its checkpoint counts on what it had."""
     with pytest.raises(SinkError, match=r"out\.jsonl is gone, but its checkpoint says that it has 3 bytes"):
-        FileSink(tmp_path / "out.jsonl", Marks(3, 0), FileWriting(durable=False))
+        FileSink(tmp_path / "out.jsonl", 3, FileWriting(durable=False))
     assert not (tmp_path / "out.jsonl").exists()

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
 from consumer.sinks import transactions
-from consumer.sinks.transactions import RENEWALS_MAX, TransactionalSink
+from consumer.sinks.transactions import RENEWALS_MAX, TransactionalOutbox
 
 
 class LostProducing:
@@ -46,35 +46,35 @@ class LostProducing:
 
 
 @pytest.fixture
-def sink(monkeypatch: pytest.MonkeyPatch) -> TransactionalSink:
-    """A sink whose producers are lost."""
+def outbox(monkeypatch: pytest.MonkeyPatch) -> TransactionalOutbox:
+    """An outbox whose producers are lost."""
     monkeypatch.setattr(LostProducing, "made", 0)
     monkeypatch.setattr(LostProducing, "lets_through", False)
     monkeypatch.setattr(transactions, "Producing", LostProducing)
     unused: Any = None
-    return TransactionalSink({}, unused, unused, Hooks(), lambda: None)
+    return TransactionalOutbox({}, unused, Hooks(), lambda: None)
 
 
-def lose(sink: TransactionalSink, times: int) -> None:
+def lose(outbox: TransactionalOutbox, times: int) -> None:
     """Batches that are abandoned one after the other."""
     for _ in range(times):
         with pytest.raises(Abandoned):
-            sink.commit({}, b"")
-        sink.abort()
+            outbox.commit({}, b"")
+        outbox.abort()
 
 
-def test_producers_without_a_commit_are_a_defect_and_end_the_run(sink: TransactionalSink) -> None:
+def test_producers_without_a_commit_are_a_defect_and_end_the_run(outbox: TransactionalOutbox) -> None:
     """An outage makes the first producer wait; many that get nothing done would go on for ever, in silence."""
-    lose(sink, 1 + RENEWALS_MAX)
+    lose(outbox, 1 + RENEWALS_MAX)
     with pytest.raises(SinkError, match=f"{RENEWALS_MAX} transactions in a row"):
-        sink.commit({}, b"")
+        outbox.commit({}, b"")
     assert LostProducing.made == 1 + RENEWALS_MAX
 
 
-def test_a_commit_ends_the_count(sink: TransactionalSink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_ends_the_count(outbox: TransactionalOutbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses now and then are outages, however many they come to."""
     for _ in range(2):
-        lose(sink, RENEWALS_MAX)
+        lose(outbox, RENEWALS_MAX)
         monkeypatch.setattr(LostProducing, "lets_through", True)
-        sink.commit({}, b"")
+        outbox.commit({}, b"")
         monkeypatch.setattr(LostProducing, "lets_through", False)

@@ -1,38 +1,21 @@
-"""The factory of pipelines: what it takes from the configuration, and how it names the source of a bad record."""
-
-import io
+"""The factory of pipelines: what it takes from the configuration."""
 
 import pytest
 
 from consumer.config.loading import load_config
+from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.lifecycle.stopping import Stopping
-from consumer.model.article import Reason
-from consumer.model.errors import Abandoned, BadRecord
+from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
-from consumer.model.record import Message, Position, RawRecord
+from consumer.model.record import Position
 from consumer.pipeline.arrivals import StreamFeed
 from consumer.pipeline.journal import NoJournal
-from consumer.sinks.file import StreamSink
+from consumer.sinks.nowhere import Nowhere
 from consumer.sources.file import FileSource
 from consumer.wiring import parts
-from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, burier, interruptible_detector
+from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from storage.memory import MemoryStore
 from tests.builders import TIME_MS
-
-FAULT = BadRecord(Reason.INVALID_JSON, "the record is not JSON")
-
-
-def record(message: Message | None) -> RawRecord:
-    """The third record of a feed."""
-    return RawRecord(3, 40, b"{", 1, None, None, Position(), message)
-
-
-def test_a_dead_letter_names_the_file_or_the_partition() -> None:
-    """So that the record can be found again."""
-    bury = burier("feed.jsonl")
-    assert bury(record(None), FAULT).position.source == "feed.jsonl"
-    message = Message("articles", 2, 40, b"key", (), TIME_MS)
-    assert bury(record(message), FAULT).position.source == "articles[2]"
 
 
 def test_versions_are_swept_after_the_configured_lifetime() -> None:
@@ -51,7 +34,8 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
             FileSource(None, parts.read_limits(config), Position()),
             parts.record_decoder(config),
             StreamFeed(lambda: TIME_MS),
-            StreamSink(io.BytesIO(), io.BytesIO(), emit="none"),
+            Nowhere(),
+            DeadLetterPolicy(config.source.url, Nowhere()),
             NoJournal(),
         ),
         Control(Stopping()),
