@@ -1,4 +1,4 @@
-"""Who may see the pages of a run: by where it listens, by name and password, and by the name it is asked under."""
+"""Who may see the pages of a run: depends on the address it listens on, on credentials, and on the host name used."""
 
 import binascii
 import hashlib
@@ -20,26 +20,26 @@ _LOCAL_NAME: Final = "localhost"
 
 
 class Address(NamedTuple):
-    """Where pages are served; port 0 is any that is free."""
+    """Where pages are served; port 0 is any free port."""
 
     host: str
     port: int
 
 
 class Account(NamedTuple):
-    """The one who may see everything."""
+    """User name and password that give access to everything."""
 
     user: str
     password: str
 
 
 class Access:
-    """What a request has to bring along.
+    """What a request needs to be answered.
 
-    Without an ``account`` there is nothing to bring, but articles are shown under an address or ``localhost`` or one of
-    ``names`` only. Else a page of another site, open in the same browser, could have its own name point here, and read
-    as if it were this one (DNS rebinding). Where only this machine is listened to that holds for every page; elsewhere
-    metrics and health answer any name, since scrapers and probes use those of services (decision 0040).
+    Without an ``account`` it needs no credentials, but articles are shown only under an IP address, ``localhost`` or
+    one of ``names``. Otherwise a page of another site, open in the same browser, could point its own host name here and
+    read this one (DNS rebinding). A server on a loopback address applies that to every page; elsewhere metrics and
+    health answer to any name, because scrapers and probes use the names of services (decision 0040).
     """
 
     def __init__(self, account: Account | None = None, names: Collection[str] = ()) -> None:
@@ -48,27 +48,27 @@ class Access:
 
     @property
     def asks(self) -> bool:
-        """Whether name and password are asked for."""
+        """Whether credentials are required."""
         return self._expected is not None
 
     def lets_in(self, authorization: str | None) -> bool:
-        """Whether the header ``Authorization`` names the account; takes as long whatever is wrong with it."""
+        """Return whether the ``Authorization`` header is right; takes the same time whatever is wrong with it."""
         if self._expected is None:
             return True
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)
 
     def answers(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
-        """Whether a page may be shown to a client that asked for the ``Host`` of this header.
+        """Return whether a page may be shown to a client that sent this ``Host`` header.
 
-        ``is_local`` says that only this machine is listened to.
+        ``is_local``: the server listens on a loopback address.
         """
         if has_articles:
             return self.knows(host)
-        # Every browser sends the header; probes that speak HTTP/1.0 may not.
+        # Every browser sends the header; HTTP/1.0 probes may not.
         return not is_local or not host or self.knows(host)
 
     def knows(self, host: str | None) -> bool:
-        """Whether articles may be shown to a client that asked for the ``Host`` of this header."""
+        """Return whether articles may be shown to a client that sent this ``Host`` header."""
         if self.asks:
             return True
         name = _without_port(host or "").casefold()
@@ -76,31 +76,31 @@ class Access:
 
 
 def parse_address(text: str) -> Address:
-    """The address that ``HOST:PORT``, ``[IPV6]:PORT`` or ``PORT`` names; ConfigError where it names none."""
+    """Parse ``HOST:PORT``, ``[IPV6]:PORT`` or ``PORT``. Raises ``ConfigError`` for anything else."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if colon else HOST
     if not host or not (port.isascii() and port.isdigit()) or int(port) > _PORT_MAX:
-        raise ConfigError(f"{text!r} is no address: write it as HOST:PORT, for example {HOST}:9464")
+        raise ConfigError(f"{text!r} is not an address: write HOST:PORT, for example {HOST}:9464")
     return Address(host, int(port))
 
 
 def check_exposure(address: Address, access: Access, *, is_open: bool) -> None:
-    """ConfigError where others than this machine could read along, and nobody has said that they may."""
+    """Raise ``ConfigError`` if other machines could read the pages and the configuration does not allow it."""
     if is_open or access.asks or is_loopback(address):
         return
     raise ConfigError(
-        f"http.listen = {address.host}:{address.port} lets other machines read articles and metrics, and asks for no "
-        "password: set http.user and http.password_file, or http.open = true where the network lets in nobody else, "
+        f"http.listen = {address.host}:{address.port} lets other machines read articles and metrics without a "
+        "password: set http.user and http.password_file, or http.open = true if the network keeps others out, "
         f"or listen on {HOST}:{address.port}"
     )
 
 
 def read_password(path: str) -> str:
-    """The password that stands in a file, without the line's end; ConfigError where there is none."""
+    """Read a password from a file, without the line end. Raises ``ConfigError`` if there is none."""
     try:
         password = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"http.password_file: the password cannot be read from {path}: {error}") from error
+        raise ConfigError(f"http.password_file: cannot read {path}: {error}") from error
     if not password:
         raise ConfigError(f"http.password_file: {path} is empty")
     remember(password)
@@ -108,17 +108,17 @@ def read_password(path: str) -> str:
 
 
 def is_loopback(address: Address) -> bool:
-    """Whether only this machine reaches the address."""
+    """Return whether only this machine can reach the address."""
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except OSError:
-        # It cannot be listened on either, which is told where that is tried.
+        # It cannot be listened on either; the attempt reports that.
         return True
-    return all(ipaddress.ip_address(one[4][0]).is_loopback for one in found)
+    return all(ipaddress.ip_address(info[4][0]).is_loopback for info in found)
 
 
 def _digest(credentials: bytes) -> bytes:
-    """Of one length: a comparison of the texts themselves would tell how long the password is."""
+    """Return a digest: comparing texts would reveal the length of the password."""
     return hashlib.sha256(credentials).digest()
 
 

@@ -1,11 +1,11 @@
-"""Who may be connected to the pages, how many at once, and for how long.
+"""Limits the connections to the pages: how many at once, and for how long.
 
-A connection is first in the hall, where it shakes hands and sends its request. Which page it wants is not known there,
-so a full hall makes room: the oldest connection of the client with the most of them is cut. A probe that is sent whole
-is out of the hall within milliseconds; a client that trickles waits there until it is cut. Slow clients may come from
-the address of the probes, as behind a proxy, and come again faster than a handshake is read. So nobody is cut before a
-grace is over: until then who comes next waits, in the queue of the kernel, which is in order of arrival. Answers are
-given in rooms, one for each kind of page, so that no kind takes the places of another.
+A new connection is in the hall while it shakes hands and sends its request. The hall does not know which page it wants,
+so a full hall makes room by cutting the oldest connection of the client that has the most. A complete probe leaves the
+hall within milliseconds; a client that trickles its request stays until it is cut. Slow clients may share the address
+of the probes, behind a proxy for example, and reconnect faster than a handshake is read. So no connection is cut before
+a grace is over; until then the next one waits in the queue of the kernel, in order of arrival. Answers are given in
+rooms, one for each kind of page, so that one kind cannot take the places of another.
 """
 
 import socket
@@ -19,7 +19,7 @@ from http.client import LineTooLong
 from typing import Any, Final
 
 HEAD_BYTES_MAX: Final = 32 * 1024
-"""How long a request may be, so that those who send many take no memory."""
+"""The largest request, so that many of them do not fill the memory."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,7 +32,7 @@ class Connection:
     was_cut: bool = False
 
     def move_to(self, room: "Room", *, cuts: bool) -> bool:
-        """Leave the room it is in for another, and say whether it is inside: see ``Room.admit``."""
+        """Leave the current room for another, and return whether it was admitted: see ``Room.admit``."""
         self.leave()
         if self.was_cut or not room.admit(self, cuts=cuts):
             return False
@@ -40,22 +40,22 @@ class Connection:
         return True
 
     def leave(self) -> None:
-        """Give its place back."""
+        """Leave the current room."""
         if self.room is not None:
             self.room.release(self)
             self.room = None
 
     def cut(self) -> None:
-        """End it under the thread that still waits on it."""
+        """End the connection under the thread that waits on it."""
         self.was_cut = True
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
 class Room:
-    """At most ``limit`` connections, each for at most ``seconds``; ``cut`` is told of each that had to go.
+    """Holds at most ``limit`` connections, each for at most ``seconds``; ``cut`` is called for each one that is cut.
 
-    None is cut for another within its first ``grace_s``.
+    No connection is cut for another within its first ``grace_s``.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Room:
         return len(self._inside)
 
     def admit(self, connection: Connection, *, cuts: bool) -> bool:
-        """Let it in. Where there is no room, one that is inside is cut for it, or it is refused (not ``cuts``).
+        """Admit a connection. In a full room another one is cut for it, or it is refused (not ``cuts``).
 
-        Waits for the grace of the one that is to be cut, or until another leaves.
+        Waits until the grace of the connection to be cut is over, or another one leaves.
         """
         victim = None
         with self._changed:
@@ -102,25 +102,25 @@ class Room:
         return True
 
     def release(self, connection: Connection) -> None:
-        """It has left; one that was cut had left already."""
+        """Note that it left; one that was cut has left already."""
         with self._changed:
             self._inside.pop(connection, None)
             self._changed.notify()
 
     def cut_late(self) -> None:
-        """Cut those whose time is up."""
+        """Cut the connections whose time is up."""
         now_s = self._clock()
         with self._changed:
-            late = [one for one, entered_s in self._inside.items() if now_s - entered_s > self._seconds]
-            for one in late:
-                del self._inside[one]
-        for one in late:
-            self._end(one)
+            late = [inside for inside, entered_s in self._inside.items() if now_s - entered_s > self._seconds]
+            for connection in late:
+                del self._inside[connection]
+        for connection in late:
+            self._end(connection)
 
     def _most_crowding(self) -> Connection:
-        counts = Counter(one.client for one in self._inside)
+        counts = Counter(connection.client for connection in self._inside)
         most = max(counts.values())
-        return next(one for one in self._inside if counts[one.client] == most)
+        return next(connection for connection in self._inside if counts[connection.client] == most)
 
     def _end(self, connection: Connection) -> None:
         connection.cut()
@@ -128,14 +128,14 @@ class Room:
 
 
 class Head:
-    """What a client sends before it is answered, up to a limit."""
+    """The request line and headers of a client, up to a limit."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401  # as the handler has it
         self._file = file
         self._left = HEAD_BYTES_MAX
 
     def readline(self, size: int) -> bytes:
-        """The next line; ``LineTooLong``, which is answered with 431, where all of them are too much."""
+        """Read the next line. Raises ``LineTooLong``, which is answered with 431, beyond the limit."""
         line: bytes = self._file.readline(min(size, self._left + 1))
         self._left -= len(line)
         if self._left < 0:
@@ -143,5 +143,5 @@ class Head:
         return line
 
     def close(self) -> None:
-        """As of the file."""
+        """Close the file."""
         self._file.close()

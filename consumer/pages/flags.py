@@ -24,7 +24,7 @@ _KEPT_S: Final = 1.0
 
 
 class SideJson(msgspec.Struct, frozen=True):
-    """One article of a flag, for programs; ``url`` is "" unless it is http or https.
+    """One article of a flag, as JSON. ``url`` is "" unless it is http or https.
 
     ``ended_at`` is when the version was replaced or its article retracted, null while it is in force.
     """
@@ -38,7 +38,7 @@ class SideJson(msgspec.Struct, frozen=True):
 
 
 class FlagJson(msgspec.Struct, frozen=True):
-    """A flag for programs: the verdict's fields as in its event, and what the store has of both articles."""
+    """A flag as JSON: the fields of the verdict as in its event, and both articles as the store has them."""
 
     id: str
     version: str | None
@@ -69,9 +69,9 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlagPages:
-    """Makes the pages: one at a time, and none again while nothing has changed, or within a second.
+    """Makes the pages, one at a time. A page is made again only after a change, and at most once a second.
 
-    However often somebody asks, a run has its processor for itself most of the time.
+    So frequent requests take little processor time from the run.
     """
 
     def __init__(self, latest: LatestFlags) -> None:
@@ -82,7 +82,7 @@ class FlagPages:
         self._made: dict[tuple[str, str], bytes] = {}
 
     def pages(self) -> dict[str, Page]:
-        """By path."""
+        """Return the pages by path."""
         return {
             "/": Page(self._all, has_articles=True),
             _BELOW: Page(self._one, has_articles=True),
@@ -97,9 +97,9 @@ class FlagPages:
     def _one(self, request: Request) -> Response:
         name = request.path.removeprefix(_BELOW)
         latest = self._latest.latest()
-        flag = next((one for one in latest.flags if one.reference.hex() == name), None)
+        flag = next((flag for flag in latest.flags if flag.reference.hex() == name), None)
         if flag is None:
-            gone = "This flag is not among the latest; dupwatch show ID has every article that is stored.\n"
+            gone = "This flag is not among the latest ones. Use dupwatch show ID to see any stored article.\n"
             return Response(HTTPStatus.NOT_FOUND, PLAIN, gone.encode())
         return _html(self._page(latest, ("one", name), lambda _: flag_page(flag)))
 

@@ -1,7 +1,7 @@
-"""The page of the latest flags, as HTML: both articles side by side, how alike they are, what they share.
+"""The page of the latest flags, as HTML: both articles side by side, their similarity, and the keywords they share.
 
-Pure: from ``Latest`` to bytes. Whatever an article says stands as text, isolated from its surroundings where it may be
-written in another direction; see ``markup`` and ``visible``.
+Pure: from ``Latest`` to bytes. Everything from an article is shown as text, isolated from its surroundings because its
+direction may differ; see ``markup`` and ``visible``.
 """
 
 import re
@@ -27,36 +27,36 @@ _NO_TITLE: Final = "(no title)"
 
 
 def flags_page(latest: Latest, *, refreshes: bool) -> bytes:
-    """All of them, newest first, with the beginnings of the texts."""
+    """Return the page with all flags, newest first, and the beginnings of their texts."""
     shown, seen = len(latest.flags), latest.seen
-    count = f"{seen} since {_time_text(latest.began_at)}" + (f", the last {shown} are shown" if shown < seen else "")
+    count = f"{seen} since {_time_text(latest.began_at)}" + (f", showing the latest {shown}" if shown < seen else "")
     body: list[Child] = [element("p", latest.trouble, class_="notice")] if latest.trouble and shown else []
     body += [_card(flag, EXCERPT_CHARS_MAX, opens=True) for flag in latest.flags]
     if not shown:
-        body.append(element("p", "Nothing has been flagged yet. Duplicates show here as they come.", class_="empty"))
+        body.append(element("p", "No flags yet. Duplicates appear here as they arrive.", class_="empty"))
     links = [
         element("a", "Refresh", href="/"),
         element("a", "Stop refreshing", href="/")
         if refreshes
-        else element("a", f"Every {REFRESH_S} s", href=f"/?refresh={REFRESH_S}"),
+        else element("a", f"Refresh every {REFRESH_S} s", href=f"/?refresh={REFRESH_S}"),
     ]
     return _page("Latest flags", count, links, body, refreshes=refreshes)
 
 
 def flag_page(flag: Flag) -> bytes:
-    """One of them, with the texts as far as they are held, and its verdict's details."""
+    """Return the page of one flag, with as much of both texts as is held, and the details of its verdict."""
     title = _title(flag.article) if flag.article else one_line(flag.verdict.id, TITLE_CHARS_MAX)
     links = [element("a", "All flags", href="/")]
     return _page(title, "", links, [_card(flag, None, opens=False), _details(flag)], refreshes=False)
 
 
 def similarity_text(similarity: float | None) -> str:
-    """As people read it."""
+    """Return a similarity as a percentage, a dash where there is none."""
     return "–" if similarity is None else f"{100 * similarity:.0f} %"
 
 
 def safe_url(url: str) -> str | None:
-    """The address where it can be followed: http or https, with a host, and nothing in it that is not seen."""
+    """Return the URL if it is safe to link to: http or https, with a host, and without invisible characters."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -77,17 +77,17 @@ def _page(title: str, count: str, links: Sequence[Child], body: Sequence[Child],
     )
     top = element(
         "header",
-        element("h1", "Latest flags" if count else "One flag"),
+        element("h1", "Latest flags" if count else "Flag"),
         element("p", count),
         element("nav", *links),
         class_="top",
     )
     end = element(
         "footer",
-        element("a", "Ready?", href="/readyz"),
-        element("a", "Alive?", href="/healthz"),
+        element("a", "Readiness", href="/readyz"),
+        element("a", "Liveness", href="/healthz"),
         element("a", "Metrics", href="/metrics"),
-        element("a", "These flags as JSON", href="/flags.json"),
+        element("a", "Flags as JSON", href="/flags.json"),
         class_="end",
     )
     return document(element("html", head, element("body", top, element("main", *body), end), lang="en"))
@@ -95,8 +95,8 @@ def _page(title: str, count: str, links: Sequence[Child], body: Sequence[Child],
 
 def _card(flag: Flag, chars_max: int | None, *, opens: bool) -> Html:
     words = flag.verdict.shared_keywords
-    article = _side("This article", flag.verdict.id, flag.article, words, chars_max)
-    original = _side("repeats this earlier one", flag.verdict.duplicate_of or "", flag.original, words, chars_max)
+    article = _side("Article", flag.verdict.id, flag.article, words, chars_max)
+    original = _side("repeats this earlier article", flag.verdict.duplicate_of or "", flag.original, words, chars_max)
     return element(
         "article",
         _measures(flag, opens=opens),
@@ -114,7 +114,7 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
         bar = element(
             "span", element("i"), class_=f"bar bar-{round(verdict.similarity * BAR_STEPS)}", aria_hidden="true"
         )
-        parts.append(element("span", bar, element("b", similarity_text(verdict.similarity)), " alike"))
+        parts.append(element("span", bar, element("b", similarity_text(verdict.similarity)), " similar"))
     bits = "bit" if verdict.distance == 1 else "bits"
     parts.append(element("span", element("b", str(verdict.distance)), element("span", f" {bits} apart", class_="of")))
     parts.append(_time(verdict.decided_at))
@@ -123,14 +123,14 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
     if flag.released:
         parts.append(element("span", "released", class_="tag"))
     if opens:
-        parts.append(element("a", "Read both in full", href=f"/flags/{flag.reference.hex()}", class_="go"))
+        parts.append(element("a", "Show full texts", href=f"/flags/{flag.reference.hex()}", class_="go"))
     return element("div", *parts, class_="measures")
 
 
 def _side(role: str, article_id: str, side: Side | None, words: Sequence[str], chars_max: int | None) -> Html:
     name = element("bdi", one_line(article_id, _NAME_CHARS_MAX), class_="id")
     if side is None:
-        missing = element("p", "The store has told nothing of it.", class_="text none")
+        missing = element("p", "Not available from the store.", class_="text none")
         return _section(element("p", role, class_="role"), element("p", name, class_="about"), missing)
     record = side.record
     about: list[Child] = [name]
@@ -163,16 +163,16 @@ def _link(href: str) -> Html:
 
 def _text(side: Side, words: Sequence[str], chars_max: int | None, lang: str | None) -> Html:
     if side.text is None:
-        return element("p", "Its text is not kept.", class_="text none")
+        return element("p", "Text not stored.", class_="text none")
     if not side.text.strip():
-        return element("p", "It has no text.", class_="text none")
+        return element("p", "No text.", class_="text none")
     shown = side.text[:chars_max]
-    goes_on = "…" if len(shown) < len(side.text) else ""
+    ellipsis = "…" if len(shown) < len(side.text) else ""
     marks = _marks(paragraphs(shown, len(shown)), words)
-    text = element("p", *marks, goes_on, class_="text", dir="auto", lang=lang)
+    text = element("p", *marks, ellipsis, class_="text", dir="auto", lang=lang)
     if chars_max is not None or side.chars <= len(side.text):
         return text
-    more = f"The first {len(side.text):,} of {side.chars:,} characters."
+    more = f"First {len(side.text):,} of {side.chars:,} characters."
     return joined(text, element("p", more, class_="about"))
 
 
@@ -182,13 +182,13 @@ def _marks(text: str, words: Sequence[str]) -> list[Child]:
 
 def _shared(words: Sequence[str]) -> Html:
     if not words:
-        return element("p", element("span", "They share no keyword.", class_="of"), class_="shared")
+        return element("p", element("span", "No shared keywords", class_="of"), class_="shared")
     marks = [element("mark", element("bdi", one_line(word, _NAME_CHARS_MAX))) for word in words]
-    return element("p", element("span", "Both say", class_="of"), *_spaced(marks), class_="shared")
+    return element("p", element("span", "Shared keywords", class_="of"), *_spaced(marks), class_="shared")
 
 
 def _spaced(children: Sequence[Child]) -> list[Child]:
-    return [one for child in children for one in (child, " ")]
+    return [part for child in children for part in (child, " ")]
 
 
 def _details(flag: Flag) -> Html:
@@ -196,7 +196,7 @@ def _details(flag: Flag) -> Html:
     rows: list[tuple[str, Child]] = [
         ("id", element("bdi", one_line(verdict.id, _NAME_CHARS_MAX))),
         ("version", element("code", verdict.version or "")),
-        ("goes back to", element("bdi", one_line(verdict.cluster or "", _NAME_CHARS_MAX))),
+        ("cluster", element("bdi", one_line(verdict.cluster or "", _NAME_CHARS_MAX))),
         ("arrived", _time(verdict.arrived_at)),
         ("flagged", _time(verdict.decided_at)),
         ("fingerprint", element("code", verdict.fingerprint or "")),
@@ -211,7 +211,7 @@ def _details(flag: Flag) -> Html:
 def _others(verdict: Verdict) -> list[Child]:
     named = (verdict.duplicate_of, verdict.duplicate_of_version)
     others = [_other(match) for match in verdict.matches if (match.id, match.version) != named]
-    return [one for index, other in enumerate(others) for one in ((", ", other) if index else (other,))]
+    return [part for index, other in enumerate(others) for part in ((", ", other) if index else (other,))]
 
 
 def _other(match: Match) -> Html:
@@ -228,5 +228,5 @@ def _time(rfc3339: str) -> Html:
 
 
 def _time_text(rfc3339: str) -> str:
-    """To the second, for people: 2026-11-21 10:00:00 UTC."""
+    """Return a time to the second: 2026-11-21 10:00:00 UTC."""
     return f"{rfc3339[:10]} {rfc3339[11:19]} UTC"

@@ -1,4 +1,4 @@
-"""The pages that say how a run is: ``/healthz``, ``/readyz`` and ``/metrics``."""
+"""The pages for orchestrators and Prometheus: ``/healthz``, ``/readyz`` and ``/metrics``."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from consumer.telemetry.metrics import Metrics
 
 
 def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:
-    """The pages, by path. The two that orchestrators probe are open; who is not trusted is told no details."""
+    """Return the pages by path. The two probes need no password, but without one they show no details."""
     return {
         "/healthz": Page(lambda request: _alive(health, request), is_open=True, kind="probe"),
         "/readyz": Page(lambda request: _ready(health, request), is_open=True, kind="probe"),
@@ -25,27 +25,28 @@ def _alive(health: Health, request: Request) -> Response:
     late = health.late()
     if not late:
         return Response(HTTPStatus.OK, PLAIN, b"ok\n")
-    told = _stacks(late) if request.trusted else "stuck\n"
-    return Response(HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, told.encode())
+    text = _stacks(late) if request.trusted else "stuck\n"
+    return Response(HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text.encode())
 
 
 def _stacks(late: Sequence[Late]) -> str:
     lines = [
-        f"The {one.thread} thread has not turned for {one.silent_s:.0f} s. It is here:\n{one.stack}" for one in late
+        f"The {thread} thread has made no progress for {silent_s:.0f} s. Its stack:\n{stack}"
+        for thread, silent_s, stack in late
     ]
-    if all(one.thread != MAIN for one in late):
-        lines.append(f"The main thread is here:\n{main_stack()}")
+    if all(thread.thread != MAIN for thread in late):
+        lines.append(f"Stack of the main thread:\n{main_stack()}")
     return "\n".join(lines)
 
 
 def _ready(health: Health, request: Request) -> Response:
     reasons = health.reasons()
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-    told: dict[str, object] = {"ready": not reasons}
+    body: dict[str, object] = {"ready": not reasons}
     if request.trusted:
-        # Another consumer would hold these partitions too, so they are no reason to send it away.
-        told |= {"reasons": reasons, "held": health.held()}
-    return Response(status, "application/json", json.dumps(told, ensure_ascii=False).encode() + b"\n")
+        # Held partitions are not a reason to be unready: another consumer would hold them too.
+        body |= {"reasons": reasons, "held": health.held()}
+    return Response(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
 
 
 def _measured(metrics: Metrics, request: Request) -> Response:

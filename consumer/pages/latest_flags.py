@@ -1,7 +1,7 @@
-"""The latest flags of a run, with both articles as the store has them, for who looks at them.
+"""The latest flags of a run, with both articles as the store has them.
 
-A run only notes its verdicts. The store is read when somebody asks, by a thread of its own, at most five times a
-second: who asks waits a moment for it, and the run never. Every store may be used by several threads.
+A run only notes its verdicts. The store is read when somebody asks, by a separate thread, at most five times a second:
+a request waits a moment for it, the run never does. Every store may be used by several threads.
 """
 
 import logging
@@ -22,19 +22,19 @@ from storage.records import Record, Stored
 log = logging.getLogger("dupwatch")
 
 TEXT_CHARS_MAX: Final = 20_000
-"""So much of a text is held and shown."""
+"""The part of a text that is held and shown."""
 WAIT_S: Final = 1.0
-"""How long somebody who asks waits for the store."""
+"""How long a request waits for the store."""
 _FRESH_S: Final = 1.0
-"""How long what was read is good for, where no flag has come since."""
+"""How long an answer of the store is used, unless a new flag comes."""
 _PAUSE_S: Final = 0.2
 _BODIES_AT_ONCE: Final = 8
-"""Bodies may be large: only what is shown of each is held longer than it takes to read so many."""
+"""Bodies may be large: at most this many are held whole at once."""
 _CLOSE_S: Final = 2.0
 
 
 class Side(NamedTuple):
-    """One of the two articles of a flag. ``text`` is its beginning, None where no body is kept; ``chars`` is of all.
+    """One of the two articles of a flag. ``text`` is its beginning, None if no body is kept; ``chars`` its full length.
 
     ``ended_at`` is when another version replaced it or its article was retracted, None while it is in force.
     """
@@ -47,7 +47,7 @@ class Side(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A flag with what the store has of both articles: None where nothing, or where it was not read yet."""
+    """A flag, and both articles as the store has them; None if it has none, or was not read yet."""
 
     reference: bytes
     verdict: Verdict
@@ -57,7 +57,7 @@ class Flag(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """Flags, newest first. ``seen`` is how many there were; ``trouble`` is why some are shown without articles."""
+    """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles."""
 
     flags: tuple[Flag, ...]
     seen: int
@@ -73,7 +73,7 @@ class _Text(NamedTuple):
 class LatestFlags:
     """Holds the latest ``flags_max`` flags of a run; may be asked from any thread.
 
-    ``failed`` is told of each time that the store could not be read.
+    ``failed`` is called each time the store cannot be read.
     """
 
     def __init__(self, flags_max: int, began_ms: int, failed: Callable[[], None]) -> None:
@@ -104,19 +104,19 @@ class LatestFlags:
             self._seen += len(flags)
             for flag in flags[-self.flags_max :]:
                 reference = reference_in(flag.id, flag.version)
-                # One that is judged again is the newest again.
+                # A flag that is judged again becomes the newest.
                 self._flags.pop(reference, None)
                 self._flags[reference] = flag
             while len(self._flags) > self.flags_max:
                 del self._flags[next(iter(self._flags))]
 
     def read_from(self, store: Store) -> None:
-        """Look articles up there from now on; once."""
+        """Start to look up articles in this store; called once."""
         self._thread = threading.Thread(target=self._run, args=(store,), name="flags", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Read the store no more."""
+        """Stop reading the store."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -124,7 +124,7 @@ class LatestFlags:
             self._thread.join(_CLOSE_S)
 
     def latest(self, wait_s: float = WAIT_S) -> Latest:
-        """The flags as they are now, with what the store said within the last second, or says within ``wait_s``."""
+        """Return the current flags, with articles read within the last second, or within ``wait_s`` from now."""
         with self._changed:
             if self._thread is not None and not self._is_fresh():
                 asked = self._asked = self._asked + 1
@@ -134,7 +134,12 @@ class LatestFlags:
             trouble = self._trouble
             if trouble is None and self._asked > self._answered:
                 trouble = "The store has not answered yet."
-            return Latest(tuple(self._flag(*one) for one in flags), self._seen, self._began_at, trouble)
+            return Latest(
+                tuple(self._flag(reference, verdict) for reference, verdict in flags),
+                self._seen,
+                self._began_at,
+                trouble,
+            )
 
     def _is_fresh(self) -> bool:
         return self._seen == self._seen_when_read and time.monotonic() - self._answered_s < _FRESH_S
@@ -160,7 +165,7 @@ class LatestFlags:
     def _run(self, store: Store) -> None:
         while self._wait_for_question():
             with self._changed:
-                # What is asked or flagged from here on may not be in the answer.
+                # What is asked or flagged after this may be missing from the answer.
                 asked, seen = self._asked, self._seen
             trouble = self._read(store)
             with self._changed:
@@ -177,13 +182,13 @@ class LatestFlags:
             return not self._closing
 
     def _read(self, store: Store) -> str | None:
-        """Read what the flags name; what is wrong where that failed."""
+        """Read the articles that the flags name; return what went wrong, None if nothing did."""
         with self._changed:
-            references = sorted({one for held in self._flags.items() for one in (held[0], _original(held[1]))})
+            references = sorted({*self._flags, *map(_original, self._flags.values())})
         try:
             found = store.read(references)
-            texts = {one: self._texts[one] for one in references if one in self._texts}
-            unread = [one for one in references if one not in texts]
+            texts = {reference: self._texts[reference] for reference in references if reference in self._texts}
+            unread = [reference for reference in references if reference not in texts]
             for start in range(0, len(unread), _BODIES_AT_ONCE):
                 part = unread[start : start + _BODIES_AT_ONCE]
                 texts |= zip(part, map(_beginning, store.bodies(part)), strict=True)
@@ -192,13 +197,14 @@ class LatestFlags:
             self._failed()
             return "The store could not be read."
         except Exception:
-            # The thread has to live on: who looks next may have more luck.
+            # The thread has to survive: the next attempt may succeed.
             log.exception("The articles of the latest flags could not be read")
             self._failed()
             return "The store could not be read; the log says why."
         with self._changed:
             self._texts = texts
-            self._stored = {one: stored for one, stored in zip(references, found, strict=True) if stored is not None}
+            pairs = zip(references, found, strict=True)
+            self._stored = {reference: stored for reference, stored in pairs if stored is not None}
         return None
 
 

@@ -1,4 +1,4 @@
-"""Where words stand in a text: keywords are of the normalised text, and people read the one that was written."""
+"""Finds keywords, which are normalised, in a text as it was written."""
 
 import re
 import unicodedata
@@ -8,20 +8,20 @@ from typing import Final, NamedTuple
 
 from consumer.fingerprint.normalise import normalise
 
-# Scripts that set their words apart. Elsewhere a word may stand anywhere.
+# Scripts that separate words. In other scripts a word may begin anywhere.
 _SPACED: Final = "0-9a-z\u00df-\u024f\u0370-\u052f"
 _CLUSTERS_KEPT: Final = 10_000
 
 
 class Piece(NamedTuple):
-    """Some of a text, and whether it is one of the words."""
+    """A part of a text, and whether it is one of the words."""
 
     text: str
     marked: bool
 
 
 def marked(text: str, words: Sequence[str]) -> Iterator[Piece]:
-    """The whole text in pieces, those that are one of ``words`` marked; the longest counts where several fit."""
+    """Split a text into pieces, with occurrences of ``words`` marked; where several match, the longest wins."""
     if not words:
         yield Piece(text, marked=False)
         return
@@ -50,7 +50,7 @@ def _word_pattern(word: str) -> str:
 
 
 def _folded(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
-    """The text as keywords were taken from it; for each of its characters, where that began and ended."""
+    """Return the normalised text and, for each of its characters, where it starts and ends in the original."""
     if not any(map(unicodedata.combining, text)):
         letters = list(map(_fold, text))
         if set(map(len, letters)) <= {1}:
@@ -59,15 +59,15 @@ def _folded(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
     starts: list[int] = []
     ends: list[int] = []
     for start, end in _clusters(text):
-        became = _fold(text[start:end])
-        folded.append(became)
-        starts += [start] * len(became)
-        ends += [end] * len(became)
+        replacement = _fold(text[start:end])
+        folded.append(replacement)
+        starts += [start] * len(replacement)
+        ends += [end] * len(replacement)
     return "".join(folded), starts, ends
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Where each character begins, and where the marks end that combine with it."""
+    """Yield where each character starts, and where the marks that combine with it end."""
     start = 0
     for index in range(1, len(text) + 1):
         if index == len(text) or not unicodedata.combining(text[index]):

@@ -1,4 +1,4 @@
-"""HTML that cannot be broken out of: a string is text wherever it stands, and only ``element`` makes markup."""
+"""HTML that text cannot break out of: strings are always escaped, and only ``element`` makes markup."""
 
 from html import escape
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ _VOID: Final = frozenset({"br", "hr", "link", "meta"})
 
 
 class Html(NamedTuple):
-    """Markup that was made here."""
+    """Markup made by this module."""
 
     markup: str
 
@@ -16,9 +16,9 @@ Child = Html | str
 
 
 def element(name: str, /, *children: Child, **attributes: str | None) -> Html:
-    """An element. Strings are escaped; an attribute of None is left out; names come from the code, never from data.
+    """Return an element. Strings are escaped, attributes of None left out. Names come from the code, never from data.
 
-    A trailing underscore is dropped from an attribute's name and others become hyphens: ``class_``, ``http_equiv``.
+    Attribute names lose a trailing underscore, and other underscores become hyphens: ``class_``, ``http_equiv``.
     """
     opened = "".join(
         f' {key.removesuffix("_").replace("_", "-")}="{escape(value)}"'
@@ -31,15 +31,15 @@ def element(name: str, /, *children: Child, **attributes: str | None) -> Html:
 
 
 def joined(*children: Child) -> Html:
-    """One after the other."""
-    return Html("".join(one.markup if isinstance(one, Html) else escape(one) for one in children))
+    """Return these children one after the other."""
+    return Html("".join(child.markup if isinstance(child, Html) else escape(child) for child in children))
 
 
 def style(css: str) -> Html:
-    """A style sheet of this program's own: in it nothing is escaped."""
+    """Return a style element. The style sheet comes from the code and is not escaped."""
     return Html(f"<style>{css}</style>")
 
 
 def document(root: Html) -> bytes:
-    """A whole page, encoded."""
+    """Return a whole page, encoded."""
     return f"<!doctype html>\n{root.markup}\n".encode()

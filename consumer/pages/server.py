@@ -1,10 +1,9 @@
-"""Serves the pages of a run to those who watch it, over HTTP or HTTPS.
+"""Serves the pages of a run over HTTP or HTTPS, with the standard library.
 
-The standard library serves them. A few pages that are asked for every few seconds need no framework, and every
-dependency of a service is one more that has to be kept patched. ``prometheus_client.start_http_server`` is built on the
-same classes, and knows one page only.
+A few pages that are requested every few seconds need no framework, and every dependency of a service has to be kept
+patched. ``prometheus_client.start_http_server`` is built on the same classes, but serves only one page.
 
-A page is a function from a ``Request`` to a ``Response``; the server knows nothing of what it serves.
+A page is a function from a ``Request`` to a ``Response``; the server knows nothing about their content.
 """
 
 import logging
@@ -31,23 +30,23 @@ log = logging.getLogger("dupwatch")
 
 Kind = Literal["probe", "metrics", "page"]
 ARRIVING_MAX: Final = 128
-"""Connections that have not sent all of their request; beyond this the client with the most loses its oldest."""
+"""Connections that have not sent their whole request; beyond this the client with the most loses its oldest."""
 GRACE_S: Final = 0.25
-"""How long a connection has to send its request before another may take its place."""
+"""How long a connection may take to send its request before another may replace it."""
 REQUESTS_MAX: Final[Mapping[Kind, int]] = {"probe": 8, "metrics": 4, "page": 16}
-"""Requests of each kind answered at once. More pages are refused; more probes and scrapes cut the slowest reader."""
+"""Requests of each kind answered at once. Further pages are refused; further probes and scrapes cut the slowest one."""
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
-"""How long a client may take for its handshake and its request together."""
+"""How long the handshake and the request of a client may take together."""
 ANSWER_S: Final = 10.0
-"""How long an answer may take, with the client that reads it."""
+"""How long an answer may take, including the time the client takes to read it."""
 PLAIN: Final = "text/plain; charset=utf-8"
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
 _BACKLOG: Final = 512
-"""Connections that the kernel holds while others are accepted: one that finds no place asks again a second later.
+"""Connections that the kernel queues while others are accepted. One that finds the queue full retries a second later.
 
-The last of them waits for as many graces as the hall is filled by those before it: a second.
+The last in the queue waits one grace for each time the connections before it fill the hall: about a second.
 """
 _LOG_CUT_S: Final = 10.0
 _QUERY_FIELDS_MAX: Final = 10
@@ -59,11 +58,11 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What every answer has: nothing is loaded, run, framed or kept, and nobody is told where a link was found."""
+"""Sent with every answer: nothing is loaded, run, framed or cached, and links send no referrer."""
 
 
 class Request(NamedTuple):
-    """What a page is asked. ``trusted`` is False where credentials are asked for and were not given."""
+    """A request for a page. ``trusted`` is False if credentials are required and were not given."""
 
     path: str
     query: Mapping[str, str]
@@ -72,7 +71,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What a page says; ``headers`` go before those that every answer has."""
+    """The answer of a page. ``headers`` override those that every answer has."""
 
     status: HTTPStatus
     content_type: str
@@ -82,9 +81,9 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What answers, and to whom: ``is_open`` to those without credentials too, ``has_articles`` under known names only.
+    """A function that answers, and who may ask: ``is_open`` needs no credentials, ``has_articles`` a known host name.
 
-    Pages of each ``kind`` have places of their own.
+    Each ``kind`` of page has its own limit on concurrent requests.
     """
 
     answer: Callable[[Request], Response]
@@ -95,7 +94,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """What the handlers of a server work with."""
+    """What the handlers of a server share."""
 
     pages: Mapping[str, Page]
     failed: Callable[[], None]
@@ -105,10 +104,12 @@ class _Served:
 
 
 def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
-    """What HTTPS is served with, from PEM files; ConfigError where they will not do."""
+    """Return the context that HTTPS is served with, from PEM files. Raises ``ConfigError`` if they cannot be used."""
 
     def no_passphrase() -> str:
-        raise ConfigError("http.tls_key: the key has a passphrase, and there is nobody to be asked for it")
+        raise ConfigError(
+            "http.tls_key: the key has a passphrase, which a service cannot ask for; use a key without one"
+        )
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
@@ -122,10 +123,10 @@ def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
 
 
 class HealthServer:
-    """Serves pages from threads of its own, until it is closed; a run never waits for it.
+    """Serves pages from its own threads until it is closed; a run never waits for it.
 
-    A path that ends in ``/`` is of all pages below it, but for ``/`` itself. ``failed`` is told of every request that
-    could not be answered, which is logged as well. ConfigError where the address cannot be had.
+    A path that ends in ``/`` stands for all pages below it, except ``/`` itself. ``failed`` is called for every request
+    that could not be answered; it is logged, too. Raises ``ConfigError`` if it cannot listen on the address.
     """
 
     def __init__(
@@ -141,8 +142,8 @@ class HealthServer:
             self._server = _Server(address, served)
         except OSError as error:
             raise ConfigError(
-                f"the health pages cannot be served at {address.host}:{address.port}: {error.strerror or error}; name "
-                "another address in http.listen, or leave it empty for no pages"
+                f"cannot serve the health pages at {address.host}:{address.port}: {error.strerror or error}; set "
+                "another address in http.listen, or leave it empty to serve no pages"
             ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_SHUTDOWN_POLL_S,), name="health", daemon=True
@@ -151,19 +152,19 @@ class HealthServer:
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """The address it listens on."""
         host, port = self._server.server_address[:2]
         return Address(str(host), int(port))
 
     @property
     def url(self) -> str:
-        """Where it is to be asked."""
+        """The URL of the pages."""
         host, port = self.address
         scheme = "http" if self._server.served.tls is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def close(self) -> None:
-        """Stop listening. Requests under way end by themselves, or with the process; closing again does nothing."""
+        """Stop listening. Current requests end by themselves, or with the process. Closing again does nothing."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join(_CLOSE_S)
@@ -179,7 +180,7 @@ class HealthServer:
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    """Not ``http.server.HTTPServer``, which asks the name service for its own name before it serves."""
+    """Like ``http.server.HTTPServer``, but without asking the name service for its own name before it serves."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -201,7 +202,7 @@ class _Server(socketserver.ThreadingTCPServer):
         for room in (self.hall, *self.rooms.values()):
             room.cut_late()
         if self._cut and time.monotonic() >= self._log_cut_s:
-            log.warning("%d slow connections to the health pages were cut", self._cut)
+            log.warning("Cut %d slow connections to the health pages", self._cut)
             self._cut, self._log_cut_s = 0, time.monotonic() + _LOG_CUT_S
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as the base class has it
@@ -210,7 +211,7 @@ class _Server(socketserver.ThreadingTCPServer):
         try:
             super().process_request(request, client_address)
         except RuntimeError:
-            # No thread could be started, so there is none that would make room again.
+            # No thread was started, so no thread would give its place back.
             self._forget(request)
             raise
 
@@ -225,16 +226,16 @@ class _Server(socketserver.ThreadingTCPServer):
         if self.served.tls is None:
             _Handler(request, client_address, self, connection)
             return
-        # Here and not where connections are accepted: there one that says nothing would hold up all others.
+        # Not where connections are accepted: a silent one would hold up all others there.
         request.settimeout(ANSWER_S)
-        # A copy of the descriptor, since the one given is the server's to close.
+        # A copy of the descriptor: the server closes the original.
         with self.served.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
             _Handler(secured, client_address, self, connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
         connection = self._connections.get(request)
         if connection is not None and connection.was_cut:
-            # It was counted then, and many of them share one line of the log.
+            # It was counted when it was cut, and many cuts share one log line.
             return
         log.warning("A request to the health pages from %s was not answered: %r", client_address[0], sys.exception())
         self.served.failed()
@@ -253,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "dupwatch"
     sys_version = ""
-    # A request that does not come is the hall's affair, which cuts it earlier.
+    # The hall cuts connections without a request earlier than this.
     timeout = ANSWER_S
 
     def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: Connection) -> None:  # noqa: ANN401
@@ -262,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = Head(self.rfile)  # type: ignore[assignment]  # lines are all that is read of it
+        self.rfile = Head(self.rfile)  # type: ignore[assignment]  # only lines are read from it
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -270,7 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer(with_body=False)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it so
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by the base class
         log.debug("health pages: %s", format % args)
 
     def log_error(self, format: str, *args: object) -> None:  # noqa: A002  # as above
@@ -282,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind: Kind = "page" if page is None else page.kind
         if not self._place.move_to(self.server.rooms[kind], cuts=kind != "page"):
             if not self._place.was_cut:
-                log.warning("A request to the health pages was refused: %d are being answered", REQUESTS_MAX[kind])
+                log.warning("Refused a request to the health pages: %d are being answered already", REQUESTS_MAX[kind])
                 self.server.served.failed()
                 self.wfile.write(_BUSY)
             return
@@ -306,35 +307,35 @@ class _Handler(BaseHTTPRequestHandler):
         authorization = self.headers.get("Authorization")
         trusted = served.access.lets_in(authorization)
         if authorization and not trusted:
-            # A browser asks without any first; only wrong ones are worth a word.
+            # Browsers ask without credentials first, so only wrong ones are logged.
             log.warning("health pages: wrong credentials from %s", self.client_address[0])
             served.failed()
         if not trusted and (page is None or not page.is_open):
             return _UNAUTHORISED
         if page is None:
             known = "".join(f"{path}\n" for path in sorted(served.pages) if path == "/" or not path.endswith("/"))
-            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"There are these pages:\n{known}".encode())
+            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
         host = self.headers.get("Host")
         if not served.access.answers(host, has_articles=page.has_articles, is_local=served.is_local):
             return _UNKNOWN_NAME
         try:
             return page.answer(Request(path, _fields(query), self.headers, trusted))
         except Exception:
-            log.exception("A page of the health pages failed")
+            log.exception("A health page failed")
             served.failed()
-            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"the page failed; the log says why\n")
+            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"The page failed; see the log.\n")
 
 
 _UNAUTHORISED: Final = Response(
     HTTPStatus.UNAUTHORIZED,
     PLAIN,
-    b"This page asks for a user and a password.\n",
+    b"This page requires a user name and a password.\n",
     {"WWW-Authenticate": 'Basic realm="dupwatch", charset="UTF-8"'},
 )
 _UNKNOWN_NAME: Final = Response(
     HTTPStatus.MISDIRECTED_REQUEST,
     PLAIN,
-    b"Ask under an IP address, localhost or a name of http.names, or set http.user and a password.\n",
+    b"Use an IP address, localhost or a name in http.names, or set http.user and a password.\n",
 )
 
 

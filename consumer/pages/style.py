@@ -1,11 +1,11 @@
-"""How the page of flags looks: one style sheet, which is in the page and named by its digest in the page's policy."""
+"""The style sheet of the flags page. It is part of the page, and the page's security policy has its digest."""
 
 import hashlib
 from base64 import b64encode
 from typing import Final
 
 BAR_STEPS: Final = 20
-"""A similarity is drawn in so many steps: the policy allows no style on an element."""
+"""The number of lengths of the similarity bar: the policy allows no style attributes."""
 
 _BARS: Final = "".join(f".bar-{step} i{{width:{100 * step / BAR_STEPS:g}%}}" for step in range(BAR_STEPS + 1))
 

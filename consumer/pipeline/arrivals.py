@@ -1,8 +1,8 @@
-"""When and where the records of a feed came.
+"""The arrival times and the places of the records of a feed.
 
-A file is read again after a crash, and must give every record the arrival it had: its records all came when the run
-began, in the order of the lines; those of an archive when they were published. A stream is read once, and its records
-come when they are read. Messages of a topic carry the time.
+A file is read again after a crash, and every record must get the same arrival again: the records of a file all arrive
+when the run begins, in the order of the lines, and those of an archive when they were published. A stream is read only
+once, and its records arrive when they are read. Messages of a topic carry their time.
 """
 
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from consumer.model.record import Message, RawRecord
 from consumer.pipeline.partition_notes import Ledger
 from storage.clock import MS_PER_S, Clock
 
-_SAYABLE_MS_MAX = 253_402_300_799_999
-"""The end of the year 9999: times after it cannot be written in an event."""
+_WRITABLE_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999; later times cannot be written in an event."""
 
 
 class RecordTimeReplaced(NamedTuple):
@@ -33,36 +33,36 @@ class Feed(Protocol):
     """The arrivals of one source."""
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """When a record came, and its sequence."""
+        """Return the arrival of a record: its time and its sequence. Called once for each article, in order."""
         ...
 
     def place(self, record: RawRecord) -> bytes:
-        """What names a record of this feed and no other, the same in every run that reads it."""
+        """Return a name of the record that is unique, and the same in every run that reads it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileFeed:
-    """``began_ms`` is when the run began, as its checkpoint has it; ``identity`` tells this file from another."""
+    """A file. ``began_ms`` is when the run began, from its checkpoint; ``identity`` distinguishes this file."""
 
     began_ms: int
     identity: bytes
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """When the run began, and the line."""
+        """Return the time when the run began, and the line."""
         del article
         return Came(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
-        """The file and the line."""
+        """Return the identity of the file, and the line."""
         return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFeed:
-    """A file of articles from before, which came when they were published.
+    """A file of earlier articles, which arrive when they were published.
 
-    One that does not say when, or that says a time after the run began, came when the run began, and
+    An article without that time, or with one after the run began, arrives when the run began, and
     ``RecordTimeReplaced`` is reported.
     """
 
@@ -71,46 +71,46 @@ class ArchiveFeed:
     hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """When the article was published, and the line."""
+        """Return the time of publication, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
             return Came(time_ms, record.line)
         self.hooks.report(RecordTimeReplaced())
         return Came(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
-        """The file and the line."""
+        """Return the identity of the file, and the line."""
         return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(slots=True)
 class StreamFeed:
-    """A feed that cannot be read again: lines are new in every run."""
+    """A stream, which cannot be read again: its lines are new in every run."""
 
     clock: Clock
     _began_ms: int = field(init=False)
     _latest_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note when the run began."""
+        """Note when the run begins."""
         self._began_ms = self._latest_ms = self.clock()
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """The time of day, or the latest one where the clock was set back, and the line."""
+        """Return the current time, or the latest one if the clock was set back, and the line."""
         del article
         self._latest_ms = max(self._latest_ms, self.clock())
         return Came(self._latest_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
-        """The run and the line."""
+        """Return the run and the line."""
         return b"stream:%d:%d" % (self._began_ms, record.line)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFeed:
-    """The messages of topics, which came when their timestamps say.
+    """The messages of topics, which arrive at the time in their timestamps.
 
-    A message without a timestamp, or with one that is more than ``ahead_ms_max`` ahead, came when it was read, and
-    ``RecordTimeReplaced`` is reported. Reading it again gives another time, but the first that was stored stands.
+    A message without a timestamp, or with one more than ``ahead_ms_max`` ahead of the clock, arrives when it is read,
+    and ``RecordTimeReplaced`` is reported. Read again, it gets another time, but the first one that was stored counts.
     """
 
     clock: Clock
@@ -118,24 +118,24 @@ class TopicFeed:
     hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """The timestamp, and the offset in its partition."""
+        """Return the timestamp, and the offset."""
         del article
         message = _message(record)
         now_ms = self.clock()
         if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
             return Came(message.timestamp_ms, message.offset)
         self.hooks.report(RecordTimeReplaced())
-        return Came(now_ms, message.offset, stamped_ms=_sayable(message.timestamp_ms))
+        return Came(now_ms, message.offset, stamped_ms=_writable_ms(message.timestamp_ms))
 
     def place(self, record: RawRecord) -> bytes:
-        """Topic, partition and offset."""
+        """Return topic, partition and offset."""
         message = _message(record)
         return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFeed:
-    """The messages of topics as they come: none arrives far behind those of its partition that came before it.
+    """The messages of topics as they come in: none arrives far behind earlier messages of its partition.
 
     One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
     ``RecordTimeBehind`` is reported; otherwise a sender could have a copy arrive before its original. The highest
@@ -149,7 +149,7 @@ class LiveFeed:
     hooks: Hooks
 
     def came(self, record: RawRecord, article: Article) -> Came:
-        """The timestamp or what stands for it, and the offset in its partition."""
+        """Return the timestamp or what replaces it, and the offset."""
         message = _message(record)
         partition = message.topic, message.partition
         note = self.ledger.note(partition)
@@ -157,22 +157,22 @@ class LiveFeed:
         highest_ms = note.highest_ms
         if highest_ms is not None and came.time_ms < highest_ms - self.behind_ms_max:
             self.hooks.report(RecordTimeBehind())
-            return Came(highest_ms, came.sequence, stamped_ms=_sayable(message.timestamp_ms))
+            return Came(highest_ms, came.sequence, stamped_ms=_writable_ms(message.timestamp_ms))
         reached_ms = min(came.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
         return came
 
     def place(self, record: RawRecord) -> bytes:
-        """Topic, partition and offset."""
+        """Return topic, partition and offset."""
         return self.topics.place(record)
 
 
-def _sayable(time_ms: int) -> int | None:
-    return time_ms if 0 <= time_ms <= _SAYABLE_MS_MAX else None
+def _writable_ms(time_ms: int) -> int | None:
+    return time_ms if 0 <= time_ms <= _WRITABLE_MS_MAX else None
 
 
 def _message(record: RawRecord) -> Message:
     if record.message is None:
-        raise TypeError("this record came from no topic")
+        raise TypeError("this record does not come from a topic")
     return record.message

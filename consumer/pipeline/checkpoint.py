@@ -1,7 +1,7 @@
-"""The checkpoint of a run over a file: how far it came, and what it needs to go on as if it had never stopped.
+"""The checkpoint of a run over a file: how far it got, and what it needs to resume.
 
-It stands beside the sink, and is written when the run begins and after each batch, once the sink was flushed. So the
-sink may have more than the checkpoint knows of, never less; ``FileSink`` cuts off the rest.
+It lies beside the sink, and is written when the run begins and after each batch, once the sink is flushed. So the sink
+may have more than the checkpoint says, never less; ``FileSink`` cuts off the rest.
 """
 
 import hashlib
@@ -22,20 +22,20 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 
 
 Beginning = Callable[[int], bytes]
-"""Reads the first bytes of the input on disk, as many as asked for or as there are. Raises ``SourceError``."""
+"""Reads at most this many of the first bytes of the input on disk. Raises ``SourceError``."""
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file is known by: the SHA-256 in hex of its first bytes on disk, and how many they are."""
+    """Identifies a file: the hex SHA-256 of its first bytes on disk, and how many bytes those are."""
 
     size_bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()
 
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the records came to, all runs over this source together.
+    """Records by outcome, over all runs over this source.
 
-    Their sum is the number of records, and of the lines that had a dead letter where gzip data ended early.
+    Their sum is the number of records, plus the dead letters of gzip data that ended early.
     """
 
     unique: int = 0
@@ -45,16 +45,16 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def articles(self) -> int:
-        """How many were judged."""
+        """The number of articles that were judged."""
         return self.unique + self.duplicate + self.retracted
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a run came.
+    """How far a run got.
 
-    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of what
-    decides a verdict. ``finished`` says that the source was read to its end. ``emit`` says which verdicts the sink
-    holds, and ``store`` which store a backfill fills; earlier versions kept neither.
+    ``began_ms`` is the record time of all its records, in milliseconds since 1970. ``settings`` is a digest of all that
+    affects verdicts. ``finished``: the source was read to its end. ``emit`` says which verdicts the sink has, ``store``
+    which store a backfill fills; earlier versions wrote neither.
     """
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
@@ -71,48 +71,48 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def checkpoint_path(sink: Path) -> Path:
-    """Where the checkpoint of the sink at this path is."""
+    """Return the path of the checkpoint of a sink."""
     return sink.with_name(sink.name + SUFFIX)
 
 
 def passing_path(path: Path) -> Path:
-    """Where a checkpoint is written before it takes the place of the one before it."""
+    """Return the path where a checkpoint is written before it replaces the previous one."""
     return path.with_name(path.name + ".tmp")
 
 
 def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
-    """Replace the file at once: whoever reads it sees the old checkpoint or the new one. Raises ``SinkError``."""
+    """Replace the file atomically: a reader sees the old checkpoint or the new one. Raises ``SinkError``."""
     try:
         replace_file(path, passing_path(path), encode_checkpoint(checkpoint), writing)
     except OSError as error:
-        raise SinkError(f"the checkpoint {path} cannot be written: {error.strerror}") from error
+        raise SinkError(f"cannot write the checkpoint {path}: {error.strerror}") from error
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    """The file's content: one line of JSON."""
+    """Return the content of the file: one line of JSON."""
     return msgspec.json.encode(checkpoint) + b"\n"
 
 
 def load(path: Path) -> Checkpoint | None:
-    """The checkpoint, None where there is none. Raises ``ConfigError`` for anything else that may be there."""
+    """Read a checkpoint, None if there is none. Raises ``ConfigError`` for anything else found there."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(f"the checkpoint {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"cannot read the checkpoint {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
-            f"{path} is damaged, or the checkpoint of another version ({error}); "
-            "remove it together with the sink's files to begin anew"
+            f"{path} is damaged, or was written by another version ({error}); "
+            "to start over, remove it together with the files of the sink"
         ) from error
 
 
 def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
-    """What the file is to be known by when it was read up to ``position``; ``before`` is what it was known by so far.
+    """Return what identifies the file after it was read up to ``position``; ``before`` is what did so far.
 
-    Only bytes that were there when they were read count: a feed that grows stays the same feed. They are read from the
-    file that is being read, not from what lies under its name by now.
+    Only bytes that were read count: a feed that grows remains the same feed. They are read from the open file, not from
+    the file that has its name now.
     """
     size_bytes = min(HEAD_BYTES_MAX, position.offset)
     if size_bytes <= before.size_bytes:
@@ -122,38 +122,38 @@ def head_of(beginning: Beginning, position: Position, before: Head) -> Head:
 
 
 def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
-    """Raise ``ConfigError`` unless the file begins with what the run has read. Its name may have changed."""
+    """Raise ``ConfigError`` unless the file begins with what earlier runs read. Its name may have changed."""
     head = checkpoint.head
     if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:
         raise ConfigError(
-            f"{name} is not the file that this sink's checkpoint is about ({checkpoint.source}), or it was changed; "
-            "go on with the original, or name another sink for this one"
+            f"{name} is not the file that the checkpoint of this sink belongs to ({checkpoint.source}), or it was "
+            "changed; resume with the original file, or choose another sink"
         )
 
 
 def check_settings(checkpoint: Checkpoint, settings: str) -> None:
-    """Raise ``ConfigError`` unless the run was judged by these settings."""
+    """Raise ``ConfigError`` unless earlier runs used these settings."""
     if checkpoint.settings != settings:
         raise ConfigError(
-            "the verdicts in this sink were judged by other settings; "
-            "go on with those, or name another sink and another store"
+            "the verdicts in this sink were judged with other settings; "
+            "use those settings, or choose another sink and another store"
         )
 
 
 def check_emit(checkpoint: Checkpoint, emit: str, sink: str) -> None:
-    """Raise ``ConfigError`` unless the sink holds the kind of verdicts that the run is to write."""
+    """Raise ``ConfigError`` unless the sink has the same kind of verdicts as this run writes."""
     if checkpoint.emit not in {None, emit}:
         raise ConfigError(
-            f"{sink} holds the verdicts of --emit {checkpoint.emit}, and this run would add those of --emit {emit}; "
-            f"go on with --emit {checkpoint.emit}, or name another sink"
+            f"{sink} has verdicts of --emit {checkpoint.emit}, and this run would add those of --emit {emit}; "
+            f"use --emit {checkpoint.emit}, or choose another sink"
         )
 
 
 def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
-    """The record time of the run that is about to begin.
+    """Return the record time of the run that is about to begin.
 
-    A run that goes on keeps the time it had, so that every record keeps its arrival. New lines of a source that was
-    read to its end came later than those before them, also where the clock was set back meanwhile.
+    A resumed run keeps its time, so that every record keeps its arrival. New lines of a source that was read to its end
+    arrive later than those before them, even if the clock was set back meanwhile.
     """
     if checkpoint is None:
         return now_ms

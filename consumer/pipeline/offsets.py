@@ -1,49 +1,52 @@
-"""When a batch of a topic counts: the journals of the two ways of delivery.
+"""Commits batches of topics: one journal for each delivery guarantee.
 
-Neither counts verdicts or letters: the group's offsets are all that a later run needs.
+Neither counts verdicts or dead letters: a later run needs only the offsets of the group.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+
+from typing_extensions import override
 
 from consumer.kafka.offset_metadata import Note, encode_note
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import OutcomeUnknown
 from consumer.model.record import End, Offsets, Partition
 from consumer.model.verdict import Verdict
+from consumer.pipeline.journal import Journal
 from consumer.pipeline.partition_notes import Ledger
 
 
 class GroupSource(Protocol):
-    """A source whose partitions are shared with other consumers of its group, as its journal sees it."""
+    """What a journal needs of a source that shares its partitions with other consumers of its group."""
 
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """The batch is about to be judged, and these are its notes; raises ``Abandoned`` where its partitions went."""
+        """Return the notes of a batch that is about to be judged. Raises ``Abandoned`` if its partitions are gone."""
         ...
 
     def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """These offsets may be committed, with these notes; raises ``Abandoned`` where its partitions went."""
+        """Have these offsets committed soon, with these notes. Raises ``Abandoned`` if its partitions are gone."""
         ...
 
     def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """These offsets were committed in a transaction, with these notes."""
+        """Note that a transaction committed these offsets, with these notes."""
         ...
 
     def abandon(self) -> None:
-        """The batch that was begun is given up, and every partition that stays goes on where it was acknowledged."""
+        """Give up the current batch; partitions that stay resume at their last acknowledged offset."""
         ...
 
     def reread(self) -> None:
-        """The same, but where each partition goes on is asked of the brokers."""
+        """Give up the current batch; the brokers are asked where each partition resumes."""
         ...
 
-    def group_metadata(self) -> Any:  # noqa: ANN401  # the client's own, handed on
-        """Who this consumer is in its group just now; raises ``Abandoned`` where the batch's partitions went."""
+    def group_metadata(self) -> Any:  # noqa: ANN401  # the client's own, passed on
+        """Return this consumer's current group metadata. Raises ``Abandoned`` if the batch's partitions are gone."""
         ...
 
 
 class Transactions(Protocol):
-    """A sink that commits the source's offsets with what it wrote."""
+    """A sink that commits the offsets of the source together with what it wrote."""
 
     def commit(
         self,
@@ -51,45 +54,46 @@ class Transactions(Protocol):
         group_metadata: Any,  # noqa: ANN401  # as above
         metadata: Mapping[Partition, str],
     ) -> None:
-        """All of it counts, with the metadata of each offset.
+        """Commit the transaction, with the metadata of each offset.
 
-        Raises ``Abandoned`` where nothing does, ``OutcomeUnknown`` where nobody knows.
+        Raises ``Abandoned`` if it was not committed, ``OutcomeUnknown`` if that is not known.
         """
         ...
 
     def abort(self) -> None:
-        """Nothing of it counts."""
+        """Abort the transaction."""
         ...
 
 
-class KafkaJournal:
-    """At least once: offsets are committed after the sink was flushed, by the source, some time later.
+class KafkaJournal(Journal):
+    """At least once: the source commits offsets some time after the sink was flushed.
 
-    What a sink has of a batch that was abandoned is sent all the same; whoever judges the batch sends it again.
+    What the sink has of an abandoned batch is sent anyway; the consumer that judges the batch later sends it again.
     """
 
     def __init__(self, source: GroupSource, ledger: Ledger) -> None:
         self._source = source
         self._ledger = ledger
 
+    @override
     def begin(self, end: End) -> None:
-        """As the port says."""
         self._ledger.begin(self._source.begin(_offsets(end)))
 
+    @override
     def abandon(self) -> None:
-        """As the port says."""
         self._source.abandon()
 
-    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
-        """As the port says."""
+    @override
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         self._source.commit(_offsets(end), self._ledger.notes)
 
+    @override
     def finish(self) -> None:
-        """Nothing: a topic has no end."""
+        """Do nothing: a topic has no end."""
 
 
-class TransactionalJournal:
-    """Exactly once: the sink's transaction has the offsets as well."""
+class TransactionalJournal(Journal):
+    """Exactly once: the transaction of the sink includes the offsets."""
 
     def __init__(self, source: GroupSource, sink: Transactions, ledger: Ledger) -> None:
         self._source = source
@@ -97,21 +101,22 @@ class TransactionalJournal:
         self._ledger = ledger
         self._unknown = False
 
+    @override
     def begin(self, end: End) -> None:
-        """As the port says."""
         self._unknown = False
         self._ledger.begin(self._source.begin(_offsets(end)))
 
+    @override
     def abandon(self) -> None:
-        """As the port says. The sink comes first: the source asks the brokers what was committed."""
+        # The sink first: the source asks the brokers what was committed.
         self._sink.abort()
         if self._unknown:
             self._source.reread()
         else:
             self._source.abandon()
 
-    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:  # noqa: ARG002
-        """As the port says."""
+    @override
+    def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         offsets, notes = _offsets(end), self._ledger.notes
         metadata = {partition: encode_note(note) for partition, note in notes.items()}
         try:
@@ -121,11 +126,12 @@ class TransactionalJournal:
             raise
         self._source.done(offsets, notes)
 
+    @override
     def finish(self) -> None:
-        """Nothing: a topic has no end."""
+        """Do nothing: a topic has no end."""
 
 
 def _offsets(end: End) -> Offsets:
     if not isinstance(end, Offsets):
-        raise TypeError("the places of a topic are offsets")
+        raise TypeError("a batch of topics ends at offsets")
     return end

@@ -1,4 +1,4 @@
-"""The notes of the partitions that the batch at hand is of: read when it is begun, kept when it is committed."""
+"""The notes of the partitions of the current batch: read when it begins, stored when it is committed."""
 
 from collections.abc import Mapping
 
@@ -7,24 +7,24 @@ from consumer.model.record import Partition
 
 
 class Ledger:
-    """Where the parts of a run that judge a batch meet those that commit it. For the judge's thread only."""
+    """Shares notes between the parts of a run that judge a batch and those that commit it. For the main thread only."""
 
     def __init__(self) -> None:
         self._notes: dict[Partition, Note] = {}
 
     @property
     def notes(self) -> Mapping[Partition, Note]:
-        """The notes as they are to be committed with the batch."""
+        """The notes to be committed with the batch."""
         return self._notes
 
     def begin(self, notes: Mapping[Partition, Note]) -> None:
-        """A batch is begun, and these are the notes of its partitions before it."""
+        """Begin a batch whose partitions have these notes."""
         self._notes = {**notes}
 
     def note(self, partition: Partition) -> Note:
-        """The note of a partition of the batch."""
+        """Return the current note of a partition of the batch."""
         return self._notes.get(partition, NOTHING)
 
     def put(self, partition: Partition, note: Note) -> None:
-        """This is the partition's note now."""
+        """Replace the note of a partition."""
         self._notes[partition] = note

@@ -1,4 +1,4 @@
-"""Reading ahead: the next batches are read and sent to the workers while one is judged."""
+"""Reads the next batches and sends them to the workers while one is judged."""
 
 import threading
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ Item = TypeVar("Item")
 
 
 class _End(Generic[Item]):
-    """The last thing in the queue: there is no more, or this is why."""
+    """The last item in the queue; with an error, why there are no more."""
 
     def __init__(self, error: Exception | None) -> None:
         self.error = error
 
 
 def read_ahead(items: Iterator[Item], ahead: int) -> Iterator[Item]:
-    """Pass the items on in order while a thread fetches up to ``ahead`` more; its error is raised in its place.
+    """Yield the items in order while a thread fetches up to ``ahead`` more; an error is raised in place of its item.
 
-    The thread blocks where ``items`` does, so that a slow source delays nothing that has been read already.
+    If ``items`` blocks, only the thread waits: items that were read already are not delayed.
     """
     queue: Queue[Item | _End[Item]] = Queue(ahead)
     closed = threading.Event()
@@ -31,7 +31,7 @@ def read_ahead(items: Iterator[Item], ahead: int) -> Iterator[Item]:
                 queue.put(item)
                 if closed.is_set():
                     return
-        except Exception as error:  # noqa: BLE001  # it is raised again where the item would have been
+        except Exception as error:  # noqa: BLE001  # raised again in place of the item
             end = _End(error)
         queue.put(end)
 
@@ -43,7 +43,7 @@ def read_ahead(items: Iterator[Item], ahead: int) -> Iterator[Item]:
             raise item.error
     finally:
         closed.set()
-        # A thread that waits for room finds some, sees that nobody reads any more, and ends.
+        # A thread that waits for room gets it, sees that the reader has left, and ends.
         with suppress(Empty):
             while True:
                 queue.get_nowait()

@@ -1,1 +1,1 @@
-"""What is told about a run: metrics, health, logs and traces. Serving it is a matter of ``pages``."""
+"""Listens to a run: metrics, health, logs and traces. ``pages`` serves metrics and health."""

@@ -1,4 +1,4 @@
-"""What goes by, in the log: dead letters now and then with their reasons, and at level debug every flag."""
+"""Logs dead letters, summed up every few seconds, and every flag at level debug."""
 
 import logging
 import time
@@ -14,16 +14,16 @@ from consumer.pipeline.batches import BatchCommitted
 log = logging.getLogger("dupwatch")
 
 EVERY_S: Final = 10.0
-"""Not oftener are dead letters told: a feed of nothing else must not become a log of nothing else."""
+"""The shortest time between two lines on dead letters, so that a feed of bad records does not fill the log."""
 
 
 class BatchLog:
-    """Tells of batches what whoever runs it wants to find later; ids, never texts."""
+    """Logs what an operator may want to find later about batches: ids, never texts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told_s: float | None = None
-        self._untold: Counter[str] = Counter()
+        self._logged_s: float | None = None
+        self._unlogged: Counter[str] = Counter()
 
     def listen(self, hooks: Hooks) -> None:
         """Log what is committed from now on."""
@@ -34,30 +34,30 @@ class BatchLog:
         if log.isEnabledFor(logging.DEBUG):
             for verdict in verdicts:
                 if verdict.outcome == "duplicate":
-                    _tell_flag(verdict)
+                    _log_flag(verdict)
         if letters:
-            self._untold.update(letter.reason for letter in letters)
-            self._tell_letters(letters[-1])
+            self._unlogged.update(letter.reason for letter in letters)
+            self._log_letters(letters[-1])
 
-    def _tell_letters(self, last: DeadLetter) -> None:
+    def _log_letters(self, last: DeadLetter) -> None:
         now_s = self._clock()
-        if self._told_s is not None and now_s - self._told_s < EVERY_S:
+        if self._logged_s is not None and now_s - self._logged_s < EVERY_S:
             return
-        self._told_s = now_s
-        reasons = ", ".join(f"{count} {reason}" for reason, count in self._untold.most_common())
+        self._logged_s = now_s
+        reasons = ", ".join(f"{count} {reason}" for reason, count in self._unlogged.most_common())
         log.warning(
             "Records that cannot be judged became dead letters: %s",
             reasons,
             extra={
-                "dead_letters": self._untold.total(),
+                "dead_letters": self._unlogged.total(),
                 "last_source": last.position.source,
                 "last_offset": last.position.offset,
             },
         )
-        self._untold.clear()
+        self._unlogged.clear()
 
 
-def _tell_flag(verdict: Verdict) -> None:
+def _log_flag(verdict: Verdict) -> None:
     log.debug(
         "Flagged",
         extra={

@@ -1,4 +1,4 @@
-"""Whether a run is alive, and whether it can judge: what is known of its parts, and nothing of HTTP."""
+"""Whether a run is alive, and whether it is ready to judge; nothing about HTTP."""
 
 import sys
 import threading
@@ -20,7 +20,7 @@ _CLIENT: Final = "client"
 
 
 class Late(NamedTuple):
-    """A thread that has not turned for too long: which one, for how many seconds, and its stack as text."""
+    """A thread that has made no progress for too long: its name, for how many seconds, and its stack as text."""
 
     thread: str
     silent_s: float
@@ -28,12 +28,12 @@ class Late(NamedTuple):
 
 
 class Health:
-    """The state of one run, told by its threads and read by others; every method may be called from any thread.
+    """The state of one run, reported by its threads and read by others; every method may be called from any thread.
 
-    ``grouped`` says that the source is shared: its thread has to beat once it has begun to, and nothing can be judged
-    before it has an assignment, be it of no partition. The main thread has to turn while it starts. Every thread that
-    has records has to turn while it works on them; it rests where it waits for more, however long none come. ``clock``
-    gives seconds that never go back.
+    ``grouped``: the source shares its partitions with a group. Then the thread of its client has to turn once it has
+    begun to, and the run is not ready before its first assignment, which may be of no partition. The main thread has to
+    turn while the run starts. Every thread has to turn while it works on records, and rests while it waits for more,
+    however long that takes. ``clock`` gives monotonic seconds.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Health:
         self._heartbeat_max_s = heartbeat_max_s
         self._clock = clock
         self._lock = threading.Lock()
-        # The client's thread counts from its first turn on: until then the main thread waits for stores and brokers.
+        # The thread of the client counts from its first turn: until then the main thread waits for stores and brokers.
         self._turned_s: dict[str, float] = {MAIN: clock()} if grouped else {}
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
@@ -55,7 +55,7 @@ class Health:
         self._held: dict[str, str] = {}
 
     def late(self) -> list[Late]:
-        """The threads that hang, as far as can be told; none of a run that is alive."""
+        """Return the threads that seem to hang; none if the run is alive."""
         now_s = self._clock()
         with self._lock:
             silent = {thread: now_s - turned_s for thread, turned_s in self._turned_s.items()}
@@ -67,19 +67,19 @@ class Health:
         ]
 
     def reasons(self) -> list[str]:
-        """Why nothing can be judged now; none where it can."""
+        """Return why the run is not ready to judge; nothing if it is."""
         with self._lock:
             # Several reporters may give one reason.
             outages = {part: "; ".join(dict.fromkeys(whys.values())) for part, whys in self._outages.items() if whys}
             reasons = [f"{part}: {why}" for part, why in sorted(outages.items())]
             if self._assigned is None:
-                reasons.append("source: no assignment of partitions has come yet")
+                reasons.append("source: no partitions assigned yet")
             if self._ending:
-                reasons.append("run: it is coming to its end")
+                reasons.append("run: stopping")
         return reasons
 
     def held(self) -> dict[str, str]:
-        """The partitions that are held, and why. A run that holds some is ready all the same: it reads the others."""
+        """Return the held partitions and the reasons. They do not make a run unready: it reads the others."""
         with self._lock:
             return dict(self._held)
 
@@ -94,7 +94,7 @@ class Health:
         hooks.on(Outage, self._tell_outage)
 
     def ending(self) -> None:
-        """The run was asked to stop."""
+        """Note that the run was asked to stop."""
         with self._lock:
             self._ending = True
 
@@ -133,11 +133,11 @@ class Health:
 
 
 def main_stack() -> str:
-    """Where the main thread is: files, lines and names, and no values."""
+    """Return the stack of the main thread: files, lines and names, without values."""
     return _stack(threading.main_thread().ident)
 
 
 def _stack(thread: int | None) -> str:
-    # No public function tells the frames of another thread.
+    # No public function returns the frames of another thread.
     frame = sys._current_frames().get(-1 if thread is None else thread)  # noqa: SLF001
-    return "it is not there\n" if frame is None else "".join(traceback.format_stack(frame))
+    return "the thread has ended\n" if frame is None else "".join(traceback.format_stack(frame))

@@ -1,4 +1,4 @@
-"""How much memory a process has for itself, as Linux tells."""
+"""The memory that only this process uses, as Linux reports it."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ _KILOBYTE: Final = 1024
 
 
 def own_memory_bytes(status: Path = _STATUS) -> float:
-    """Resident memory that belongs to no file, ``RssAnon`` of proc_pid_status(5); 0 where nobody tells."""
+    """Return resident memory that belongs to no file, ``RssAnon`` of proc_pid_status(5); 0 if it is not reported."""
     try:
         lines = status.read_text().splitlines()
     except OSError:

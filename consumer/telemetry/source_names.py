@@ -1,22 +1,22 @@
-"""Names of sources as labels: articles say what they like, and a label has to be short, readable and one of few."""
+"""Names of sources as labels: articles may contain anything, but labels have to be short, readable and few."""
 
 import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
 OTHER: Final = "other"
-"""Stands for every source that came after there were enough."""
+"""The label of every source beyond the limit."""
 NONE: Final = "none"
-"""Stands for articles that name no source."""
+"""The label of articles without a source."""
 CHARS_MAX: Final = 64
 _READ_CHARS_MAX: Final = 4 * CHARS_MAX
 
 
 class SourceNames:
-    """Gives the first sources that come names of their own, ``names_max`` of them with those ``known`` from the start.
+    """Gives the first ``names_max`` sources labels of their own, beginning with those ``known`` from the start.
 
-    Characters that cannot be seen are left out, white space is made one space, and what is too long is cut off: two
-    sources that differ in nothing else share a name.
+    Invisible characters are left out, runs of white space become one space, and long names are cut: sources that differ
+    only in that share a label.
     """
 
     def __init__(self, names_max: int, known: Iterable[str] = ()) -> None:
@@ -28,11 +28,11 @@ class SourceNames:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All that there are by now."""
+        """All labels so far."""
         return (*sorted(self._own), NONE, OTHER)
 
     def label(self, source: str) -> str:
-        """What stands for this source."""
+        """Return the label of this source."""
         known = self._labels.get(source)
         if known is not None:
             return known
@@ -43,13 +43,13 @@ class SourceNames:
             if len(self._own) >= self._names_max:
                 return OTHER
             self._own.add(name)
-            # One spelling of each is remembered, so that nobody fills the memory with spellings.
+            # Only one spelling of each is remembered, so that many spellings cannot fill the memory.
             self._labels[source] = name
         return name
 
 
 def _cleaned(source: str) -> str:
-    seen = source[:_READ_CHARS_MAX]
-    if not seen.isprintable():
-        seen = "".join(char for char in seen if char.isspace() or unicodedata.category(char)[0] != "C")
-    return " ".join(seen.split())[:CHARS_MAX].rstrip()
+    visible = source[:_READ_CHARS_MAX]
+    if not visible.isprintable():
+        visible = "".join(char for char in visible if char.isspace() or unicodedata.category(char)[0] != "C")
+    return " ".join(visible.split())[:CHARS_MAX].rstrip()

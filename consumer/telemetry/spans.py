@@ -1,6 +1,6 @@
 """A span for each batch, by OpenTelemetry's semantic conventions for messaging (1.27 and later, in development).
 
-Imported only where tracing is on: this is the one module that knows OpenTelemetry.
+Imported only if tracing is enabled: this is the only module that knows OpenTelemetry.
 """
 
 import logging
@@ -38,7 +38,7 @@ from consumer.telemetry.trace_context import TraceContext, contexts
 log = logging.getLogger("dupwatch")
 
 PARTITIONS_MAX: Final = 64
-"""So many partitions of a batch are named on its span."""
+"""The largest number of partitions of a batch that its span names."""
 DECODE: Final = "decode"
 _WITHIN_BATCH: Final = frozenset({"emit", "commit"})
 _SUMMED: Final = frozenset({"fingerprint", "look_up", "settle"})
@@ -47,15 +47,14 @@ _PATH: Final = "v1/traces"
 _LINKS_VARIABLE: Final = "OTEL_SPAN_LINK_COUNT_LIMIT"
 _UNNAMED: Final = "unknown_service"
 _AHEAD_MAX: Final = 1_000
-"""More decoded batches than this never wait to be judged."""
+"""More than the largest number of decoded batches that can wait to be judged."""
 
 
 class BatchSpans:
-    """Makes a span for each batch that is judged, with what was decided, and links to the traces of its articles.
+    """Makes a span for each batch that is judged, with its outcomes and links to the traces of its articles.
 
-    What is done with a batch is a child of its span where it has a time of its own; what comes in pieces is an
-    attribute. Batches are decoded in the order in which they are judged, perhaps by another thread and some ahead: the
-    span of a batch begins with that.
+    Stages that are done in one piece are child spans, the others attributes. Batches are decoded in the order in which
+    they are judged, perhaps by another thread and ahead of time: the span of a batch begins with its decoding.
     """
 
     def __init__(self, tracer: Tracer, group: str, links_max: int) -> None:
@@ -94,14 +93,14 @@ class BatchSpans:
             child.end(decoded[1])
 
     def _stage_began(self, began: StageBegan) -> None:
-        """Waiting for records belongs to no batch, and decoding to one that is yet to begin."""
+        """Begin a child span. Waiting for records belongs to no batch, decoding to one that has not begun."""
         if began.stage == DECODE:
             self._decoding_ns = time.time_ns()
         elif self._span is not None and began.stage in _WITHIN_BATCH:
             self._child = self._tracer.start_span(began.stage, set_span_in_context(self._span))
 
     def _stage_ended(self, ended: StageEnded) -> None:
-        """End its span, without the text of an error: that may have an article's words."""
+        """End the child span, without the text of an error, which may quote an article."""
         if ended.stage == DECODE:
             if ended.error is None:
                 self._decoded.append((self._decoding_ns, time.time_ns()))
@@ -128,15 +127,15 @@ class BatchSpans:
 
     def _abandoned(self, _: BatchAbandoned) -> None:
         if self._span is None:
-            # It was given up before it was begun.
+            # It was given up before it had begun.
             if self._decoded:
                 self._decoded.popleft()
             return
         self._span.set_attribute("error.type", "abandoned")
-        self._end("the batch was given up; whoever has its partitions reads it again")
+        self._end("the batch was given up; the owner of its partitions reads it again")
 
     def ended(self) -> None:
-        """The run is over; a batch that is still open was not finished."""
+        """End the span of a batch that the run did not finish."""
         self._end("the run ended before the batch was committed")
 
     def _end(self, error: str | None = None) -> None:
@@ -148,97 +147,97 @@ class BatchSpans:
 
 
 class Tracing:
-    """All that makes and sends spans, on threads of its own; a run hands them over and never waits for a collector.
+    """Makes and sends spans, on its own threads: a run never waits for a collector.
 
-    ``spans`` listens to the run. Sampling, resource, headers, certificates, limits and times are those of
-    OpenTelemetry's own variables (``OTEL_...``) where they are set.
+    ``spans`` listens to the run. OpenTelemetry's own variables (``OTEL_...``) set sampling, resource, headers,
+    certificates, limits and timeouts.
     """
 
     def __init__(self, exporter: SpanExporter, group: str, version: str, links_max: int) -> None:
-        # Only who has said nothing gets our limit: what is passed here would win over the variable.
+        # A limit passed here would override the variable, so ours applies only if the variable is not set.
         limits = SpanLimits(max_links=None if _LINKS_VARIABLE in os.environ else links_max)
-        # Without its own hook for the end of the process, which would wait for a collector that is away.
+        # Without its own exit hook, which would wait for an unreachable collector.
         self._provider = TracerProvider(resource=_resource(version), shutdown_on_exit=False, span_limits=limits)
-        self._provider.add_span_processor(BatchSpanProcessor(_Told(exporter)))
+        self._provider.add_span_processor(BatchSpanProcessor(_LoggingExporter(exporter)))
         self.spans = BatchSpans(self._provider.get_tracer("dupwatch", version), group, links_max)
 
     def close(self, wait_s: float) -> None:
-        """Send what is left, for so long at most; what the collector has not taken by then is lost."""
+        """Send the remaining spans for at most ``wait_s``; spans not accepted by then are lost."""
         self.spans.ended()
         closing = threading.Thread(target=self._provider.shutdown, name="tracing-close", daemon=True)
         closing.start()
         closing.join(wait_s)
         if closing.is_alive():
-            log.warning("The last spans were not taken within %g s; they are given up", wait_s)
+            log.warning("The collector did not accept the last spans within %g s; they are lost", wait_s)
 
 
 def tracing_to(endpoint: str | None, group: str, version: str, links_max: int) -> Tracing:
-    """Tracing that sends to a collector by OTLP over HTTP; without an endpoint to where the variables say."""
+    """Return tracing to a collector by OTLP over HTTP; without an endpoint, the ``OTEL_`` variables name it."""
     exporter = OTLPSpanExporter(endpoint=None if endpoint is None else f"{endpoint.rstrip('/')}/{_PATH}")
-    # What it and the processor would say of every attempt is said once, by us.
+    # The exporter and the processor would log every attempt; _LoggingExporter logs each change once.
     silenced = logging.getLogger("opentelemetry")
     silenced.addHandler(logging.NullHandler())
     silenced.propagate = False
     return Tracing(exporter, group, version, links_max)
 
 
-class _Told(SpanExporter):
-    """Tells when a collector begins to take nothing, and when it takes something again."""
+class _LoggingExporter(SpanExporter):
+    """Logs when a collector stops accepting spans, and when it accepts them again."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
         self._failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Hand them over. Whatever goes wrong is a failure, and never an error of the run."""
+        """Send spans. An error is a failed export, never an error of the run."""
         try:
             result = self._exporter.export(spans)
-            why = "it did not take them"
-        except Exception as error:  # noqa: BLE001  # of whatever transport the exporter uses
+            why = "it rejected them"
+        except Exception as error:  # noqa: BLE001  # depends on the transport of the exporter
             result, why = SpanExportResult.FAILURE, repr(error)
         failing = result is not SpanExportResult.SUCCESS
         if failing and not self._failing:
-            log.warning("Spans are not sent to the collector, and are lost until it is back: %s", why)
+            log.warning("The collector does not accept spans; they are lost until it does: %s", why)
         elif self._failing and not failing:
-            log.warning("Spans are sent to the collector again")
+            log.warning("The collector accepts spans again")
         self._failing = failing
         return result
 
     def shutdown(self) -> None:
-        """Stop trying."""
+        """Stop sending."""
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Nothing is kept here."""
+        """Flush the exporter; nothing is kept here."""
         return self._exporter.force_flush(timeout_millis)
 
 
 def _resource(version: str) -> Resource:
-    """Who makes the spans: as the variables say, and dupwatch where they do not."""
-    told = Resource.create({SERVICE_VERSION: version})
-    unnamed = str(told.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED)
-    return told.merge(Resource({SERVICE_NAME: "dupwatch"})) if unnamed else told
+    """Return the resource of the spans: named by the variables, otherwise dupwatch."""
+    named = Resource.create({SERVICE_VERSION: version})
+    unnamed = str(named.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED)
+    return named.merge(Resource({SERVICE_NAME: "dupwatch"})) if unnamed else named
 
 
 def _links(found: Sequence[TraceContext]) -> list[Link]:
-    # Articles of one system have one state, most often, and reading it takes longer than all the rest.
-    states = {text: TraceState.from_header([text]) if text else None for text in {one.state for one in found}}
+    # Articles of one system mostly have the same state, and parsing it takes longer than everything else here.
+    states = {text: TraceState.from_header([text]) if text else None for text in {context.state for context in found}}
     return [
         Link(
             SpanContext(
-                one.trace_id,
-                one.span_id,
+                context.trace_id,
+                context.span_id,
                 is_remote=True,
-                trace_flags=TraceFlags(one.flags),
-                trace_state=states[one.state],
+                trace_flags=TraceFlags(context.flags),
+                trace_state=states[context.state],
             )
         )
-        for one in found
+        for context in found
     ]
 
 
 def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeValue]:
-    """What is known of a batch before it is judged; of its articles nothing but where they stood."""
+    """Return what is known about a batch before it is judged; of its articles only their offsets."""
     ranges: dict[tuple[str, int], list[int]] = {}
     for record in records:
         if record.message is not None:
@@ -255,7 +254,7 @@ def _described(records: Sequence[RawRecord], group: str) -> dict[str, AttributeV
             for (topic, partition), offsets in sorted(ranges.items())[:PARTITIONS_MAX]
         ],
     }
-    # These two say where all messages of a batch came from, or they are left out.
+    # These two are set only if they hold for all messages of the batch.
     if len(topics) == 1:
         described["messaging.destination.name"] = next(iter(topics))
     if len(ranges) == 1:

@@ -1,4 +1,4 @@
-"""Whether a store answers, asked all the time: an outage shows before an article comes that would meet it."""
+"""Asks the store all the time whether it answers, so that an outage shows before an article arrives."""
 
 import logging
 import threading
@@ -13,13 +13,13 @@ from storage.interface import Store
 log = logging.getLogger("dupwatch")
 
 PAUSE_S: Final = 3.0
-"""Between two questions."""
+"""The pause between two questions."""
 ANSWER_S: Final = 4.0
-"""What a store may take for its answer: with the pause, an outage is told within ten seconds."""
+"""How long an answer may take: together with the pause, an outage is reported within ten seconds."""
 
 
 class StoreProbe:
-    """Asks from a thread of its own, through a connection of its own, until it is left.
+    """Asks from its own thread, through its own connection, while the context is open.
 
     ``opened`` opens the store again each time, with a deadline of ``ANSWER_S``. Reports each answer, and each failure.
     """
@@ -51,15 +51,15 @@ class StoreProbe:
             except StoreError as error:
                 self._tell(str(error))
             except Exception as error:
-                log.exception("The store could not be asked whether it answers")
-                self._tell(f"it could not be asked: {error!r}")
+                log.exception("The store probe failed")
+                self._tell(f"the probe failed: {error!r}")
             self._left.wait(self._pause_s)
 
     def _tell(self, why: str | None) -> None:
         self._hooks.report(Outage("store", "probe", why))
 
     def _ask(self) -> None:
-        """Ask the store until it does not answer."""
+        """Ask the store until it fails to answer."""
         with self._opened() as store:
             while not self._left.is_set():
                 store.settings()

@@ -1,6 +1,6 @@
 """The trace that a message belongs to: W3C Trace Context, level 1 (https://www.w3.org/TR/trace-context/).
 
-Read here and not by OpenTelemetry's propagator, since that costs some ten times as much a message, and a batch has
+Parsed here instead of by OpenTelemetry's propagator, which takes about ten times as long per message; a batch has
 hundreds of them.
 """
 
@@ -17,11 +17,11 @@ _NEVER: Final = b"ff"
 _FIRST: Final = b"00"
 _SAMPLED: Final = 1
 _STATE_BYTES_MAX: Final = 512
-"""Section 3.3.1.5: so much is to be kept at least; more is left out here, as that section allows."""
+"""Section 3.3.1.5: at least this much has to be kept; a longer value is dropped, as that section allows."""
 
 
 class TraceContext(NamedTuple):
-    """Where in which trace: ``state`` is the value of tracestate, empty where there is none."""
+    """A position in a trace. ``state`` is the value of tracestate, empty if there is none."""
 
     trace_id: int
     span_id: int
@@ -30,36 +30,36 @@ class TraceContext(NamedTuple):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether somebody may have recorded that trace (section 3.2.2.5.1)."""
+        """Whether the trace may have been recorded (section 3.2.2.5.1)."""
         return bool(self.flags & _SAMPLED)
 
 
 def contexts(records: Iterable[RawRecord], contexts_max: int) -> tuple[list[TraceContext], int]:
-    """The different contexts of these records in their order, so many at most, and how many there were beyond that.
+    """Return the distinct contexts of these records, at most ``contexts_max``, and how many more there are.
 
-    Of traces that are recorded: to others there is nothing to be led to.
+    Only of traces that are recorded: a link to another one would lead nowhere.
     """
     headers = (record.message.headers for record in records if record.message is not None)
-    values = dict.fromkeys(found for one in headers if (found := _values(one)) is not None)
+    values = dict.fromkeys(found for pairs in headers if (found := _values(pairs)) is not None)
     read = (parse(parent, state) for parent, state in values)
     recorded = [context for context in read if context is not None and context.is_sampled]
     return recorded[:contexts_max], max(len(recorded) - contexts_max, 0)
 
 
 def parse(parent: bytes, state: bytes) -> TraceContext | None:
-    """Read both headers; None where they name no context. A later version than ours is read as far as we know it."""
+    """Parse both headers; None if they have no context. Later versions are parsed as far as this one knows them."""
     found = _FORM.fullmatch(parent.strip())
     if found is None or found[1] == _NEVER or (found[1] == _FIRST and found[5] is not None):
         return None
     trace_id, span_id = int(found[2], 16), int(found[3], 16)
     if not trace_id or not span_id:
         return None
-    told = state.decode("ascii", errors="ignore") if len(state) <= _STATE_BYTES_MAX else ""
-    return TraceContext(trace_id, span_id, int(found[4], 16), told)
+    kept = state.decode("ascii", errors="ignore") if len(state) <= _STATE_BYTES_MAX else ""
+    return TraceContext(trace_id, span_id, int(found[4], 16), kept)
 
 
 def _values(headers: Sequence[Header]) -> tuple[bytes, bytes] | None:
-    """Both headers of a message. One that has two parents has none (section 3.2)."""
+    """Return both headers of a message, None if it has no traceparent, or more than one (section 3.2)."""
     parents = [value for name, value in headers if name == TRACEPARENT and value is not None]
     if len(parents) != 1:
         return None

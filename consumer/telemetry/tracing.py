@@ -1,4 +1,4 @@
-"""Tracing, where it is asked for: OpenTelemetry is loaded then only, since it takes a third of a second."""
+"""Tracing, if it is enabled: only then is OpenTelemetry loaded, which takes a third of a second."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +15,9 @@ _PACKAGE = "opentelemetry"
 
 @contextmanager
 def traced(config: Config, hooks: Hooks) -> Iterator[None]:
-    """Make spans of what is reported inside, where tracing is on; what is left is sent at the end.
+    """Make spans of what is reported inside, if tracing is enabled; the last ones are sent at the end.
 
-    Raises ConfigError where the packages are not installed.
+    Raises ``ConfigError`` if the packages are not installed.
     """
     section = config.tracing
     if not section.enabled:
@@ -32,9 +32,9 @@ def traced(config: Config, hooks: Hooks) -> Iterator[None]:
             f"tracing.enabled needs {error.name}, which is not installed. Install it with:\n"
             f"{install_command('tracing')}"
         ) from error
-    made = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
+    tracing = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
     try:
-        made.spans.listen(hooks)
+        tracing.spans.listen(hooks)
         yield
     finally:
-        made.close(section.close_s)
+        tracing.close(section.close_s)

@@ -1,4 +1,4 @@
-"""The last resort of a run that is to stop and does not: an end from without."""
+"""Ends a process that was asked to stop and does not."""
 
 import logging
 import os
@@ -17,9 +17,9 @@ EXIT_CODE: Final = 1
 
 
 def enforce(stopping: Stopping, ending: Callable[[], None], limit_s: float) -> None:
-    """Tell ``ending`` when the run is asked to stop, and end the process when it is still there ``limit_s`` later.
+    """Call ``ending`` when the run is asked to stop, and end the process if it still runs ``limit_s`` later.
 
-    Ending at any moment is safe: what was not committed is read again. A thread does it, which ends with the process.
+    Ending it at any moment is safe: what was not committed is read again. Runs on a daemon thread.
     """
 
     def watch() -> None:
@@ -28,7 +28,7 @@ def enforce(stopping: Stopping, ending: Callable[[], None], limit_s: float) -> N
         ending()
         time.sleep(max(0.0, stopping.asked_at_s + limit_s - time.monotonic()))
         log.error(
-            "The run did not end within %.0f s of being asked to; it is ended now, here:\n%s", limit_s, main_stack()
+            "The run did not stop within %.0f s; ending it now. Stack of the main thread:\n%s", limit_s, main_stack()
         )
         os._exit(EXIT_CODE)
 

@@ -102,7 +102,7 @@ def test_a_moderator_sees_what_repeats_what(browser: Chrome, shown: Shown) -> No
     assert sides[0].location["y"] == sides[1].location["y"]
     assert sides[0].location["x"] < sides[1].location["x"]
     assert all("rebuild the eastern ferry landing" in side.text for side in sides)
-    assert "100 % alike" in plain.text
+    assert "100 % similar" in plain.text
     assert "0 bits apart" in plain.text
     hrefs = [one.get_attribute("href") for one in plain.find_elements(By.CSS_SELECTOR, ".side a")]
     assert hrefs == ["https://wire.example/a?x=1&y=2"] * 2
@@ -185,7 +185,7 @@ def test_it_is_read_on_a_phone_and_in_the_dark(browser: Chrome, shown: Shown) ->
 def test_one_flag_has_a_page_of_its_own(browser: Chrome, shown: Shown) -> None:
     """A click opens both texts in full, and another goes back."""
     browser.get(f"{shown.url}/")
-    card(browser, "plain-2").find_element(By.LINK_TEXT, "Read both in full").click()
+    card(browser, "plain-2").find_element(By.LINK_TEXT, "Show full texts").click()
     assert "/flags/" in browser.current_url
     assert text(1)[-20:] in browser.find_element(By.CSS_SELECTOR, ".side .text").text
     browser.find_element(By.LINK_TEXT, "All flags").click()

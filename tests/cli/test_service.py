@@ -163,7 +163,7 @@ def test_a_hang_before_judging_is_seen(brokers: str, tmp_path: Path, fault: str,
         send(brokers, tmp_path, ("b", article(f"HANGS {text(2)}")))
         wait_for(lambda: service.page("/healthz")[0] == 503, END_S)
         told = service.page("/healthz")[1]
-        assert f"The {thread} thread has not turned for" in told
+        assert f"The {thread} thread has made no progress for" in told
         if fault == "hangs-in-decoding" or workers == "0":
             assert "hang_here" in told
 
@@ -181,7 +181,7 @@ def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> No
         wait_for(lambda: service.page("/healthz")[0] == 503, END_S)
         status, stack = service.page("/healthz")
         assert status == 503
-        assert "The main thread has not turned for" in stack
+        assert "The main thread has made no progress for" in stack
         assert "sinks/file.py" in stack
         assert "in _finish" in stack
         assert service.process.stdout is not None
@@ -222,7 +222,7 @@ def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_pat
         allowed = {"Authorization": f"Basic {b64encode(b'ops:s3cret').decode()}"}
         send(brokers, tmp_path, ("p1", article(text(7))), ("p2", article(text(7))))
         wait_for(lambda: json.loads(service.page("/flags.json", **allowed)[1])["seen"] > 0, END_S)
-        assert "Read both in full" in service.page("/", **allowed)[1]
+        assert "Show full texts" in service.page("/", **allowed)[1]
         assert service.stop() == 0
     assert "s3cret" not in service.log.read_text()
 

@@ -51,7 +51,7 @@ def test_a_save_that_fails_leaves_the_old_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "c"
     save(path, CHECKPOINT, FileWriting(durable=False))
     (tmp_path / "c.tmp").mkdir()
-    with pytest.raises(SinkError, match="cannot be written"):
+    with pytest.raises(SinkError, match="cannot write the checkpoint"):
         save(path, msgspec.structs.replace(CHECKPOINT, finished=True), FileWriting(durable=False))
     assert load(path) == CHECKPOINT
 
@@ -72,13 +72,13 @@ def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path: Path, content: byt
     """What cannot be understood is never taken for a beginning."""
     path = tmp_path / "c"
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match="begin anew"):
+    with pytest.raises(ConfigError, match="to start over, remove it"):
         load(path)
 
 
 def test_a_checkpoint_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     """Something that is there but is no file is not taken for a beginning either."""
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read the checkpoint"):
         load(tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, c
         release.set()
         thread.join()
     assert shown[0] == 503
-    assert "The main thread has not turned for" in shown[1]
+    assert "The main thread has made no progress for" in shown[1]
     assert shown[2]["Content-Type"].startswith("text/plain")
 
 
@@ -166,8 +166,8 @@ def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, ho
     clock.now_s += 61
     status, text, _ = get(server, "/healthz")
     assert status == 503
-    assert "The client thread has not turned for 61 s" in text
-    assert "test_where_the_main_thread_is_when_the_client_hangs" in text.partition("The main thread is here")[2]
+    assert "The client thread has made no progress for 61 s" in text
+    assert "test_where_the_main_thread_is_when_the_client_hangs" in text.partition("Stack of the main thread")[2]
 
 
 def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, clock: Clock) -> None:
@@ -207,7 +207,7 @@ def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) 
     assert headers["Content-Type"] == "application/json"
     assert json.loads(text) == {
         "ready": False,
-        "reasons": ["source: no assignment of partitions has come yet"],
+        "reasons": ["source: no partitions assigned yet"],
         "held": {},
     }
     hooks.report(Rebalanced("assigned", 0))
@@ -237,7 +237,7 @@ def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     """A run that was asked to stop takes nothing new."""
     hooks.report(Rebalanced("assigned", 1))
     health.ending()
-    assert health.reasons() == ["run: it is coming to its end"]
+    assert health.reasons() == ["run: stopping"]
 
 
 def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None:
@@ -378,7 +378,7 @@ def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
 
 def test_a_port_that_is_taken(server: HealthServer) -> None:
     """It is said which address cannot be had, and what to do, as a second consumer of a machine meets it first."""
-    told = f"at 127.0.0.1:{server.address.port}: Address already in use; name another address in http.listen, or leave"
+    told = f"at 127.0.0.1:{server.address.port}: Address already in use; set another address in http.listen, or leave"
     with pytest.raises(ConfigError, match=told):
         HealthServer(server.address, {}, lambda: None)
 

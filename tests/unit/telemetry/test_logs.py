@@ -180,7 +180,7 @@ def test_a_thread_that_fails_is_a_line_too(written: Written) -> None:
     thread.start()
     thread.join()
     (line,) = lines(written)
-    assert line["message"] == "The thread t1 has failed"
+    assert line["message"] == "Thread t1 failed"
     assert line["exception"]["type"] == "IndexError"
 
 

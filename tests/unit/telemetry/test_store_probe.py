@@ -52,7 +52,7 @@ class Moody(MemoryStore):
     ("error", "words"),
     [
         (StoreUnavailable("nobody is there"), "nobody is there"),
-        (ZeroDivisionError(), "it could not be asked: ZeroDivisionError()"),
+        (ZeroDivisionError(), "the probe failed: ZeroDivisionError()"),
     ],
 )
 def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:

@@ -74,7 +74,7 @@ def test_answers_that_make_no_sense_harm_nobody(pages: Pages, body: bytes) -> No
 
 def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
     """That is another thing than none so far; of several consumers the newest come first."""
-    pages.answers["/flags.json"] = (404, b"There are these pages:")
+    pages.answers["/flags.json"] = (404, b"Not found. Available pages:")
     assert watched(pages).look().flags is None
     assert latest([watched(pages).look()], 5) is None
     pages.answers["/flags.json"] = (
