@@ -8,7 +8,7 @@ import typer
 from typing_extensions import override
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
@@ -26,7 +26,7 @@ from storage.kinds import store_identity
 
 
 class _Watcher(Watcher):
-    """Counts articles without a publication time, too."""
+    """Also counts articles without a time of publication."""
 
     undated = 0
 
@@ -45,24 +45,24 @@ def backfill(
     state: Annotated[
         str | None,
         typer.Option(
-            help="Where it keeps how far it came, and its dead letters; default: beside the archive, under a name of "
-            "its own for each store.",
+            help="File for progress, with dead letters beside it; default: beside the archive, a different file for "
+            "each store.",
             metavar="FILE",
         ),
     ] = None,
     scheme: SchemeOption = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that make fingerprints.")] = None,
+    workers: WorkersOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Judge an archive into a store, as of the time each article was published, and send nothing.
+    """Fill a store from an archive: judge each article as of its time of publication, and send nothing.
 
-    What comes later is then compared with it. Started again after an interruption, it goes on where it was. Run it with
-    the settings of the consumers, whose store it may be; they may run meanwhile. Articles that are no articles go to
-    dead letters beside the state.
+    Later articles are then compared with the archive. Use the settings of the consumers; they may run at the same time
+    on the same store. An interrupted backfill resumes where it stopped when it is started again. Invalid records become
+    dead letters beside the state file.
     """
     if archive == STREAM:
-        raise ConfigError("an archive is a file that can be read again; name one instead of -")
+        raise ConfigError("backfill cannot read standard input: it must be able to read the archive again; name a file")
     chosen = configured(
         config,
         settings,
@@ -73,10 +73,10 @@ def backfill(
         fingerprint__scheme=scheme,
     )
     if not outlives_run(chosen):
-        raise ConfigError(f"name the store that is to be filled: {STORE_EXAMPLES}")
+        raise ConfigError(f"name the store to fill: {STORE_EXAMPLES}")
     console = render.console(stderr=True)
-    kept, notice = _state(chosen, state)
-    chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(kept)})})
+    state_file, notice = _state(chosen, state)
+    chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(state_file)})})
     progress = render.progress(console)
     stopping = Stopping()
     watcher = _Watcher(console, progress, show=False)
@@ -85,22 +85,22 @@ def backfill(
     with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping, archive=True) as ready:
         if notice is not None:
             console.print(render.plain(notice))
-        console.print(f"How far it came is kept in {render.plain(str(checkpoint_path(kept)))}")
+        console.print(f"Progress is saved in {render.plain(str(checkpoint_path(state_file)))}")
         if ready.resumed_at.line:
-            console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(archive)}.")
+            console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(archive)}.")
         with progress:
             watcher.watch(ready)
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
         show_report(console, watcher)
     if watcher.undated:
-        console.print(f"{watcher.undated:,} articles do not say when they were published, and count as of now.")
+        console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
     if watcher.dead_letters:
-        console.print(f"Dead letters: {render.plain(str(dead_letters_path(kept)))}")
+        console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:
-        console.print("Stopped when asked; start it again to go on.")
+        console.print("Stopped; rerun to resume.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 

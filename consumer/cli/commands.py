@@ -1,8 +1,6 @@
-"""The commands by name, each imported when it is asked for.
+"""The commands by name, each imported when it is used: importing all of them takes longer than most take to run."""
 
-To import all of them takes longer than most of them take to run.
-"""
-
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -19,8 +17,9 @@ NAMES: Final = (
     "query", "release", "evaluate", "fingerprint", "compare", "idf", "store", "dead-letters", "poison", "topics",
     "config",
 )  # fmt: skip
-"""In the order in which --help has them."""
-_GIVEN: Final = "dupwatch.arguments"
+"""In the order in which --help lists them."""
+_ARGUMENTS: Final = "dupwatch.arguments"
+_LINE_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 class Commands(TyperGroup):
@@ -31,14 +30,14 @@ class Commands(TyperGroup):
         self.commands = _Imported()  # type: ignore[assignment]  # nobody adds a command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # Typer's own type is not public
-        """Read the options of the group, and keep all that was given: parsing takes it apart."""
-        ctx.meta[_GIVEN] = tuple(args)
+        """Parse the options of the group, and remember all arguments: parsing consumes them."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
         with _without_secrets(tuple(args)):
             return list(super().parse_args(ctx, args))
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # as above
-        """Run the command that was named. A usage error quotes arguments, and one of them may hold a secret."""
-        with _without_secrets(ctx.meta[_GIVEN]):
+        """Run the command. A usage error quotes arguments, and one of them may contain a secret."""
+        with _without_secrets(ctx.meta[_ARGUMENTS]):
             return super().invoke(ctx)
 
 
@@ -47,7 +46,7 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Only a usage error has this, of a class that Typer does not publish.
+        # Only usage errors have this method; Typer does not export their class.
         shown = getattr(error, "format_message", None)
         if shown is not None:
             message = without_arguments(shown(), arguments)
@@ -56,7 +55,7 @@ def _without_secrets(arguments: Sequence[str]) -> Iterator[None]:
 
 
 class _Imported(Mapping[str, Any]):
-    """Commands by name. ``consumer.cli.NAME`` has a function of that name or, where there are several, an ``app``."""
+    """Commands by name. ``consumer.cli.NAME`` has a function of that name, or an ``app`` if it has subcommands."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # Typer's own type of commands is not public
         if name not in NAMES:
@@ -78,7 +77,15 @@ def _command(name: str) -> Any:  # noqa: ANN401  # as above
     if isinstance(several, typer.Typer):
         group = typer.main.get_group(several)
         group.name = name
-        return group
+        return _reflowed(group)
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name)(getattr(module, function))
-    return typer.main.get_command(app)
+    return _reflowed(typer.main.get_command(app))
+
+
+def _reflowed(command: Any) -> Any:  # noqa: ANN401  # as above
+    """Let the terminal wrap the help of a command and its subcommands: Typer keeps the line breaks of docstrings."""
+    command.help = command.help and _LINE_BREAK.sub(" ", command.help)
+    for subcommand in getattr(command, "commands", {}).values():
+        _reflowed(subcommand)
+    return command

@@ -1,4 +1,4 @@
-"""``dupwatch compare``: how far apart two texts are, by every measure there is."""
+"""``dupwatch compare``: how far apart two texts are, by every measure."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple
@@ -41,8 +41,8 @@ class _Measures(NamedTuple):
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="An article as JSON, or plain text; - is standard input.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="As A.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="An article as JSON, or plain text; - for standard input.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -51,84 +51,84 @@ def compare(
     """Compare two texts: Hamming distance, verified similarity, cosine of keywords, fingerprints bit by bit."""
     check_one_stream([a, b])
     chosen = configured(config, settings, fingerprint__scheme=scheme)
-    by = scheme_of(chosen)
-    one, other, measures = _measured(read_text(a, chosen), read_text(b, chosen), by, lexicon_of(chosen))
+    chosen_scheme = scheme_of(chosen)
+    sides = _measured(read_text(a, chosen), read_text(b, chosen), chosen_scheme, lexicon_of(chosen))
     with results():
         if json:
-            write_json(_plain(one, other, measures, by))
+            write_json(_plain(*sides, chosen_scheme))
         else:
-            _print(one, other, measures, by)
+            _print(*sides, chosen_scheme)
 
 
-def _measured(a: NamedText, b: NamedText, by: Scheme, lexicon: Lexicon) -> tuple[_Side, _Side, _Measures]:
-    fingerprinter = Fingerprinter(by, lexicon, keywords_kept=None)
-    made = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
-    one, other = (
-        _Side(text.name, TextKind(int(made.kinds[number])), fingerprint_number(made.codes[number]))
+def _measured(a: NamedText, b: NamedText, scheme: Scheme, lexicon: Lexicon) -> tuple[_Side, _Side, _Measures]:
+    fingerprinter = Fingerprinter(scheme, lexicon, keywords_kept=None)
+    batch = fingerprinter.fingerprint([a.text, b.text], [a.language, b.language])
+    side_a, side_b = (
+        _Side(text.name, TextKind(int(batch.kinds[number])), fingerprint_number(batch.codes[number]))
         for number, text in enumerate((a, b))
     )
-    weights, other_weights = (dict(keywords) for keywords in made.keywords)
+    weights_a, weights_b = (dict(keywords) for keywords in batch.keywords)
     measures = _Measures(
-        distance=hamming_distance(one.fingerprint, other.fingerprint),
-        similarity=float(sketch_similarity(made.sketches[0], made.sketches[1])),
-        cosine=cosine(weights, other_weights),
-        equal_text=made.text_digests[0].tobytes() == made.text_digests[1].tobytes(),
-        shared=tuple(word for word in weights if word in other_weights),
+        distance=hamming_distance(side_a.fingerprint, side_b.fingerprint),
+        similarity=float(sketch_similarity(batch.sketches[0], batch.sketches[1])),
+        cosine=cosine(weights_a, weights_b),
+        equal_text=batch.text_digests[0].tobytes() == batch.text_digests[1].tobytes(),
+        shared=tuple(word for word in weights_a if word in weights_b),
     )
-    return one, other, measures
+    return side_a, side_b, measures
 
 
-def _plain(one: _Side, other: _Side, measures: _Measures, by: Scheme) -> dict[str, object]:
-    differing = one.fingerprint ^ other.fingerprint
+def _plain(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> dict[str, object]:
+    differing = a.fingerprint ^ b.fingerprint
     return {
-        "scheme": by.name,
-        "bits": by.bits,
+        "scheme": scheme.name,
+        "bits": scheme.bits,
         "distance": measures.distance,
         "similarity": measures.similarity,
         "cosine": measures.cosine,
         "equal_text": measures.equal_text,
-        "differing_bits": [place for place in range(by.bits) if differing >> by.bits - 1 - place & 1],
+        "differing_bits": [place for place in range(scheme.bits) if differing >> scheme.bits - 1 - place & 1],
         "shared_keywords": measures.shared,
         **{
             name: {
                 "name": side.name,
                 "kind": side.kind.name.lower(),
-                "fingerprint": f"{side.fingerprint:0{by.bits // 4}x}",
+                "fingerprint": f"{side.fingerprint:0{scheme.bits // 4}x}",
             }
-            for name, side in (("a", one), ("b", other))
+            for name, side in (("a", a), ("b", b))
         },
     }
 
 
-def _print(one: _Side, other: _Side, measures: _Measures, by: Scheme) -> None:
+def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
     console = render.console()
-    for name, side in (("A", one), ("B", other)):
+    for name, side in (("A", a), ("B", b)):
         console.print(Text.assemble((f"{name}  ", "bold"), render.plain(side.name), f"  {side.kind.name.lower()}"))
     console.print()
-    for line in _bit_lines(one.fingerprint, other.fingerprint, by.bits):
+    for line in _bit_lines(a.fingerprint, b.fingerprint, scheme.bits):
         console.print(line)
     table = render.pairs("Measures")
-    table.add_row("scheme", by.name)
-    table.add_row("Hamming distance", f"{measures.distance} of {by.bits} bits")
+    table.add_row("scheme", scheme.name)
+    table.add_row("Hamming distance", f"{measures.distance} of {scheme.bits} bits")
     table.add_row("verified similarity", f"{measures.similarity:.3f}")
     table.add_row("cosine of the keyword vectors", f"{measures.cosine:.3f}")
-    table.add_row("normalised text", "equal" if measures.equal_text else "not equal")
+    table.add_row("normalised text", "equal" if measures.equal_text else "different")
     console.print(table)
-    if TextKind.EMPTY in {one.kind, other.kind}:
-        console.print("A text without keywords is a duplicate of nothing, and nothing is one of it.")
-    elif TextKind.LONG not in {one.kind, other.kind} or one.kind != other.kind:
-        console.print("Not both are long: only equal normalised texts count as duplicates here.")
+    if TextKind.EMPTY in {a.kind, b.kind}:
+        console.print("A text without keywords is never part of a duplicate pair.")
+    elif a.kind != b.kind or a.kind is not TextKind.LONG:
+        console.print("At least one text is short: the two are duplicates only if their normalised texts are equal.")
     console.print(render.keywords_line(measures.shared[:20]))
 
 
 def _bit_lines(a: int, b: int, bits: int) -> Iterator[Text]:
-    """Both fingerprints in lines of 64 bits; below each, what differs."""
-    written = [f"{code:0{bits}b}" for code in (a, b)]
+    """Yield both fingerprints in lines of 64 bits; marks below them show the bits that differ."""
+    digits = [f"{code:0{bits}b}" for code in (a, b)]
     for first in range(0, bits, BITS_IN_A_LINE):
         lines = [Text("A  ", "bold"), Text("B  ", "bold"), Text("   ")]
         for place in range(first, first + BITS_IN_A_LINE):
-            differs = written[0][place] != written[1][place]
-            marks = (written[0][place], written[1][place], "^" if differs else " ")
+            differs = digits[0][place] != digits[1][place]
+            marks = (digits[0][place], digits[1][place], "^" if differs else " ")
             for line, mark in zip(lines, marks, strict=True):
                 line.append(mark, "bold red" if differs else "")
                 if (place + 1) % _GROUP_BITS == 0:

@@ -1,4 +1,4 @@
-"""``dupwatch config``: what is configured, and whether it holds."""
+"""``dupwatch config``: print and check the configuration."""
 
 from typing import Annotated
 
@@ -15,12 +15,12 @@ from consumer.wiring.page_server import front_of
 from consumer.wiring.parts import judge_settings, lexicon_of, value_decoder
 from consumer.wiring.topics_checks import check_places
 
-app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
+app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
 
 
 @app.command()
 def show(config: ConfigOption = None, settings: SetOption = None) -> None:
-    """Print every setting as it is in force, as TOML that can be read back; those that are not set as comments."""
+    """Print the effective configuration as TOML that --config can read; unset settings appear as comments."""
     chosen = configured(config, settings)
     with results():
         for name, value in flatten(chosen):
@@ -32,10 +32,13 @@ def check(
     config: ConfigOption = None,
     settings: SetOption = None,
     elsewhere: Annotated[
-        bool, typer.Option("--elsewhere", help="It is for another machine: look for none of the files that it names.")
+        bool,
+        typer.Option(
+            "--elsewhere", help="The configuration is for another machine: do not look for the files that it names."
+        ),
     ] = False,
 ) -> None:
-    """Check the configuration without running anything; exit code 2 and one sentence where something is wrong."""
+    """Check the configuration without running anything; exit with 2 and a message if it is invalid."""
     chosen = configured(config, settings)
     if elsewhere:
         chosen = _without_files(chosen)
@@ -47,12 +50,12 @@ def check(
             value_decoder(chosen)
     try_clients(chosen, create=not elsewhere)
     with results():
-        write(b"The configuration is right.\n")
+        write(b"The configuration is valid.\n")
 
 
 def _without_files(config: Config) -> Config:
     words = config.fingerprint.model_copy(update=dict.fromkeys(("dictionary", "stop_words", "idf")))
-    # Their names are still checked.
+    # The names of the settings are still checked.
     unread = dict.fromkeys(config.kafka.secret_files, "in a file")
     kafka = config.kafka.model_copy(update={"secret_files": {}, "client": {**config.kafka.client, **unread}})
     http = config.http.model_copy(update=dict.fromkeys(("password_file", "tls_certificate", "tls_key")))
@@ -62,4 +65,4 @@ def _without_files(config: Config) -> Config:
 def _line(name: str, value: str | None) -> str:
     if value is None:
         return f"# {name} is not set\n"
-    return f"# {name} is set, and not shown\n" if value == HIDDEN else f"{name} = {value}\n"
+    return f"# {name} is set but hidden\n" if value == HIDDEN else f"{name} = {value}\n"

@@ -1,4 +1,4 @@
-"""``dupwatch dead-letters``: look at records that could not be judged, and have them judged again."""
+"""``dupwatch dead-letters``: list, show and replay records that could not be judged."""
 
 import base64
 import itertools
@@ -29,38 +29,36 @@ from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S
 
 ROWS_MAX: Final = 100
-"""Letters in a table, unless more are asked for."""
+"""Rows of a table without ``--limit``."""
 _KAFKA: Final = "kafka://"
 _CHARS_MAX: Final = 200
 _NOT_OURS: Final = "–"
 
-app = typer.Typer(
-    no_args_is_help=True, help="Records that could not be judged: look at them, and have them judged again."
-)
+app = typer.Typer(no_args_is_help=True, help="List, show or replay records that could not be judged.")
 
 LettersOption = Annotated[
     str | None,
     typer.Option(
         "--sink",
-        help="Where verdicts went, with the dead letters beside them: kafka://HOST:PORT[,HOST:PORT]/PREFIX, "
-        "or a file (replay needs a topic).",
+        help="The sink of the run, whose dead letters are beside its verdicts: "
+        "kafka://HOST:PORT[,HOST:PORT]/PREFIX, or a file (replay needs a topic).",
         metavar="FILE|KAFKA",
     ),
 ]
 ReasonOption = Annotated[
-    list[str] | None, typer.Option("--reason", help="Only for this reason; may be given again.", metavar="REASON")
+    list[str] | None, typer.Option("--reason", help="Only this reason. May be repeated.", metavar="REASON")
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", help=f"Only records of this time or later: {TIME_HELP}.", metavar="TIME"),
+    typer.Option("--since", help=f"Only records from this time on: {TIME_HELP}.", metavar="TIME"),
 ]
 UntilOption = Annotated[
-    str | None, typer.Option("--until", help="Only records before this time, written as for --since.", metavar="TIME")
+    str | None, typer.Option("--until", help="Only records before this time; same format as --since.", metavar="TIME")
 ]
 KeyOption = Annotated[
-    str | None, typer.Option("--key", help="Only records with this key; in a file, of the article with this id.")
+    str | None, typer.Option("--key", help="Only records with this key; in a file, with this article id.")
 ]
-LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Not more than so many, the first ones.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Stop after N dead letters.", metavar="N")]
 
 
 @app.command("list")
@@ -75,7 +73,7 @@ def list_(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """List dead letters, in order of their positions: as a table the first 100, as JSON lines all, or --limit."""
+    """List dead letters in order of position, the first 100 unless --limit is given; with --json all of them."""
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
     rows_max = limit if json or limit is not None else ROWS_MAX
@@ -88,25 +86,26 @@ def list_(
             else:
                 render.console().print(_table(itertools.islice(selected, rows_max)))
         if limit is None and next(selected, None) is not None:
-            render.console(stderr=True).print(f"These are the first {rows_max}; --limit shows more.")
+            render.console(stderr=True).print(f"Showing the first {rows_max}; use --limit to show more.")
 
 
 @app.command()
 def show(
     position: Annotated[
-        str, typer.Argument(metavar="POSITION", help="PARTITION:OFFSET in a topic, the line in a file; see list.")
+        str,
+        typer.Argument(metavar="POSITION", help="PARTITION:OFFSET in a topic, or a line number in a file; see list."),
     ],
     sink: LettersOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Show everything of one dead letter, with the record's value as it came."""
+    """Show one dead letter, with the original value of the record."""
     chosen = configured(config, settings, sink__url=sink)
     with written_letters(chosen) as letters:
         letter = letters.letter(position)
     if letter is None:
-        raise ConfigError(f"there is no dead letter at {position}, in {chosen.sink.url}")
+        raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")
     with results():
         if json:
             value = _text_or_base64("value", letter.value)
@@ -119,24 +118,24 @@ def show(
 def replay(
     sink: LettersOption = None,
     to: Annotated[
-        str | None, typer.Option(help="Send all to this topic, not each to where it came from.", metavar="TOPIC")
+        str | None, typer.Option(help="Send all records to this topic instead of their own.", metavar="TOPIC")
     ] = None,
     reason: ReasonOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     key: KeyOption = None,
     limit: LimitOption = None,
-    rate: Annotated[float | None, typer.Option(min=0.001, help="Not more than so many a second.", metavar="N")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; say what would be sent.")] = False,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Send at most N per second.", metavar="N")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; count what would be sent.")] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Send the records of dead letters back to their topics, to be judged again: after a mended setting, for example.
+    """Send the records of dead letters back to their topics to be judged again, for example after fixing a setting.
 
-    Key, value, headers and time are those of the record; one header counts how often it was replayed. The letters stay
-    where they are, so a second replay sends the same records again, which then get the verdicts they have. Letters that
-    are written meanwhile are left to the next replay. A letter whose value was cut is refused.
+    Key, value, headers and time are those of the original record; one extra header counts its replays. The dead letters
+    stay where they are, so a second replay sends the same records again, which then get the same verdicts. Dead letters
+    written during a replay are left to the next one. A dead letter with a truncated value is refused.
     """
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
@@ -147,14 +146,14 @@ def replay(
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
         sending = Replay(place.brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
-    _tell(sending.sent, refused, dry_run=dry_run, json=json)
+    _show_counts(sending.sent, refused, dry_run=dry_run, json=json)
     if stopping.asked_by is not None:
-        render.console(stderr=True).print("Stopped when asked.")
+        render.console(stderr=True).print("Stopped.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
 def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping) -> int:
-    """Send these letters; how many were refused, each of which is said."""
+    """Send the letters, print each refusal, and return the number of refusals."""
     console = render.console(stderr=True)
     refused = 0
     began_s = time.monotonic()
@@ -167,9 +166,9 @@ def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: f
                 break
             try:
                 sending.send(letter)
-            except Refused as why:
+            except Refused as reason:
                 refused += 1
-                console.print(f"{letter.position} is not replayed: {render.plain(str(why))}")
+                console.print(f"Not replayed: {letter.position}: {render.plain(str(reason))}")
             bar.update(task, completed=letters.progress()[0])
         sending.finish()
     return refused
@@ -180,10 +179,10 @@ def _selection(
 ) -> Selection:
     for reason in reasons or ():
         if reason not in frozenset(str(known) for known in Reason):
-            meant = "".join(f" Did you mean {one}?" for one in get_close_matches(reason, sorted(Reason), n=1))
-            raise ConfigError(f"--reason {reason}: there is no such reason.{meant} docs/formats.md lists all of them.")
+            meant = "".join(f" Did you mean {close}?" for close in get_close_matches(reason, sorted(Reason), n=1))
+            raise ConfigError(f"--reason {reason}: unknown reason.{meant} docs/formats.md lists all reasons.")
     if (since or until) and not config.sink.url.startswith(_KAFKA):
-        raise ConfigError("--since and --until are for topics; the letters in a file have no time")
+        raise ConfigError("--since and --until need a topic; dead letters in a file have no time")
     return Selection(
         frozenset(reasons or ()),
         None if since is None else option_time_ms("--since", since),
@@ -222,7 +221,7 @@ def _print(console: Console, letter: Letter) -> None:
         "detail": letter.detail,
         "came from": _came_from(letter),
         "key": letter.name,
-        "size": f"{size}, of which the first {len(letter.value or b'')} are here" if letter.cut else size,
+        "size": f"{size}, truncated to the first {len(letter.value or b'')}" if letter.cut else size,
         "sha256": letter.sha256 or "",
         "replayed": f"{letter.replays} times" if letter.replays else "",
     }
@@ -242,12 +241,12 @@ def _came_from(letter: Letter) -> str:
 
 
 def _shown(value: bytes | None) -> str:
-    """Bytes as text; what is no UTF-8 as escapes."""
+    """Return the bytes as text, with escapes for what is not UTF-8."""
     return "null" if value is None else value.decode(errors="backslashreplace")
 
 
 def _plain(letter: Letter) -> dict[str, Any]:
-    """What a program is told of a letter, but for its headers and value."""
+    """Return a letter as JSON, without its headers and value."""
     return {
         "position": letter.position,
         "time": None if letter.time_ms is None else shown_time(letter.time_ms),
@@ -268,18 +267,17 @@ def _headers(letter: Letter) -> dict[str, Any]:
 
 
 def _text_or_base64(name: str, value: bytes | None) -> dict[str, str | None]:
-    """Bytes under a name of JSON: as text, or where they are no UTF-8 in base64 under the other name."""
+    """Return bytes as a JSON field: as text under ``name``, or in base64 under ``name_base64`` if not UTF-8."""
     try:
         return {name: None if value is None else value.decode(), f"{name}_base64": None}
     except UnicodeDecodeError:
         return {name: None, f"{name}_base64": base64.b64encode(value or b"").decode()}
 
 
-def _tell(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
+def _show_counts(sent: int, refused: int, *, dry_run: bool, json: bool) -> None:
     with results():
         if json:
-            told = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
-            write_json(told)
+            write_json({"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused})
         else:
             table = render.pairs("Replayed")
             table.add_row("would be sent" if dry_run else "sent", f"{sent}")

@@ -1,4 +1,4 @@
-"""``dupwatch demo``: the whole way through Kafka, in one process and without any server."""
+"""``dupwatch demo``: the Kafka consumer with a mock cluster, in one process and without any server."""
 
 import signal
 import time
@@ -36,29 +36,29 @@ _TOPICS: Final = SinkTopics(PREFIX, unique=True, verdicts=True)
 _DEFAULTS: Final = (
     "http.listen=127.0.0.1:0",
     "kafka.unique=true",
-    # Whatever the configuration of a real feed says, this one is JSON.
+    # The demo feed is JSON, whatever format the configuration sets for a real feed.
     "kafka.value_format=json",
     "sink.emit=all",
     "store.durability=process",
 )
-"""Any free port, so that a demo runs beside a consumer; all topics; and a store that nobody keeps."""
+"""Any free port, so that a demo can run beside a consumer; all topics; a store that need not survive a crash."""
 
 
-class _Through(Stopping):
-    """Ends the run as a signal does, once the feed is through."""
+class _EndOfFeed(Stopping):
+    """Stops the run, as a signal does, at the end of the feed."""
 
     def __init__(self) -> None:
         super().__init__(interrupts=False)
 
-    def through(self) -> None:
-        """Stop."""
+    def reached(self) -> None:
+        """Stop the run."""
         if self.asked_by is None:
             self.asked_at_s = time.monotonic()
             self.asked_by = signal.SIGTERM
 
 
 class _Watcher:
-    """Shows every flag, counts dead letters, and tells how many records were answered."""
+    """Prints every flag, counts dead letters, and reports how many records were answered."""
 
     def __init__(self, console: Console, answered: Callable[[int], None]) -> None:
         self._console = console
@@ -67,7 +67,7 @@ class _Watcher:
         self.dead_letters = 0
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow what is committed from now on; titles are looked up in ``store``."""
+        """Follow commits from now on; titles are looked up in ``store``."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
@@ -81,39 +81,37 @@ def demo(
     feed: Annotated[
         Path | None, typer.Option(help="Articles as JSON lines, plain or gzip; default: the sample feed.")
     ] = None,
-    rate: Annotated[float, typer.Option(help="Articles a second.", min=0.01)] = 50.0,
-    forever: Annotated[
-        bool, typer.Option("--forever", help="Stay when the feed is through, for articles that you send; until Ctrl-C.")
-    ] = False,
+    rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
+    forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,
     store: StoreOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Try the Kafka consumer without any server: flags show as articles come.
+    """Try the Kafka consumer without a server: judge a feed at a steady rate, and print flags as they are found.
 
-    A mock cluster, a producer of the feed and the real consumer run within this one process. Other clients can read and
-    write its topics while it runs. Without --store what was judged is gone afterwards.
+    A mock Kafka cluster, a producer of the feed and the real consumer run in this one process. Other clients can read
+    and write the topics while it runs. Without --store, the store is deleted at the end.
     """
     console = render.console(stderr=True)
-    stopping = _Through()
-    with ExitStack() as held:
-        held.enter_context(stopping.listening())
-        address = held.enter_context(mock_cluster([TOPIC, *_topic_names()]))
+    stopping = _EndOfFeed()
+    with ExitStack() as stack:
+        stack.enter_context(stopping.listening())
+        address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
         chosen = configured(
             config,
             [*_DEFAULTS, *(settings or ())],
             source__url=f"kafka://{address}/{TOPIC}",
             sink__url=f"kafka://{address}/{PREFIX}",
-            store__url=store or f"lmdb:{held.enter_context(TemporaryDirectory(prefix='dupwatch-demo-'))}",
+            store__url=store or f"lmdb:{stack.enter_context(TemporaryDirectory(prefix='dupwatch-demo-'))}",
         )
-        through = (lambda: None) if forever else stopping.through
-        with _sending(chosen, feed or sample_feed(), address, rate, through) as sending:
+        at_end = (lambda: None) if forever else stopping.reached
+        with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = parts.Streams(standard_output(), standard_error())
             with prepared_stream(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
-                _tell_where(console, address, ready)
+                _show_addresses(console, address, ready)
                 sending.start(lambda: not ready.health.reasons())
                 ready.pipeline.run()
                 seconds = sending.seconds()
@@ -125,9 +123,9 @@ def _topic_names() -> list[str]:
 
 
 @contextmanager
-def _sending(config: Config, feed: Path, address: str, rate: float, through: Callable[[], None]) -> Iterator[Sending]:
+def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[Sending]:
     source = FileSource(feed, parts.read_limits(config), Position())
-    sending = Sending(source, parts.record_decoder(config), (address, TOPIC), rate, through)
+    sending = Sending(source, parts.record_decoder(config), (address, TOPIC), rate, at_end)
     try:
         yield sending
         sending.close()
@@ -135,8 +133,8 @@ def _sending(config: Config, feed: Path, address: str, rate: float, through: Cal
         source.close()
 
 
-def _tell_where(console: Console, address: str, ready: StreamRun) -> None:
-    console.print(f"Kafka, while this runs: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
+def _show_addresses(console: Console, address: str, ready: StreamRun) -> None:
+    console.print(f"Kafka, during the demo: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
     if ready.address:
         console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")
         console.print(f"Latest flags: {ready.address}/")

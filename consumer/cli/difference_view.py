@@ -1,4 +1,4 @@
-"""The difference of two texts as a person reads it."""
+"""The difference of two texts, for reading."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from consumer.text.diff import Stretch
 
 EQUAL_CHARS_SHOWN_MAX: Final = 80
 CHANGED_CHARS_SHOWN_MAX: Final = 400
-"""Of one side of a change; what is left out is counted."""
+"""Characters of one side of a change; the number of characters left out is shown."""
 CHANGES_SHOWN_MAX: Final = 200
 
 
 def shown(stretches: Sequence[Stretch]) -> Text:
-    """Both texts in one: what only A has struck out in red, what only B has in green; long stretches abridged."""
+    """Return both texts in one: text of A only is red, of B only green; long stretches are abridged."""
     text = Text()
     changes = 0
     for stretch in stretches:
@@ -32,29 +32,35 @@ def shown(stretches: Sequence[Stretch]) -> Text:
 
 
 def notes(stretches: Sequence[Stretch]) -> Iterator[str]:
-    """What the difference does not show, and what was not compared."""
+    """Yield notes on what the difference leaves out, and on what was not compared."""
     kinds = Counter(stretch.kind for stretch in stretches)
     changes = kinds["changed"] + kinds["not compared"]
     if not changes:
-        yield "The texts are equal, character by character."
+        yield "The texts are identical."
     if changes > CHANGES_SHOWN_MAX:
-        yield f"The first {CHANGES_SHOWN_MAX} of {changes:,} changes are shown; --json has them all."
+        yield f"Showing the first {CHANGES_SHOWN_MAX} of {changes:,} changes; use --json for all."
     skipped = [stretch for stretch in stretches if stretch.kind == "not compared"]
     if skipped:
-        a, b = sum(len(one.a) for one in skipped), sum(len(one.b) for one in skipped)
+        a, b = sum(len(stretch.a) for stretch in skipped), sum(len(stretch.b) for stretch in skipped)
         places = "1 place" if len(skipped) == 1 else f"{len(skipped)} places"
         yield (
-            f"Not compared: {a:,} characters of A with {b:,} of B, in {places} where the texts differ too "
-            "much. They are marked as changed as a whole, and may have text in common."
+            f"Not compared: {a:,} characters of A with {b:,} of B, in {places} where the texts differ too much. They "
+            "are shown as changed but may have text in common."
         )
 
 
 def plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
-    """Every change whole, for programs: where it is and what either side has there."""
+    """Return every change in full, for JSON: its places and the text of each side."""
     return [
-        {"at_a": one.at_a, "a": one.a, "at_b": one.at_b, "b": one.b, "compared": one.kind == "changed"}
-        for one in stretches
-        if one.kind != "equal"
+        {
+            "at_a": stretch.at_a,
+            "a": stretch.a,
+            "at_b": stretch.at_b,
+            "b": stretch.b,
+            "compared": stretch.kind == "changed",
+        }
+        for stretch in stretches
+        if stretch.kind != "equal"
     ]
 
 
@@ -69,7 +75,7 @@ def _marked(text: str, before: str, after: str) -> str:
 
 
 def _abridged(text: str) -> str:
-    """What is equal on both sides, without its middle where it is long."""
+    """Return equal text, without its middle if it is long."""
     half = EQUAL_CHARS_SHOWN_MAX // 2
     if len(text) <= EQUAL_CHARS_SHOWN_MAX:
         return plain(text.replace("\n", " "))

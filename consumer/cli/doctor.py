@@ -1,4 +1,4 @@
-"""``dupwatch doctor``: what is wrong around a run, and what to do about it."""
+"""``dupwatch doctor``: what would keep a run from working, and what to do about it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,26 +25,26 @@ _MARKS: Final[dict[Status, tuple[str, str]]] = {
 
 
 def doctor(
-    source: Annotated[str | None, typer.Option(help="As of dupwatch run.", metavar="FILE|-|TOPIC")] = None,
-    sink: Annotated[str | None, typer.Option(help="As of dupwatch run.", metavar="FILE|-|PREFIX")] = None,
+    source: Annotated[str | None, typer.Option(help="Same as for dupwatch run.", metavar="FILE|-|TOPIC")] = None,
+    sink: Annotated[str | None, typer.Option(help="Same as for dupwatch run.", metavar="FILE|-|PREFIX")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Check configuration, brokers, topics, group, gateways, tables, clocks and this machine; changes nothing anywhere.
+    """Check configuration, brokers, topics, group, gateways, tables, clocks and this machine. Changes nothing.
 
-    Give it the options of the run that it is about. Each check says what it found, and where that is not right what to
-    do. Ends with 0 where nothing is wrong, warnings or not; else with the code that a run would end with.
+    Use the same options as for the run. Each check prints what it found and, if there is a problem, how to fix it.
+    The exit code is 0 if nothing is wrong, even with warnings; otherwise it is the exit code that a run would have.
     """
-    examined = map(_shareable, _examined(config, settings, source__url=source, sink__url=sink, store__url=store))
+    examined = map(_without_secrets, _examined(config, settings, source__url=source, sink__url=sink, store__url=store))
     if json:
-        found = list(examined)
+        shown = list(examined)
         with results():
-            write_json(_plain(found))
+            write_json(_plain(shown))
     else:
-        found = _shown(examined)
-    code = exit_code(found)
+        shown = _shown(examined)
+    code = exit_code(shown)
     if code:
         raise typer.Exit(code)
 
@@ -55,56 +55,57 @@ def _examined(config: Path | None, settings: Sequence[str] | None, **flags: str 
     except ConfigError as error:
         yield Result(
             CONFIGURATION,
-            (wrong(ConfigError, sentence(str(error)), "Correct it: dupwatch config show has all names."),),
+            (wrong(ConfigError, sentence(str(error)), "Correct it; dupwatch config show lists all settings."),),
         )
-        yield Result("everything else", (unchecked("There is no configuration to check it with.", "Mend that first."),))
+        yield Result("everything else", (unchecked("The configuration is invalid.", "Fix the configuration first."),))
     else:
         yield from examine(checks_of(chosen))
 
 
-def _shareable(result: Result) -> Result:
-    """Without the secrets that a server or a library may have quoted."""
+def _without_secrets(result: Result) -> Result:
+    """Return the result without the secrets that a server or a library may have quoted."""
     findings = (
-        one._replace(found=redacted(one.found), remedy=one.remedy and redacted(one.remedy)) for one in result.findings
+        finding._replace(found=redacted(finding.found), remedy=finding.remedy and redacted(finding.remedy))
+        for finding in result.findings
     )
     return result._replace(findings=tuple(findings))
 
 
 def _shown(examined: Iterator[Result]) -> list[Result]:
-    """Print each result as it comes: a check may take seconds."""
-    console, found = render.console(), []
+    """Print each result as soon as it is there, since a check may take seconds. Return all results."""
+    console, shown = render.console(), []
     with results():
         for result in examined:
-            found.append(result)
+            shown.append(result)
             _print(console, result)
-        console.print(_summary(found))
-    return found
+        console.print(_summary(shown))
+    return shown
 
 
 def _print(console: Console, result: Result) -> None:
     console.print(Text(render.plain(result.name), "bold"))
-    for one in result.findings:
-        mark, style = _MARKS[one.status]
-        # No colour alone tells them apart: a pipe and some eyes see none.
-        word = "" if one.status == "ok" else f"{one.status}: "
-        console.print(Text.assemble("  ", (mark, style), " ", (word, style), render.plain(one.found)))
-        if one.remedy is not None:
-            console.print(Text(f"      → {render.plain(one.remedy)}"))
+    for finding in result.findings:
+        mark, style = _MARKS[finding.status]
+        # The word tells them apart where there are no colours: in a pipe, or for some readers.
+        word = "" if finding.status == "ok" else f"{finding.status}: "
+        console.print(Text.assemble("  ", (mark, style), " ", (word, style), render.plain(finding.found)))
+        if finding.remedy is not None:
+            console.print(Text(f"      → {render.plain(finding.remedy)}"))
 
 
-def _summary(found: Sequence[Result]) -> Text:
+def _summary(examined: Sequence[Result]) -> Text:
     count = dict.fromkeys(_MARKS, 0)
-    for result in found:
-        for one in result.findings:
-            count[one.status] += 1
-    told = f"{count['wrong']} wrong, {count['warning']} warnings, {count['unchecked']} could not be checked"
-    return Text(f"{told}, {count['ok']} right.", _MARKS["wrong"][1] if count["wrong"] else "bold")
+    for result in examined:
+        for finding in result.findings:
+            count[finding.status] += 1
+    counts = f"{count['wrong']} wrong, {count['warning']} warnings, {count['unchecked']} unchecked, {count['ok']} ok"
+    return Text(f"{counts}.", _MARKS["wrong"][1] if count["wrong"] else "bold")
 
 
-def _plain(found: Sequence[Result]) -> dict[str, object]:
+def _plain(examined: Sequence[Result]) -> dict[str, object]:
     findings = [
-        {"check": result.name, "status": one.status, "found": one.found, "remedy": one.remedy}
-        for result in found
-        for one in result.findings
+        {"check": result.name, "status": finding.status, "found": finding.found, "remedy": finding.remedy}
+        for result in examined
+        for finding in result.findings
     ]
-    return {"wrong": sum(one["status"] == "wrong" for one in findings), "findings": findings}
+    return {"wrong": sum(finding["status"] == "wrong" for finding in findings), "findings": findings}

@@ -1,4 +1,4 @@
-"""``dupwatch evaluate``: which thresholds suit a feed, by pairs that somebody has labelled."""
+"""``dupwatch evaluate``: find thresholds for a feed from labelled pairs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _PAIR_BYTES_MAX: Final = 1 << 16
 
 @dataclass(slots=True)
 class _Named:
-    """The articles that the pairs name, without their texts, and what was passed over; filled as the feed is read."""
+    """The articles that the pairs name, without their texts, and what was skipped; filled as the feed is read."""
 
     articles: dict[str, Stored]
     bad_records: Counter[str]
@@ -42,7 +42,7 @@ class _Named:
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What ``--json`` writes."""
+    """The output of ``--json``."""
 
     articles: int
     bad_records: dict[str, int]
@@ -56,26 +56,31 @@ class _Report(msgspec.Struct, frozen=True):
 
 def evaluate(
     feed: Annotated[
-        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - is standard input.")
+        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - for standard input.")
     ],
     pairs: Annotated[
-        Path, typer.Option(help='Labelled pairs: ["id", "id", label] a line, plain or gzip.', metavar="FILE")
+        Path, typer.Option(help='Labelled pairs, one ["id", "id", label] per line, plain or gzip.', metavar="FILE")
     ],
-    precision: Annotated[float, typer.Option(help="Which precision to find thresholds for.", min=0, max=1)] = 0.995,
+    precision: Annotated[
+        float, typer.Option(help="Find thresholds with at least this precision.", min=0, max=1)
+    ] = 0.995,
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the curves, too.", metavar="FILE.png|FILE.svg")
+        Path | None, typer.Option("--plot", help="Also plot the curves into this file.", metavar="FILE.png|FILE.svg")
     ] = None,
     duplicate_from: Annotated[
-        float, typer.Option(help="A label that is a similarity says duplicate from here on.", min=0, max=1)
+        float, typer.Option(help="A numeric label means duplicate from this similarity on.", min=0, max=1)
     ] = LabelCut().duplicate_from,
     unique_below: Annotated[
-        float, typer.Option(help="It says unique below this; in between it says nothing.", min=0, max=1)
+        float,
+        typer.Option(
+            help="A numeric label means unique below this similarity; in between it is ignored.", min=0, max=1
+        ),
     ] = LabelCut().unique_below,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Find thresholds for a feed: precision, recall and F1 of each on pairs of its articles that you have labelled."""
+    """Find thresholds for a feed: precision, recall and F1 of each, on pairs of articles that you have labelled."""
     chosen = configured(config, settings)
     if unique_below > duplicate_from:
         raise ConfigError(f"--unique-below {unique_below:g} is above --duplicate-from {duplicate_from:g}")
@@ -89,7 +94,7 @@ def evaluate(
     evaluation = evaluation_of(measure(labelled.pairs, named.articles, judged_by))
     recommended = recommend(evaluation, judged_by, precision)
     console = render.console(stderr=True)
-    for sentence in _passed_over(named, labelled.left_out, labelled.repeated):
+    for sentence in _skipped(named, labelled.left_out, labelled.repeated):
         console.print(sentence)
     with results():
         if json:
@@ -113,7 +118,7 @@ def evaluate(
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """The lines of a file; SourceError where it cannot be read to its end."""
+    """Yield the lines of a file. Raises ``SourceError`` if it cannot be read to its end."""
     source = FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())
     try:
         for batch in source.batches():
@@ -128,7 +133,7 @@ def _lines(path: Path) -> Iterator[Line]:
 def _read_named(
     feed: str, pairs: Sequence[LabelledPair], config: Config, settings: JudgeSettings, lexicon: Lexicon
 ) -> _Named:
-    """Fingerprint the articles that the pairs name; where an id comes again, what came first counts."""
+    """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
     named = _Named({}, Counter(), 0)
     fingerprinter = Fingerprinter(settings.scheme, lexicon)
@@ -142,7 +147,7 @@ def _read_named(
                 continue
             bodies = [article.body or "" for article in fresh]
             fingerprints = fingerprinter.fingerprint(bodies, [article.lang for article in fresh])
-            # All arrive at once, as a file's articles do, so that no window parts them.
+            # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
             came = [Came(0, len(named.articles) + index) for index in range(len(fresh))]
             for version in builder.versions(fresh, came, fingerprints):
                 named.articles[version.record.id] = Stored(version.record, None, None)
@@ -152,7 +157,7 @@ def _read_named(
 
 
 def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list[Article]:
-    """Those that are wanted and were not there before; a retraction has no text to compare."""
+    """Return the wanted articles that are not known yet. Retractions have no text to compare."""
     fresh: dict[str, Article] = {}
     for article in articles:
         if article.id in wanted and article.body is not None:
@@ -164,7 +169,7 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
 
 
 def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
-    """The feed's articles by batches, with a bar on a terminal; bad records are counted by reason."""
+    """Yield the articles of the feed in batches, with a progress bar; count bad records by reason."""
     decode = record_decoder(config)
     with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("fingerprinting", total=None)
@@ -189,16 +194,16 @@ def _check_known(pairs: Sequence[LabelledPair], articles: Mapping[str, Stored]) 
     if unknown:
         shown = [f"{article_id!r} (line {line})" for article_id, line in list(unknown.items())[:UNKNOWN_SHOWN_MAX]]
         more = f" and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
-        raise ConfigError(f"the pairs name ids of which the feed has no text: {', '.join(shown)}{more}")
+        raise ConfigError(f"the feed has no text for these ids of the pairs: {', '.join(shown)}{more}")
 
 
-def _passed_over(named: _Named, left_out: int, repeated: int) -> Iterator[str]:
+def _skipped(named: _Named, left_out: int, repeated: int) -> Iterator[str]:
     if named.bad_records:
         reasons = ", ".join(f"{reason} {count}" for reason, count in named.bad_records.most_common())
-        yield f"Bad records in the feed, passed over: {named.bad_records.total():,} ({reasons})."
+        yield f"Skipped invalid records in the feed: {named.bad_records.total():,} ({reasons})."
     if named.repeated_ids:
-        yield f"Articles that came again under an id of the pairs, passed over: {named.repeated_ids:,}."
+        yield f"Skipped further articles with an id that occurred before: {named.repeated_ids:,}."
     if left_out:
-        yield f"Pairs whose similarity says neither duplicate nor unique, left out: {left_out:,}."
+        yield f"Ignored pairs whose similarity means neither duplicate nor unique: {left_out:,}."
     if repeated:
-        yield f"Pairs that stood in the file before, counted once: {repeated:,}."
+        yield f"Ignored repeated pairs: {repeated:,}."

@@ -1,4 +1,4 @@
-"""An evaluation as a picture: one panel a setting, precision and recall with their intervals, and F1."""
+"""An evaluation as a plot: one panel per setting, with precision, recall, their intervals, and F1."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from consumer.text.install_advice import install_command
 from storage.files import open_made
 
 _SUFFIXES: Final = (".png", ".svg")
-# Okabe and Ito's colours, which colour-blind readers can tell apart; the line styles tell them apart in print.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; the line styles help in print.
 _PRECISION: Final = "#0072B2"
 _RECALL: Final = "#D55E00"
 _F1: Final = "#000000"
@@ -23,20 +23,20 @@ _BEST: Final = "#009E73"
 _PANEL_INCHES: Final = (5.0, 4.4)
 _TITLES: Final[dict[Setting, str]] = {
     "max_distance": "max_distance, without verification",
-    "similarity_min": "similarity_min, were all pairs found",
-    "reach": "reach, found and verified",
+    "similarity_min": "similarity_min, if all pairs were found",
+    "reach": "reach, with verification",
 }
 _AXES: Final[dict[Setting, str]] = {
-    "max_distance": "Hamming distance, at most (bits)",
-    "similarity_min": "similarity, at least",
+    "max_distance": "maximum Hamming distance (bits)",
+    "similarity_min": "minimum similarity",
     "reach": "reach (bits)",
 }
 
 
 def check_plot(path: Path) -> None:
-    """Raise ``ConfigError`` where no plot can be drawn there, before anything is computed for it."""
+    """Raise ``ConfigError`` if the plot cannot be drawn, before anything is computed for it."""
     if path.suffix.lower() not in _SUFFIXES:
-        raise ConfigError(f"--plot {path}: name a file that ends in {' or '.join(_SUFFIXES)}")
+        raise ConfigError(f"--plot {path}: the file name must end in {' or '.join(_SUFFIXES)}")
     if find_spec("matplotlib") is None:
         raise ConfigError(
             f"--plot needs matplotlib, which is not installed. Install it with:\n{install_command('plot')}"
@@ -44,15 +44,15 @@ def check_plot(path: Path) -> None:
 
 
 def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
-    """Draw the curves into a file whose name says what kind; a new one has this mode. Raises ``SinkError``."""
-    # An optional dependency, and it takes long to load: only who asks for a plot pays for it.
+    """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
+    # Optional, and slow to import: load it only for a plot.
     figure_class: Any = import_module("matplotlib.figure").Figure
     width, height = _PANEL_INCHES
     panels = len(evaluation.curves)
     figure = figure_class(figsize=(width * panels, height), dpi=120, layout="constrained")
     axes = figure.subplots(1, panels, sharey=True)
-    for panel, curve, one in zip(axes, evaluation.curves, recommended, strict=True):
-        _draw(panel, curve, one)
+    for panel, curve, recommendation in zip(axes, evaluation.curves, recommended, strict=True):
+        _draw(panel, curve, recommendation)
     axes[0].set_ylim(_floor(evaluation.curves), 1.01)
     axes[0].set_ylabel("share of labelled pairs")
     named = {name: line for panel in axes for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
@@ -68,7 +68,7 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
 
 def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # of a library without types
     thresholds = [point.threshold for point in curve.points]
-    # Dots where there is nothing between the thresholds.
+    # Dots for settings that take only whole numbers.
     marker = "" if curve.setting == "similarity_min" else "."
     for name, colour, style, rates in (
         ("precision", _PRECISION, "-", [point.precision for point in curve.points]),
@@ -90,12 +90,12 @@ def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noq
 
 
 def _drawn(share: float | None) -> float:
-    """What is not known leaves a gap."""
+    """Return the share, or nan, which leaves a gap in the curve."""
     return nan if share is None else share
 
 
 def _floor(curves: Sequence[Curve]) -> float:
-    """Where the axis begins: a tenth, below all that is drawn."""
+    """Return the lower end of the axis: the last tenth below all values."""
     drawn = [
         rate.low
         for curve in curves

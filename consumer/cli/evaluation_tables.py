@@ -1,4 +1,4 @@
-"""An evaluation as tables for a person."""
+"""An evaluation as tables on a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -20,40 +20,40 @@ from consumer.evaluation.curves import (
 from consumer.judge.settings import JudgeSettings
 
 NOTE: Final = (
-    "Recall is of the labelled duplicates only: one that nobody labelled is not missed here. Precision is of the "
-    "labelled pairs only: it depends on how many unique pairs were labelled, and how hard they are to tell."
+    "Recall counts labelled duplicates only: an unlabelled duplicate cannot be missed. Precision counts labelled "
+    "pairs only: it depends on how many unique pairs are labelled, and how similar they are."
 )
 _PERCENT_A_ROW: Final = 5
 _TIES: Final = (
-    "Thresholds that are equally good flag the same labelled pairs. Of those, what is configured stays; else "
-    "max_distance and reach take the fewest bits, which cost the least to look up, and similarity_min takes the "
-    "middle, as far from wrong flags as from misses."
+    "Equally good thresholds flag the same labelled pairs. Among them the configured one is recommended if it is "
+    "there; otherwise the fewest bits for max_distance and reach, which are the cheapest to look up, and the middle "
+    "for similarity_min, as far from wrong flags as from misses."
 )
 
 
 def tables(
     evaluation: Evaluation, recommended: Sequence[Recommendation], settings: JudgeSettings, precision_min: float
 ) -> Iterator[RenderableType]:
-    """All of it, in the order in which it is read."""
+    """Yield all tables and notes, in order."""
     yield _judge_table(evaluation, settings)
     judge = evaluation.judge
     yield (
         f"precision {_rate(judge.precision)} ({_interval(judge.precision)}), "
         f"recall {_rate(judge.recall)} ({_interval(judge.recall)}), F1 {_share(judge.f1)}"
     )
-    for curve, one in zip(evaluation.curves, recommended, strict=True):
+    for curve, recommendation in zip(evaluation.curves, recommended, strict=True):
         yield ""
-        yield _curve_table(curve, one, settings)
-    yield f"now: as configured; F1: the best F1; P: precision {precision_min:g} at the greatest recall"
+        yield _curve_table(curve, recommendation, settings)
+    yield f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}"
     yield ""
     yield _recommended_table(recommended, precision_min)
     if found_max(settings) < DISTANCES[-1]:
-        yield f"The plan {settings.plan.name} does not find all pairs more than {found_max(settings)} bits apart."
+        yield f"The plan {settings.plan.name} misses some pairs more than {found_max(settings)} bits apart."
     yield f"{_TIES}\n\n{NOTE}"
 
 
 def threshold_text(setting: Setting, threshold: float) -> str:
-    """A threshold as it is written into a configuration."""
+    """Return a threshold as it is written in a configuration."""
     return f"{threshold:.2f}" if setting == "similarity_min" else f"{threshold:.0f}"
 
 
@@ -65,7 +65,7 @@ def _judge_table(evaluation: Evaluation, settings: JudgeSettings) -> Table:
     )
     table = _table(f"The judge as configured: {rules}")
     table.add_column("found by")
-    for name in ("duplicates: flagged", "not flagged", "unique: flagged", "not flagged"):
+    for name in ("duplicates: flagged", "missed", "unique: flagged", "not flagged"):
         table.add_column(name, justify="right")
     for row in evaluation.found:
         counts = (row.duplicates_flagged, row.duplicates_passed, row.unique_flagged, row.unique_passed)
@@ -75,9 +75,9 @@ def _judge_table(evaluation: Evaluation, settings: JudgeSettings) -> Table:
 
 def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSettings) -> Table:
     titles: dict[Setting, str] = {
-        "max_distance": "max_distance: flagged is what is at most so far apart, without verification",
-        "similarity_min": "similarity_min: flagged is what is at least so similar, were it all found",
-        "reach": f"reach: flagged is what is found and at least {settings.similarity_min:g} similar",
+        "max_distance": "max_distance: flags pairs at most this many bits apart, without verification",
+        "similarity_min": "similarity_min: flags pairs at least this similar, if all pairs were found",
+        "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
     table = _table(titles[curve.setting])
     for name in (_unit(curve.setting), "right", "wrong", "precision", "95 %", "recall", "95 %", "F1"):
@@ -92,13 +92,12 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
 
 def _recommended_table(recommended: Sequence[Recommendation], precision_min: float) -> Table:
     table = _table("Recommended")
-    for name in ("setting", "now", "for", "take", "equally good", "precision", "recall", "F1"):
-        table.add_column(name, justify="left" if name in {"setting", "for"} else "right", no_wrap=True)
-    for one in recommended:
-        asked = f"precision {precision_min:g}"
-        now = threshold_text(one.setting, one.now)
-        for purpose, choice in (("best F1", one.best_f1), (asked, one.reaching)):
-            table.add_row(one.setting, now, purpose, *_chosen(one.setting, choice))
+    for name in ("setting", "now", "goal", "set to", "equally good", "precision", "recall", "F1"):
+        table.add_column(name, justify="left" if name in {"setting", "goal"} else "right", no_wrap=True)
+    for advice in recommended:
+        now = threshold_text(advice.setting, advice.now)
+        for goal, choice in (("best F1", advice.best_f1), (f"precision {precision_min:g}", advice.reaching)):
+            table.add_row(advice.setting, now, goal, *_chosen(advice.setting, choice))
     return table
 
 
@@ -139,7 +138,7 @@ def _marks(threshold: float, recommended: Recommendation) -> str:
 
 
 def _unit(setting: Setting) -> str:
-    return "at least" if setting == "similarity_min" else "bits"
+    return "minimum" if setting == "similarity_min" else "bits"
 
 
 def _rate(rate: Rate) -> str:

@@ -1,4 +1,4 @@
-"""``dupwatch explain``: why two articles are near each other, or are not."""
+"""``dupwatch explain``: why two articles are near-duplicates, or why not."""
 
 from contextlib import ExitStack
 from typing import Annotated, NamedTuple
@@ -30,11 +30,11 @@ from storage.interface import Store
 from storage.records import Stored
 
 FACTS_SHOWN_MAX = 40
-_VERSION_HELP = "Which version of {} where it is an id, as events name it; the last when left out."
+_VERSION_HELP = "Version of {} if that is an id, as in events; default: the latest."
 
 
 class _Side(NamedTuple):
-    """One of the two articles; a file has no history."""
+    """One of the two articles. A file has no history."""
 
     stored: Stored
     body: str | None
@@ -42,7 +42,7 @@ class _Side(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """Facts that one of two articles has alone, and that both have."""
+    """The facts that only one of the two articles has, and those that both have."""
 
     only_a: list[str]
     only_b: list[str]
@@ -50,10 +50,10 @@ class _Facts(NamedTuple):
 
 
 class _Explained(NamedTuple):
-    """Everything that is told of a pair. ``other_settings`` are those named that are not the store's."""
+    """Everything that is shown about a pair. ``other_settings`` are given settings that differ from the store's."""
 
-    one: _Side
-    other: _Side
+    a: _Side
+    b: _Side
     comparison: Comparison
     judged_by: JudgeSettings
     other_settings: list[str]
@@ -63,9 +63,12 @@ class _Explained(NamedTuple):
 
 def explain(
     a: Annotated[
-        str, typer.Argument(metavar="A", help="A file (an article as JSON, or plain text), - for one, or an id.")
+        str,
+        typer.Argument(
+            metavar="A", help="A file with an article as JSON or with plain text, - for standard input, or an id."
+        ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="As A.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
     store: StoreOption = None,
     version_a: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("A"), metavar="HEX")] = None,
     version_b: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("B"), metavar="HEX")] = None,
@@ -73,10 +76,10 @@ def explain(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Explain why two articles count as near duplicates, or why they do not: every condition, with its figures.
+    """Explain why two articles are near-duplicates, or why not: every condition, with its figures.
 
-    Articles of a store are compared by the settings that it was made with, and by those of the judge and the rules that
-    are named here.
+    Articles in a store are compared with the settings of that store. Settings of the judge and source rules that are
+    given here override them.
     """
     check_one_stream([a, b])
     chosen = configured(config, settings, store__url=store)
@@ -90,38 +93,38 @@ def explain(
 
 def _explained(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> _Explained:
     lexicon = lexicon_of(config)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         opened = None
         other_settings: list[str] = []
         if not outlives_run(config):
             judged_by = judge_settings(config, lexicon)
         else:
-            opened = held.enter_context(opened_store(config, readonly=True))
+            opened = stack.enter_context(opened_store(config, readonly=True))
             stored = stored_settings(opened, lexicon)
             judged_by = settings_to_compare(config, stored)
             other_settings = differences(stored.encode(), judged_by)
-        one, other = (_side(*side, config, opened, judged_by, lexicon) for side in (a, b))
-    comparison = compare(one.stored, [other.stored], judged_by)[0]
-    facts = _facts(one, other, judged_by, lexicon) if comparison.facts_shared_min else None
-    differing = None if one.body is None or other.body is None else difference(one.body, other.body)
-    return _Explained(one, other, comparison, judged_by, other_settings, facts, differing)
+        side_a, side_b = (_side(*named, config, opened, judged_by, lexicon) for named in (a, b))
+    comparison = compare(side_a.stored, [side_b.stored], judged_by)[0]
+    facts = _facts(side_a, side_b, judged_by, lexicon) if comparison.facts_shared_min else None
+    differing = None if side_a.body is None or side_b.body is None else difference(side_a.body, side_b.body)
+    return _Explained(side_a, side_b, comparison, judged_by, other_settings, facts, differing)
 
 
 def _plain(explained: _Explained) -> dict[str, object]:
-    one, other, comparison = explained.one, explained.other, explained.comparison
+    a, b, comparison = explained.a, explained.b, explained.comparison
     facts, stretches = explained.facts, explained.difference
     return {
         "near": comparison.near,
         **msgspec.to_builtins(comparison),
-        "shared_keywords": shared_keywords(one.stored.record, other.stored.record),
-        "facts_a": facts_count(one.stored.record.facts),
-        "facts_b": facts_count(other.stored.record.facts),
+        "shared_keywords": shared_keywords(a.stored.record, b.stored.record),
+        "facts_a": facts_count(a.stored.record.facts),
+        "facts_b": facts_count(b.stored.record.facts),
         "facts": None if facts is None else facts._asdict(),
-        "apart_ms": gap_ms(one.stored, other.stored),
+        "apart_ms": gap_ms(a.stored, b.stored),
         "window_ms": explained.judged_by.window_ms,
         "other_settings": explained.other_settings,
-        "a": _plain_side(one),
-        "b": _plain_side(other),
+        "a": _plain_side(a),
+        "b": _plain_side(b),
         "difference": None if stretches is None else difference_view.plain_changes(stretches),
     }
 
@@ -136,46 +139,46 @@ def _plain_side(side: _Side) -> dict[str, object]:
     }
 
 
-def _facts(one: _Side, other: _Side, judged_by: JudgeSettings, lexicon: Lexicon) -> _Facts | None:
-    """The facts themselves; None where a text is not at hand, as records keep hashes only."""
-    if one.body is None or other.body is None:
+def _facts(a: _Side, b: _Side, judged_by: JudgeSettings, lexicon: Lexicon) -> _Facts | None:
+    """Return the facts of both; None if a text is missing, since records hold only hashes of facts."""
+    if a.body is None or b.body is None:
         return None
     engine = fingerprinter(judged_by, lexicon)
-    a, b = engine.facts(one.body), engine.facts(other.body)
-    return _Facts(sorted(a - b), sorted(b - a), sorted(a & b))
+    facts_a, facts_b = engine.facts(a.body), engine.facts(b.body)
+    return _Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
 
 
 def _print(explained: _Explained) -> None:
-    one, other, comparison = explained.one, explained.other, explained.comparison
+    a, b, comparison = explained.a, explained.b, explained.comparison
     console = render.console()
-    for name, side in (("A", one), ("B", other)):
+    for name, side in (("A", a), ("B", b)):
         console.print(_fingerprint_line(name, side))
     if explained.other_settings:
         console.print(
-            render.plain(f"Compared with other settings than the store's: {'; '.join(explained.other_settings)}")
+            render.plain(f"Compared with settings that differ from the store's: {'; '.join(explained.other_settings)}")
         )
-    histories = (one.history, other.history)
-    console.print(conditions(one.stored, other.stored, histories, comparison, explained.judged_by))
-    console.print(render.keywords_line(shared_keywords(one.stored.record, other.stored.record)[:20]))
+    histories = (a.history, b.history)
+    console.print(conditions(a.stored, b.stored, histories, comparison, explained.judged_by))
+    console.print(render.keywords_line(shared_keywords(a.stored.record, b.stored.record)[:20]))
     if comparison.facts_shared_min:
-        _print_facts(console, explained.facts, one, other)
+        _print_facts(console, explained.facts, a, b)
     if explained.difference is None:
-        console.print("No difference to show: the store keeps no bodies.")
+        console.print("The texts cannot be compared: the store keeps no bodies.")
         return
     console.print(difference_view.shown(explained.difference))
     for note in difference_view.notes(explained.difference):
         console.print(note)
 
 
-def _print_facts(console: Console, facts: _Facts | None, one: _Side, other: _Side) -> None:
+def _print_facts(console: Console, facts: _Facts | None, a: _Side, b: _Side) -> None:
     if facts is None:
-        counts = [facts_count(side.stored.record.facts) for side in (one, other)]
-        console.print(f"A has {counts[0]} facts, B has {counts[1]}; which ones, only the texts tell.")
+        counts = [facts_count(side.stored.record.facts) for side in (a, b)]
+        console.print(f"A has {counts[0]} facts, B has {counts[1]}; listing them needs the texts.")
         return
-    for name, some in (("facts of A alone", facts.only_a), ("of B alone", facts.only_b), ("of both", facts.both)):
+    for name, some in (("facts only in A", facts.only_a), ("only in B", facts.only_b), ("in both", facts.both)):
         console.print(render.facts_line(name, some[:FACTS_SHOWN_MAX]))
         if len(some) > FACTS_SHOWN_MAX:
-            console.print(f"... and {len(some) - FACTS_SHOWN_MAX} more; --json has them all")
+            console.print(f"... and {len(some) - FACTS_SHOWN_MAX} more; use --json for all")
 
 
 def _side(
@@ -183,17 +186,15 @@ def _side(
 ) -> _Side:
     if is_text(name):
         if version is not None:
-            raise ConfigError(f"{name} is a file, and only an id has versions; leave --version-a or --version-b out")
+            raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
         fingerprints = fingerprinter(settings, lexicon).fingerprint([article.body or ""], [article.lang])
-        made = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
-        return _Side(Stored(made.record, None, None), article.body, ())
+        built = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
+        return _Side(Stored(built.record, None, None), article.body, ())
     if store is None:
-        raise ConfigError(
-            f"{name!r} is no file; to name an article by its id, say which store it is in: {STORE_EXAMPLES}"
-        )
+        raise ConfigError(f"no file named {name!r}; if it is an id, name its store: {STORE_EXAMPLES}")
     if not store.history(id_hash_of(name)):
-        raise ConfigError(f"{name!r} is neither a file nor an article in {config.store.url}")
+        raise ConfigError(f"no file named {name!r}, and no article with that id in {config.store.url}")
     stored, history = stored_article(store, config.store.url, name, version)
     return _Side(stored, store.bodies([stored.record.reference])[0], history)
 

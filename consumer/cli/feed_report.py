@@ -1,4 +1,4 @@
-"""What a feed brought that was not as it should be, for the summary of a run."""
+"""What was wrong with a feed, for the summary of a run."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
 
 _HELP = {
-    TimeFault.NO_ZONE: "set source.published_at_zone, to +08:00 for example",
+    TimeFault.NO_ZONE: "set source.published_at_zone, for example to +08:00",
     TimeFault.NO_UNIT: "set source.published_at_unit to s, ms, us or ns",
 }
 
 
 class FeedReport:
-    """Counts dead letters by reason, and articles whose ``published_at`` could not be read."""
+    """Counts dead letters by reason, and articles whose ``published_at`` cannot be read."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
@@ -22,16 +22,16 @@ class FeedReport:
 
     @property
     def dead_letters(self) -> int:
-        """How many there were."""
+        """Return their number."""
         return self.reasons.total()
 
     def listen(self, hooks: Hooks) -> None:
-        """Count what is committed from now on."""
+        """Count what is reported from now on."""
         hooks.on(BatchMeasured, lambda batch: self.time_faults.update(batch.time_faults))
         hooks.on(BatchCommitted, lambda batch: self.reasons.update(letter.reason for letter in batch.letters))
 
     def lines(self) -> Iterator[str]:
-        """What stands below the table of a summary; nothing where all was well."""
+        """Yield the lines below the summary table; none if nothing was wrong."""
         if self.reasons:
             yield f"Dead letters by reason: {_counts(self.reasons)}"
         if self.time_faults:

@@ -1,4 +1,4 @@
-"""``dupwatch fingerprint``: a text's fingerprint, step by step."""
+"""``dupwatch fingerprint``: the fingerprint of a text, step by step."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final
@@ -21,79 +21,79 @@ SUMS_IN_A_LINE: Final = 8
 
 def fingerprint(
     source: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="An article as JSON, or plain text; - is standard input.")
+        str, typer.Argument(metavar="[FILE|-]", help="An article as JSON, or plain text; - for standard input.")
     ] = "-",
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Show how a text's fingerprint is made: words, weights, bit sums, fingerprint, blocks."""
+    """Show how the fingerprint of a text is computed: words, weights, bit sums, fingerprint, blocks."""
     chosen = configured(config, settings, fingerprint__scheme=scheme)
-    by = scheme_of(chosen)
+    chosen_scheme = scheme_of(chosen)
     text = read_text(source, chosen)
     lexicon = lexicon_of(chosen)
-    made = Fingerprinter(by, lexicon).breakdown(text.text)
-    digest = by.digest(lexicon)
+    steps = Fingerprinter(chosen_scheme, lexicon).breakdown(text.text)
+    digest = chosen_scheme.digest(lexicon)
     with results():
         if json:
-            write_json(_plain(made, by, digest))
+            write_json(_plain(steps, chosen_scheme, digest))
         else:
-            _print(made, by, digest)
+            _print(steps, chosen_scheme, digest)
 
 
 def blocks_of(code: int, bits: int) -> list[str]:
-    """The fingerprint in hexadecimal blocks of 16 bits, the most significant first."""
+    """Return the fingerprint as hexadecimal blocks of 16 bits, the most significant first."""
     return [f"{block:04x}" for block in split_blocks(code, bits, bits // BLOCK_BITS)]
 
 
-def _plain(made: Breakdown, by: Scheme, digest: str) -> dict[str, object]:
-    width = by.bits // 4
+def _plain(steps: Breakdown, scheme: Scheme, digest: str) -> dict[str, object]:
+    width = scheme.bits // 4
     return {
-        "scheme": by.name,
+        "scheme": scheme.name,
         "digest": digest,
-        "kind": made.kind.name.lower(),
-        "words": [{"word": word.word, "weight": word.weight, "hash": f"{word.hash:0{width}x}"} for word in made.words],
-        "sums": made.sums,
-        "fingerprint": f"{made.fingerprint:0{width}x}",
-        "blocks": blocks_of(made.fingerprint, by.bits),
+        "kind": steps.kind.name.lower(),
+        "words": [{"word": word.word, "weight": word.weight, "hash": f"{word.hash:0{width}x}"} for word in steps.words],
+        "sums": steps.sums,
+        "fingerprint": f"{steps.fingerprint:0{width}x}",
+        "blocks": blocks_of(steps.fingerprint, scheme.bits),
     }
 
 
-def _print(made: Breakdown, by: Scheme, digest: str) -> None:
+def _print(steps: Breakdown, scheme: Scheme, digest: str) -> None:
     console = render.console()
-    console.print(_words(made, by.bits // 4))
-    if len(made.words) > WORDS_SHOWN_MAX:
-        console.print(f"... and {len(made.words) - WORDS_SHOWN_MAX} more; --json has them all")
-    console.print(Text("\nSums, bit by bit", "bold"))
-    for line in _sum_lines(made, by.bits):
+    console.print(_words(steps, scheme.bits // 4))
+    if len(steps.words) > WORDS_SHOWN_MAX:
+        console.print(f"... and {len(steps.words) - WORDS_SHOWN_MAX} more; use --json for all")
+    console.print(Text("\nSum for each bit", "bold"))
+    for line in _sum_lines(steps, scheme.bits):
         console.print(line)
     console.print()
-    told = render.pairs("Fingerprint")
-    told.add_row("scheme", by.name)
-    told.add_row("digest", digest)
-    told.add_row("kind", made.kind.name.lower())
-    told.add_row("fingerprint", Text(f"{made.fingerprint:0{by.bits // 4}x}", "cyan"))
-    told.add_row("blocks", " ".join(blocks_of(made.fingerprint, by.bits)))
-    console.print(told)
-    if made.kind is TextKind.EMPTY:
-        console.print("No keywords were found in this text: such an article matches nothing and is always kept.")
+    table = render.pairs("Fingerprint")
+    table.add_row("scheme", scheme.name)
+    table.add_row("digest", digest)
+    table.add_row("kind", steps.kind.name.lower())
+    table.add_row("fingerprint", Text(f"{steps.fingerprint:0{scheme.bits // 4}x}", "cyan"))
+    table.add_row("blocks", " ".join(blocks_of(steps.fingerprint, scheme.bits)))
+    console.print(table)
+    if steps.kind is TextKind.EMPTY:
+        console.print("This text has no keywords: such an article matches nothing and is always kept.")
 
 
-def _words(made: Breakdown, width: int) -> Table:
+def _words(steps: Breakdown, width: int) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("word", overflow="fold")
     table.add_column("weight", justify="right")
     table.add_column("hash", style="dim", overflow="fold")
-    for word in made.words[:WORDS_SHOWN_MAX]:
+    for word in steps.words[:WORDS_SHOWN_MAX]:
         table.add_row(render.plain(word.word), f"{word.weight:.4f}", f"{word.hash:0{width}x}")
     return table
 
 
-def _sum_lines(made: Breakdown, bits: int) -> Iterator[Text]:
+def _sum_lines(steps: Breakdown, bits: int) -> Iterator[Text]:
     for first in range(0, bits, SUMS_IN_A_LINE):
         line = Text(f"{first:4}  ", "dim")
         for place in range(first, first + SUMS_IN_A_LINE):
-            is_one = made.fingerprint >> bits - 1 - place & 1
-            line.append(f"{made.sums[place]:+11.3f}", "green" if is_one else "red")
+            bit = steps.fingerprint >> bits - 1 - place & 1
+            line.append(f"{steps.sums[place]:+11.3f}", "green" if bit else "red")
         yield line

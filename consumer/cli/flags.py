@@ -1,4 +1,4 @@
-"""Flags as they come, for people."""
+"""Flags printed as they are found."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from storage.interface import Store
 
 
 def show_flags(console: Console, store: Store, verdicts: Sequence[Verdict]) -> None:
-    """Print the duplicates among these, with the titles that the store has."""
+    """Print the duplicates among the verdicts, with the titles from the store."""
     flags = [verdict for verdict in verdicts if verdict.outcome == "duplicate"]
     for verdict, (title, other_title) in zip(flags, titles(store, flags), strict=True):
         console.print(render.flag(verdict, title, other_title))

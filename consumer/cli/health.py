@@ -1,4 +1,4 @@
-"""``dupwatch health``: whether the consumer of this machine is alive, for health checks of containers."""
+"""``dupwatch health``: ask the consumer on this machine whether it is alive, for the health checks of containers."""
 
 from typing import Annotated, Final
 
@@ -15,19 +15,19 @@ _ALIVE: Final = 200
 
 def health(
     ready: Annotated[
-        bool, typer.Option("--ready", help="Ask whether it can judge, not only whether it is alive.")
+        bool, typer.Option("--ready", help="Check that the consumer is ready to judge, not only alive.")
     ] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Ask the consumer that runs with this configuration how it is: 0 where all is well, 1 where not.
+    """Check the health of the consumer that runs with this configuration: exit with 0 if it is healthy, else with 1.
 
-    It asks at http.listen, over TLS where that is configured, and needs no password.
+    The request goes to http.listen, over TLS if that is configured. It needs no password.
     """
     chosen = configured(config, settings)
     console = render.console()
     if not chosen.http.listen:
-        console.print("http.listen is empty: there is nothing to ask.")
+        console.print("http.listen is empty: the consumer serves no health pages.")
         return
     pages = PagesClient(own_url(chosen), with_own_certificate(Access(), chosen), WAIT_S)
     page = "/readyz" if ready else "/healthz"
@@ -36,7 +36,7 @@ def health(
     except Unanswered as error:
         console.print(f"No answer: {render.plain(str(error))}.")
         raise typer.Exit(1) from error
-    told = answer.body.decode(errors="replace").strip()
-    console.print(f"{page}: {answer.status} {render.plain(told)}")
+    body = answer.body.decode(errors="replace").strip()
+    console.print(f"{page}: {answer.status} {render.plain(body)}")
     if answer.status != _ALIVE or not answer.ours:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``dupwatch idf``: an IDF table from a user's own articles."""
+"""``dupwatch idf``: build an IDF table from your own articles."""
 
 import math
 import os
@@ -23,62 +23,67 @@ from consumer.sources.file import FileSource
 from consumer.wiring.parts import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
 from storage.files import FileWriting, replace_file
 
-app = typer.Typer(no_args_is_help=True, help="Tables of inverse document frequencies.")
+app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
 
 WORDS_MAX: Final = 4_000_000
-"""Words remembered, about 100 bytes each; beyond, those met in one article only are forgotten."""
+"""Words kept in memory, about 100 bytes each. Beyond that, words of only one article are dropped."""
 
 
 class _Counts:
-    """In how many articles each word is."""
+    """Counts the articles in which each word occurs."""
 
     def __init__(self) -> None:
         self.articles = 0
         self.bad_records = 0
-        self.forgotten = 0
+        self.dropped = 0
         self.words: Counter[str] = Counter()
 
     def add(self, words: set[str]) -> None:
-        """Count one article's words."""
+        """Count the words of one article."""
         self.articles += 1
         self.words.update(words)
         if len(self.words) > WORDS_MAX:
-            kept = Counter({word: count for word, count in self.words.items() if count > 1})
-            self.forgotten += len(self.words) - len(kept)
-            self.words = kept
+            common = Counter({word: count for word, count in self.words.items() if count > 1})
+            self.dropped += len(self.words) - len(common)
+            self.words = common
 
     def table(self) -> str:
-        """One word and its ln((N + 1) / n) on each line, by code points; above 0 even for a word in all N articles."""
+        """Return the table: a word and its ln((N + 1) / n) on each line, sorted by code point.
+
+        The weight is above 0 even for a word that occurs in all N articles.
+        """
         total = self.articles + 1
         return "".join(f"{word} {math.log(total / count):.9g}\n" for word, count in sorted(self.words.items()))
 
 
 @app.command()
 def build(
-    feed: Annotated[str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Where the table goes; - is standard output.")],
+    feed: Annotated[
+        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - for standard input.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Make an IDF table of the words of all articles of a feed, as the scheme cuts them."""
+    """Build an IDF table from all articles of a feed, with the words as the scheme splits them."""
     chosen = configured(config, settings, fingerprint__scheme=scheme)
     console = render.console(stderr=True)
     if output != STREAM:
         check_suffix(Path(output), "a table of words", gzip=False)
     counts = _counted(feed, output, chosen, console)
     if not counts.words:
-        raise SourceError(f"{feed} has no article with a word that counts; an IDF table needs some")
+        raise SourceError(f"no article in {feed} has keywords; an IDF table needs some")
     if output == STREAM:
         with results():
             write(counts.table().encode())
     else:
         _write(Path(output), counts.table().encode(), file_writing(chosen))
-    console.print(f"{len(counts.words):,} words of {counts.articles:,} articles")
+    console.print(f"{len(counts.words):,} words from {counts.articles:,} articles")
     if counts.bad_records:
-        console.print(f"{counts.bad_records:,} records are no articles and were passed over; dupwatch run says why")
-    if counts.forgotten:
-        console.print(f"{counts.forgotten:,} words of one article were forgotten, as there are more than {WORDS_MAX:,}")
+        console.print(f"Skipped {counts.bad_records:,} invalid records; dupwatch run shows why they are invalid")
+    if counts.dropped:
+        console.print(f"Dropped {counts.dropped:,} words that occur in one article: more than {WORDS_MAX:,} words")
 
 
 def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
@@ -108,17 +113,17 @@ def _counted(feed: str, output: str, config: Config, console: Console) -> _Count
 
 
 def _check_apart(source: FileSource, output: str) -> None:
-    """Refuse to put the table in the place of the articles that it is made of."""
+    """Refuse to overwrite the feed with the table."""
     try:
         is_source = output != STREAM and source.is_file(Path(output).stat())
     except OSError:
         return
     if is_source:
-        raise ConfigError(f"the feed {source.name} is the file {output}, which the table would replace; name another")
+        raise ConfigError(f"the table would overwrite the feed {source.name}; name a different --output than {output}")
 
 
 def _write(path: Path, table: bytes, writing: FileWriting) -> None:
-    """Write beside the file and put it in place, so that no run ever reads half a table."""
+    """Write a temporary file and rename it, so that no run ever reads half a table."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         replace_file(path, beside, table, writing)

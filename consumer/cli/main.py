@@ -1,4 +1,4 @@
-"""Commands, and what becomes of errors."""
+"""Run a command; turn its errors into a message and an exit code."""
 
 import logging
 import os
@@ -38,23 +38,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help=(
-        "Tells whether an article is nearly the same as one that came before.\n\n"
-        "Begin with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
-        "Exit codes: 0 all input was answered (dead letters included), 1 a defect, or something hung at the end, "
-        "2 a wrong option or configuration, 3 the input cannot be read, 4 the store was made with other settings, is "
-        "damaged or is none, 5 the store failed, "
+        "Find near-duplicate articles in a feed.\n\n"
+        "Start with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
+        "Exit codes: 0 every record was answered (dead letters included), 1 a bug, or the shutdown hung, "
+        "2 invalid option or configuration, 3 the input cannot be read, 4 the store was created with other settings, "
+        "is damaged or is not a dupwatch store, 5 the store failed, "
         "6 the output cannot be written, 7 too many records of a file or a stream cannot be judged, "
-        "130 or 143 stopped by a signal after finishing what was begun; "
-        "a run over topics, demo and top then end with 0."
+        "130 or 143 stopped by a signal after finishing the work in progress; "
+        "a run over topics, demo and top exit with 0 instead."
     ),
 )
 
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Options that stand before a command."""
+    """Handle the options that come before a command."""
     if version:
         with results():
             sys.stdout.write(f"dupwatch {metadata.version('dupwatch')}\n")
@@ -62,60 +62,60 @@ def options(
 
 
 def main() -> None:
-    """Run a command. An error is told in a sentence and ends with its own code, a defect with its traceback."""
+    """Run a command and exit. An error prints one message and has its own exit code; a bug prints its traceback."""
     if None in {sys.stdout, sys.stderr}:
-        # The first files that are opened would take their place, and get what is printed.
+        # The next file opened would get the free descriptor, and with it everything that is printed.
         with suppress(OSError):
-            os.write(2, b"dupwatch: standard output and standard error have to be open; /dev/null will do\n")
+            os.write(2, b"dupwatch: standard output and standard error must be open; redirect them to /dev/null\n")
         sys.exit(SinkError.exit_code)
     accept_signals()
     with guarded_streams():
         try:
-            # Until a command has read its configuration; only what that finds wrong is told so.
+            # Until the command has read its configuration, which sets up logging again.
             logs.set_up("json" if os.environ.get(_LOG_FORMAT) == "json" else "auto")
             code = _run()
         except KeyboardInterrupt:
-            # While no command was at work: within one it is an exit code.
+            # Before a command started; within one, Ctrl-C becomes an exit code.
             code = SIGNALLED + SIGINT
     sys.exit(code)
 
 
 def _run() -> int:
-    """Run the command that is named on the command line; its exit code."""
+    """Run the command named on the command line and return its exit code."""
     try:
-        # Not standalone: Typer would end a wrong command line, and a reader that has gone, in ways of its own.
+        # Standalone, Typer would handle usage errors and closed pipes itself.
         code: int | None = app(standalone_mode=False)
     except TyperException as error:
-        return _tell_usage(error)
+        return _report_usage(error)
     except StoreError as error:
-        return _tell(stores.fatal(error))
-    except NotBegun as ended:
-        # A run over topics that is asked to stop ends well, whenever that is.
-        log.warning("%s", ended)
+        return _report(stores.fatal(error))
+    except NotBegun as stopped:
+        # Stopping a run over topics is a success, even before it has started.
+        log.warning("%s", stopped)
         return 0
     except DupwatchError as error:
-        return _tell(error)
+        return _report(error)
     except Exception:
-        # Not by the interpreter: it would show whatever secrets and control characters the error quotes.
+        # The interpreter would print secrets and control characters that the error quotes; the log redacts them.
         log.critical("A defect has ended the run", exc_info=True)
         return 1
     return code or 0
 
 
-def _tell_usage(error: TyperException) -> int:
-    """Say what is wrong with a command line, and how it is written."""
-    wrong = error.format_message()
+def _report_usage(error: TyperException) -> int:
+    """Report a usage error together with the usage line, and return the exit code."""
+    message = error.format_message()
     ctx = getattr(error, "ctx", None)
-    if not wrong:
-        # A group of commands that was named alone has written its help already.
+    if not message:
+        # A command group without a command has already printed its help.
         return error.exit_code
-    usage = "" if ctx is None else f"\n{' '.join(ctx.get_usage().split())} (--help lists them)"
-    # A shell may make hundreds of arguments of one.
-    return _tell(ConfigError(f"{cut(wrong, _USAGE_CHARS_MAX)}{usage}"))
+    usage = "" if ctx is None else f"\n{' '.join(ctx.get_usage().split())} (see --help)"
+    # A shell may expand one pattern to hundreds of arguments.
+    return _report(ConfigError(f"{cut(message, _USAGE_CHARS_MAX)}{usage}"))
 
 
-def _tell(error: DupwatchError) -> int:
-    """Say what is wrong; the exit code that follows."""
+def _report(error: DupwatchError) -> int:
+    """Report an error on standard error or in the log, and return its exit code."""
     code = error.exit_code if isinstance(error, Fatal) else 1
     if logs.tells_people():
         sentence = escaped(redacted(str(error)), logs.MESSAGE_CHARS_MAX, "\n")

@@ -1,4 +1,4 @@
-"""Options that several commands have, and how they become a configuration."""
+"""Options shared by several commands, and how they become a configuration."""
 
 import tomllib
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="TOML file with settings; see: dupwatch config show.",
+        help="TOML file with settings; dupwatch config show lists them.",
         metavar="FILE",
         envvar=CONFIG_VARIABLE,
         show_envvar=True,
@@ -30,7 +30,7 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="One setting, above file and environment: judge.max_distance=2. Maps are TOML or JSON.",
+        help="Override one setting, for example judge.max_distance=2. Write maps as TOML or JSON. May be repeated.",
         metavar="NAME=VALUE",
     ),
 ]
@@ -38,21 +38,24 @@ StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help=f"{described_forms()}.",
+        help=f"Store: {described_forms()}.",
         metavar="STORE",
     ),
 ]
 SchemeOption = Annotated[
-    str | None, typer.Option("--scheme", help="Name of a scheme; docs/schemes.md lists them.", metavar="NAME")
+    str | None, typer.Option("--scheme", help="Fingerprint scheme; docs/schemes.md lists them.", metavar="NAME")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", help="Processes that compute fingerprints; 0 (default): only this process."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
 def configured(config: Path | None, settings: Sequence[str] | None, **flags: str | int | None) -> Config:
-    """The configuration from file, environment, ``--set`` and flags, in rising order.
+    """Return the configuration from file, environment, ``--set`` and flags; the later one wins. Set up the log with it.
 
-    A flag's keyword is the setting's name with ``__`` for each dot; None where the flag was not given. From here on the
-    log is as configured.
+    The keyword of a flag is the name of its setting with ``__`` for each dot; its value is None if it was not given.
     """
     overrides: dict[str, Any] = {}
     for setting in settings or ():
@@ -66,11 +69,11 @@ def configured(config: Path | None, settings: Sequence[str] | None, **flags: str
 
 
 def id_hash_of(article_id: str) -> bytes:
-    """What stands for an id that was named on the command line; ConfigError where it is not UTF-8."""
+    """Return the hash of an id from the command line. Raises ``ConfigError`` if the id is not UTF-8."""
     try:
         return id_hash(article_id)
     except UnicodeEncodeError as error:
-        raise ConfigError(f"{article_id!r} is no id: it is not UTF-8") from error
+        raise ConfigError(f"invalid id {article_id!r}: not UTF-8") from error
 
 
 def _parsed(setting: str) -> dict[str, Any]:
@@ -81,7 +84,9 @@ def _parsed(setting: str) -> dict[str, Any]:
     try:
         parsed = tomllib.loads(f"{name} = 0")
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"--set {name}=…: {name!r} is no name of a setting") from error
+        raise ConfigError(
+            f"--set {name}=…: {name!r} is not a valid name; dupwatch config show lists all settings"
+        ) from error
     try:
         value = parse_value(text)
     except (ValueError, RecursionError):
@@ -106,5 +111,5 @@ def _put(into: dict[str, Any], path: Sequence[str], value: object) -> None:
     for name in path[:-1]:
         into = into.setdefault(name, {})
         if not isinstance(into, dict):
-            raise ConfigError(f"--set {name}: that is a section; name a setting in it, as {name}.{path[-1]}")
+            raise ConfigError(f"--set {name}: {name} is a section; set one of its settings, such as {name}.{path[-1]}")
     into[path[-1]] = value

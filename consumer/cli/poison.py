@@ -1,4 +1,4 @@
-"""``dupwatch poison``: partitions that are held since their records cannot be judged, or not even be read."""
+"""``dupwatch poison``: partitions that are held because their records cannot be read or judged."""
 
 from typing import Annotated
 
@@ -13,12 +13,13 @@ from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.wiring.resume_partitions import HeldPartition, Way, holding
 
-app = typer.Typer(no_args_is_help=True, help="Partitions that are held for poison: see them, and let them go on.")
+app = typer.Typer(no_args_is_help=True, help="List or resume partitions that are held because of bad records.")
 
 SourceOption = Annotated[
-    str | None, typer.Option("--source", help="kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].", metavar="TOPIC")
+    str | None,
+    typer.Option("--source", help="Topics of articles: kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].", metavar="TOPIC"),
 ]
-GroupOption = Annotated[str | None, typer.Option("--group", help="The group of the consumers.")]
+GroupOption = Annotated[str | None, typer.Option("--group", help="Group of the consumers.", metavar="GROUP")]
 
 
 @app.command("list")
@@ -29,18 +30,18 @@ def list_(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """List the partitions that are held: where each waits, how much waits behind it, and why.
+    """List held partitions: the offset where each is held, how many records wait, and why.
 
-    Consumers may be running. It changes nothing.
+    It changes nothing, and consumers may be running.
     """
     chosen = configured(config, settings, source__url=source, kafka__group=group)
     with holding(chosen) as found:
-        held = found.waiting()
+        partitions = found.waiting()
     with results():
         if json:
-            write_json([_plain(one) for one in held])
-        elif held:
-            render.console().print(_table(held))
+            write_json([_plain(partition) for partition in partitions])
+        elif partitions:
+            render.console().print(_table(partitions))
         else:
             write(_none_held(chosen).encode())
 
@@ -49,19 +50,19 @@ def list_(
 def resume(
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(help="Which ones, as list names them: TOPIC:PARTITION. All when left out.", metavar="PARTITION"),
+        typer.Argument(help="Partitions to resume, TOPIC:PARTITION as in list; default: all.", metavar="PARTITION"),
     ] = None,
     until: Annotated[
         int | None,
         typer.Option(
-            "--until", min=1, help="Do not hold it again before this offset, however bad its records are.",
+            "--until", min=1, help="Do not hold the partition again before this offset, whatever its records.",
             metavar="OFFSET",
         ),
     ] = None,
     skip_to: Annotated[
         int | None,
         typer.Option(
-            "--skip-to", min=1, help="Go on at this offset: what is before it is neither judged nor buried.",
+            "--skip-to", min=1, help="Resume at this offset; earlier records get neither a verdict nor a dead letter.",
             metavar="OFFSET",
         ),
     ] = None,
@@ -70,20 +71,21 @@ def resume(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:  # fmt: skip
-    """Let partitions that are held go on.
+    """Resume held partitions.
 
-    The consumers of the group have to be stopped: brokers take a group's offsets from nobody else while it has members.
-    Start them again afterwards. Counting begins anew, so a partition that is still bad is held again after at most
-    kafka.poison_records_min records. With --until each record up to that offset gets its answer, be it a dead letter.
+    Stop the consumers of the group first, and start them again afterwards: brokers accept offsets for a group from
+    another client only while it has no members. Bad records are counted from zero again, so a partition that is still
+    bad is held again after at most kafka.poison_records_min records. With --until, each record up to that offset gets a
+    verdict or a dead letter.
     """
     if until is not None and skip_to is not None:
-        raise ConfigError("--until and --skip-to are two ways past a stretch: choose one")
+        raise ConfigError("--until and --skip-to exclude each other; use one")
     chosen = configured(config, settings, source__url=source, kafka__group=group)
     with holding(chosen) as found:
-        done = found.resume(partitions or [], Way(until, skip_to))
+        resumed = found.resume(partitions or [], Way(until, skip_to))
     with results():
-        said = "".join(f"{_sentence(one, until, skip_to)}\n" for one in done) or _none_held(chosen)
-        write(said.encode())
+        report = "".join(f"{_sentence(partition, until, skip_to)}\n" for partition in resumed) or _none_held(chosen)
+        write(report.encode())
 
 
 def _none_held(chosen: Config) -> str:
@@ -92,39 +94,40 @@ def _none_held(chosen: Config) -> str:
     )
 
 
-def _sentence(one: HeldPartition, until: int | None, skip_to: int | None) -> str:
-    name = render.plain(one.name)
+def _sentence(partition: HeldPartition, until: int | None, skip_to: int | None) -> str:
+    name = render.plain(partition.name)
     if skip_to is not None:
         return (
-            f"{name} goes on at offset {skip_to}. Offsets {one.offset} to {skip_to - 1} are skipped: what is there was"
-            " neither judged nor buried."
+            f"{name} resumes at offset {skip_to}. Offsets {partition.offset} to {skip_to - 1} are skipped: their"
+            " records get neither a verdict nor a dead letter."
         )
-    goes_on = f"{name} goes on at offset {one.offset}, where up to {one.waiting:,} records wait."
+    resumes = f"{name} resumes at offset {partition.offset}, with up to {partition.waiting:,} records waiting."
     if until is None:
-        return goes_on
-    return f"{goes_on} Up to offset {until} every one that cannot be judged becomes a dead letter."
+        return resumes
+    return f"{resumes} Up to offset {until} each bad record becomes a dead letter."
 
 
-def _plain(one: HeldPartition) -> dict[str, object]:
-    topic, number = one.partition
+def _plain(partition: HeldPartition) -> dict[str, object]:
+    topic, number = partition.partition
     return {
         "topic": topic,
         "partition": number,
-        "offset": one.offset,
-        "waiting": one.waiting,
-        "bad": one.held.bad,
-        "records": one.held.records,
-        "reason": one.held.reason,
-        "batch_offset": None if one.held.batch_offset is msgspec.UNSET else one.held.batch_offset,
+        "offset": partition.offset,
+        "waiting": partition.waiting,
+        "bad": partition.held.bad,
+        "records": partition.held.records,
+        "reason": partition.held.reason,
+        "batch_offset": None if partition.held.batch_offset is msgspec.UNSET else partition.held.batch_offset,
     }
 
 
-def _table(held: list[HeldPartition]) -> Table:
+def _table(partitions: list[HeldPartition]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("partition", no_wrap=True)
     table.add_column("offset", justify="right", no_wrap=True)
     table.add_column("waiting", justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
-    for one in held:
-        table.add_row(render.plain(one.name), str(one.offset), f"{one.waiting:,}", render.plain(one.held.sentence()))
+    for partition in partitions:
+        why = render.plain(partition.held.sentence())
+        table.add_row(render.plain(partition.name), str(partition.offset), f"{partition.waiting:,}", why)
     return table

@@ -30,27 +30,28 @@ def produce(
         str | None,
         typer.Argument(
             metavar="[FILE|-]",
-            help="Articles as JSON lines, plain or gzip; - is standard input; default: the sample feed.",
+            help="Articles as JSON lines, plain or gzip; - for standard input; default: the sample feed.",
         ),
     ] = None,
     to: Annotated[
         str | None,
         typer.Option(help="kafka://HOST:PORT[,HOST:PORT]/TOPIC; default: the configured source.", metavar="TOPIC"),
     ] = None,
-    rate: Annotated[float, typer.Option(help="Articles a second.", min=0.01)] = 50.0,
+    rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     in_order: Annotated[
-        bool, typer.Option("--in-order", help="All to the first partition: they are judged in the order of the feed.")
+        bool,
+        typer.Option("--in-order", help="Send all to the first partition, so that they are judged in feed order."),
     ] = False,
     wait: Annotated[
-        float, typer.Option(help="Seconds that a record may take to reach the brokers.", min=0.1, max=86_400)
+        float, typer.Option(help="Seconds to wait for the brokers to accept a record.", min=0.1, max=86_400)
     ] = 30.0,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Send articles to a topic, as somebody who feeds a consumer would: for trials.
+    """Send articles to a topic, to try out a consumer.
 
-    Each goes as it stands in the file, under its id as the key; a line that is no article goes without a key, and
-    becomes a dead letter.
+    Each line is sent unchanged, with the article's id as the key. An invalid line is sent without a key and becomes a
+    dead letter.
     """
     chosen = configured(config, settings, source__url=to)
     place = _topic(chosen)
@@ -85,13 +86,13 @@ def _topic(config: Config) -> KafkaPlace:
 
 
 def _settings(config: Config, place: KafkaPlace, wait_s: float) -> dict[str, Any]:
-    # A consumer waits for its brokers for ever; here somebody waits for the command.
+    # A consumer waits for its brokers without limit, but a user waits for this command.
     defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
     return producer_settings(place.brokers, parts.kafka_options(config), transactional=False, defaults=defaults)
 
 
 class _Waiter:
-    """Waits between two records, and shows how far the file was read."""
+    """Waits between two records and shows the progress."""
 
     def __init__(self, stopping: Stopping, progress: Progress, source: FileSource) -> None:
         self._stopping = stopping
@@ -101,7 +102,7 @@ class _Waiter:
         self._task = progress.add_task("sending", total=total, completed=done)
 
     def __call__(self, seconds: float) -> bool:
-        """Wait, a short time after the other; whether somebody asks to stop."""
+        """Wait in short slices. Return whether the command was asked to stop."""
         done, total = self._source.progress()
         self._progress.update(self._task, completed=done, total=total)
         until_s = time.monotonic() + seconds

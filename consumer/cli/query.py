@@ -1,4 +1,4 @@
-"""``dupwatch query``: what an article would repeat, without storing it."""
+"""``dupwatch query``: which stored articles an article would duplicate, without storing it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,24 +38,23 @@ def query(
         str,
         typer.Argument(
             metavar="FILE|-|ID",
-            help="Articles as JSON lines; - is standard input. Or one article: JSON, plain text, or an id.",
+            help="Articles as JSON lines; - for standard input. Or one article: JSON, plain text, or an id.",
         ),
     ],
     store: StoreOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Tell what each article would duplicate if it came now. Stores nothing; writes one line of JSON for each.
+    """Find what each article would duplicate if it arrived now. Stores nothing; writes one line of JSON per article.
 
-    The settings are those that the store was made with; other ones are refused. Ends with exit code 3 where no line was
-    an article.
+    The settings are those of the store; other settings are refused. It exits with 3 if no line is a valid article.
     """
     chosen = configured(config, settings, store__url=store)
     lexicon = lexicon_of(chosen)
     with opened_store(chosen, readonly=True) as opened:
         judged_by = stored_settings(opened, lexicon)
         check_unchanged(chosen, judged_by)
-        asking = _Asking(
+        asking = _Query(
             opened,
             Detector(opened, judged_by, now_ms),
             fingerprinter(judged_by, lexicon),
@@ -71,8 +70,8 @@ def query(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """Asks a store about articles."""
+class _Query:
+    """Queries a store for the duplicates of articles."""
 
     store: Store
     detector: Detector
@@ -80,17 +79,15 @@ class _Asking:
     builder: VersionBuilder
 
     def about(self, article: Article, line: int) -> dict[str, object]:
-        """What an article would repeat."""
+        """Return what an article would duplicate."""
         fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
         version = self.builder.versions([article], [Came(now_ms(), line)], fingerprints)[0]
         return _answer(article.id, *self.detector.query(version))
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
-        """What an article of the store would repeat if it came now, but for what a person has released it from."""
+        """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
         if not self.store.history(id_hash_of(article_id)):
-            raise SourceError(
-                f"{article_id!r} cannot be read: there is no such file, and no article of that id in {config.store.url}"
-            )
+            raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
         stored = stored_article(self.store, config.store.url, article_id).stored
         record = msgspec.structs.replace(stored.record, time_ms=now_ms())
         matches, truncated = self.detector.query(Version(record, None))
@@ -103,7 +100,7 @@ class _Asking:
 
 @dataclass(slots=True)
 class _Faults:
-    """The lines that could not be answered, and what was wrong with the first of them."""
+    """Counts lines that could not be answered, and keeps what was wrong with the first of them."""
 
     lines: int = 0
     failed: int = 0
@@ -115,20 +112,20 @@ class _Faults:
         return {"line": line, "error": error, "detail": detail, "outcome": "error"}
 
 
-def _answer_lines(asking: _Asking, config: Config, source: str) -> None:
+def _answer_lines(asking: _Query, config: Config, source: str) -> None:
     faults = _Faults()
     for answer in _answers(asking, config, None if source == STREAM else Path(source), faults):
         _write(answer)
     if faults.lines and faults.failed == faults.lines:
         raise SourceError(
-            f"{source} has no article: all {faults.lines:,} lines failed ({faults.first}). It has to be JSON lines in "
-            "UTF-8; other names of fields are set with --set source.fields.body=NAME."
+            f"no valid article in {source}: all {faults.lines:,} lines failed ({faults.first}). Articles must be JSON "
+            "lines in UTF-8; map other field names with --set source.fields.body=NAME."
         )
     if not faults.lines:
-        render.console(stderr=True).print(f"{render.plain(source)} is empty: nothing was asked.")
+        render.console(stderr=True).print(f"{render.plain(source)} is empty.")
 
 
-def _answers(asking: _Asking, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
+def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     decode = record_decoder(config)
     for batch in FileSource(path, limits, Position()).batches():
@@ -140,7 +137,7 @@ def _answers(asking: _Asking, config: Config, path: Path | None, faults: _Faults
                 yield faults.add(record.line, error.reason, error.detail)
                 continue
             if article.body is None:
-                yield faults.add(record.line, "retraction", "a retraction repeats nothing")
+                yield faults.add(record.line, "retraction", "a retraction has no text")
             else:
                 yield asking.about(article, record.line)
 

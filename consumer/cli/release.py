@@ -35,55 +35,55 @@ def release(
     store: StoreOption = None,
     version: Annotated[
         str | None,
-        typer.Option(help="Which of its versions, as events name it; the last when left out.", metavar="HEX"),
+        typer.Option(help="Version to release, as in events; default: the latest.", metavar="HEX"),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who releases it, for the event.", metavar="NAME")] = None,
-    reason: Annotated[str | None, typer.Option(help="Why, for the event.", metavar="TEXT")] = None,
+    by: Annotated[str | None, typer.Option(help="Who releases it; recorded in the event.", metavar="NAME")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; recorded in the event.", metavar="TEXT")] = None,
     sink: Annotated[
         str | None,
-        typer.Option(help="Where readers of the flags hear of it: kafka://HOST:PORT/PREFIX.", metavar="PREFIX"),
+        typer.Option(help="Send the event to the topics of this sink: kafka://HOST:PORT/PREFIX.", metavar="PREFIX"),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Undo a flag: the article is unique from now on, and the pair is remembered and not flagged again.
+    """Undo a flag: the article becomes unique, and this pair will not be flagged again.
 
-    Articles that come later may be flagged for repeating it. With a sink that has a clean feed (kafka.unique) the
-    article goes back to it, if its record is still in its topic and nothing newer of it has come. Done again it changes
-    nothing, and tells what stands; to a sink that is named the event is sent again.
+    Later articles may be flagged as duplicates of it. If the sink has a clean feed (kafka.unique), the article is sent
+    there again, provided that its record is still in its topic and that it is still the latest version. Releasing an
+    article again changes nothing and shows the current state; the event is sent again if there is a sink.
     """
     if json and not (yes or dry_run):
-        raise ConfigError("--json asks nobody: say --yes with it, or --dry-run")
+        raise ConfigError("--json cannot prompt; add --yes or --dry-run")
     if not (yes or dry_run) and not sys.stdin.isatty():
-        raise ConfigError("nobody is there to be asked, and nothing was done: say --yes, or --dry-run")
+        raise ConfigError("cannot prompt: standard input is not a terminal; add --yes or --dry-run")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
     words = Words(by, reason)
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
-        one = releasable(opened, article_id, version)
-        links = chain(opened, one)
+        flagged = releasable(opened, article_id, version)
+        links = chain(opened, flagged)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
-    back = way_back(chosen, one)
+    back = way_back(chosen, flagged)
     if not json:
         with results():
             _announce(links, histories)
-    _tell_way_back(chosen, back, json=json)
+    _show_way_back(chosen, back, json=json)
     if dry_run:
-        plan = planned(one, words, now_ms)
-        event = one.verdict if plan is None else plan.event
-    elif yes or _agreed():
-        event = _release(chosen, one, words, back)
+        plan = planned(flagged, words, now_ms)
+        event = flagged.verdict if plan is None else plan.event
+    elif yes or _confirmed():
+        event = _release(chosen, flagged, words, back)
     else:
         return
-    _tell(one, histories[0], event or b"", json=json, dry_run=dry_run)
+    _show_outcome(flagged, histories[0], event or b"", json=json, dry_run=dry_run)
 
 
-def _release(config: Config, one: Stored, words: Words, back: RawRecord | NoWayBack | None) -> bytes:
-    """Release it, and tell its readers; the event."""
-    reference = one.record.reference
+def _release(config: Config, flagged: Stored, words: Words, back: RawRecord | NoWayBack | None) -> bytes:
+    """Release a version, send the event to the sink, and return the event."""
+    reference = flagged.record.reference
     with opened_store(config) as opened:
         event = release_version(opened, reference, words, now_ms)
         last = _is_last(opened, reference)
@@ -96,8 +96,8 @@ def _release(config: Config, one: Stored, words: Words, back: RawRecord | NoWayB
             stayed = last and _is_last(opened, reference)
         if not stayed:
             _warn(
-                f"Something newer of {render.plain(one.record.id)} came while it was released. Compare its last message"
-                f" in {sink_topics(config).unique_topic} with its source, and have it sent again if they differ."
+                f"A newer version of {render.plain(flagged.record.id)} arrived during the release. Compare its last "
+                f"message in {sink_topics(config).unique_topic} with its source, and send it again if they differ."
             )
     return event
 
@@ -108,37 +108,37 @@ def _is_last(store: Store, reference: bytes) -> bool:
 
 
 def _announce(links: Sequence[Link], histories: Sequence[History]) -> None:
-    """What is there, and what a release makes of it."""
+    """Show the article and the effect of a release."""
     print_article(StoredArticle(links[0].stored, histories[0]), links, histories)
     verdict = links[0].verdict
     if verdict is None or verdict.duplicate_of is None:
         return
     name, other = render.plain(verdict.id), render.plain(verdict.duplicate_of)
     render.console().print(
-        f"\nA release makes {name} unique. It and {other} will not be flagged for each other again. "
-        f"Articles that come later may be flagged for repeating {name}."
+        f"\nA release makes {name} unique. {name} and {other} will not be flagged as duplicates of each other again. "
+        f"Later articles may be flagged as duplicates of {name}."
     )
 
 
-def _tell_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: bool) -> None:
-    """What becomes of the clean feed; where standard output is for a program, only what goes wrong with it."""
+def _show_way_back(config: Config, back: RawRecord | NoWayBack | None, *, json: bool) -> None:
+    """Show whether the article returns to the clean feed; with ``json`` only if it does not."""
     if back is None:
         return
     topic = sink_topics(config).unique_topic
     if isinstance(back, NoWayBack):
-        _warn(f"It stays missing from {topic}: {render.plain(back.why)}.")
+        _warn(f"The article cannot be sent to {topic}: {render.plain(back.why)}.")
     elif back.message is not None and not json:
         origin = f"{back.message.topic} [{back.message.partition}] offset {back.message.offset}"
         with results():
-            render.console().print(f"It goes back to {topic}, from {origin}.")
+            render.console().print(f"A release sends the article to {topic} again, from {origin}.")
 
 
 def _warn(sentence: str) -> None:
     render.console(stderr=True).print(sentence)
 
 
-def _agreed() -> bool:
-    """Ask the person at the terminal, who may end it there."""
+def _confirmed() -> bool:
+    """Ask for confirmation on the terminal. Ctrl-C exits."""
     try:
         return typer.confirm("Release it?", err=True)
     except typer.Abort as stopped:
@@ -146,16 +146,16 @@ def _agreed() -> bool:
         raise typer.Exit(SIGNALLED + SIGINT) from stopped
 
 
-def _tell(one: Stored, history: History, event: bytes, *, json: bool, dry_run: bool) -> None:
+def _show_outcome(flagged: Stored, history: History, event: bytes, *, json: bool, dry_run: bool) -> None:
     with results():
         if json:
             write(event + b"\n")
             return
         console = render.console()
-        if one.released_from is not None:
-            console.print("\nIt was released before, and nothing was changed.")
+        if flagged.released_from is not None:
+            console.print("\nAlready released; nothing was changed.")
         elif dry_run:
-            console.print("\nNothing was changed: this was a dry run.")
+            console.print("\nDry run; nothing was changed.")
         else:
-            console.print(Text("\nIt is now\n", "bold"))
-            print_link(Link(one, decode_verdict(event)), history)
+            console.print(Text("\nafter the release\n", "bold"))
+            print_link(Link(flagged, decode_verdict(event)), history)

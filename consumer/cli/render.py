@@ -1,4 +1,4 @@
-"""What a person sees on a terminal. Nothing of an article is markup here, and none of its control characters pass."""
+"""Output for a terminal. Text of articles is never markup, and its control characters are replaced."""
 
 from collections.abc import Sequence
 
@@ -16,20 +16,20 @@ _TITLE_CHARS_MAX = 60
 
 
 def plain(text: str, chars_max: int | None = None) -> str:
-    """Text that cannot steer a terminal: what is not seen becomes a replacement mark."""
+    """Return the text on one line, with control and invisible characters replaced, cut to ``chars_max``."""
     return one_line(text, len(text) if chars_max is None else chars_max)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console to which no text is markup, and which does not break lines where nobody looks at them."""
-    made = Console(stderr=stderr, markup=False, emoji=False)
-    if not made.is_terminal:
-        made.soft_wrap = True
-    return made
+    """Return a console that interprets no markup, and wraps lines only on a terminal."""
+    created = Console(stderr=stderr, markup=False, emoji=False)
+    if not created.is_terminal:
+        created.soft_wrap = True
+    return created
 
 
 def progress(on: Console) -> Progress:
-    """A bar for long work: shown on a terminal, gone when the work is done, and nothing anywhere else."""
+    """Return a progress bar that disappears when the work is done. Off a terminal it shows nothing."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -42,12 +42,12 @@ def progress(on: Console) -> Progress:
 
 
 def similarity_text(similarity: float | None) -> str:
-    """A similarity as people read it; nothing was estimated with plain SimHash."""
+    """Return the similarity as text; None, with plain SimHash, means that none was estimated."""
     return "similarity –" if similarity is None else f"similarity {similarity:.2f}"
 
 
 def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
-    """One flag in three lines: who repeats whom, how alike they are, what they share."""
+    """Return a flag in four lines: the article, the one it repeats, the measures, and the shared keywords."""
     head = Text.assemble(
         ("≈ ", "bold yellow"), (plain(verdict.id), "bold"), "  ", (plain(title, _TITLE_CHARS_MAX), "dim")
     )
@@ -59,13 +59,13 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
     )
     measures = f"  distance {verdict.distance} bits, {similarity_text(verdict.similarity)}"
     if verdict.truncated:
-        measures += ", search cut short by a limit"
-    shared = f"  both say: {'  '.join(plain(word) for word in verdict.shared_keywords)}"
+        measures += ", search truncated by a limit"
+    shared = f"  shared keywords: {'  '.join(plain(word) for word in verdict.shared_keywords)}"
     return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
 
 
 def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
-    """What a run came to."""
+    """Return the summary of a run."""
     table = pairs("Summary")
     judged = max(tally.versions, 1)
     table.add_row("articles", f"{tally.versions}")
@@ -76,12 +76,12 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
     table.add_row("retractions", f"{tally.retractions}")
     table.add_row("dead letters", f"{dead_letters}")
     if tally.replays:
-        table.add_row("judged before", f"{tally.replays}")
-    table.add_row("articles a second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
-    table.add_row("posting rows read an article", f"{tally.row_reads / judged:.1f}")
-    table.add_row("records read an article", f"{tally.record_reads / judged:.1f}")
+        table.add_row("already judged", f"{tally.replays}")
+    table.add_row("articles per second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
+    table.add_row("posting rows read per article", f"{tally.row_reads / judged:.1f}")
+    table.add_row("records read per article", f"{tally.record_reads / judged:.1f}")
     if tally.truncated:
-        table.add_row("judged under a limit", f"{tally.truncated}")
+        table.add_row("search truncated by a limit", f"{tally.truncated}")
     if tally.crowded_articles:
         table.add_row("with a crowded fingerprint", f"{tally.crowded_articles}")
     if tally.lost_compare_and_sets:
@@ -90,7 +90,7 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
 
 
 def pairs(title: str) -> Table:
-    """A table of names and values."""
+    """Return an empty table for rows of a name and a value."""
     table = Table(
         title=plain(title), show_header=False, box=None, title_justify="left", title_style="bold", pad_edge=False
     )
@@ -99,8 +99,8 @@ def pairs(title: str) -> Table:
     return table
 
 
-def record_table(record: Record, verdict: Verdict | None, ends: str) -> Table:
-    """A stored version and what was said of it."""
+def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Table:
+    """Return a stored version and its verdict as a table."""
     table = Table(title=plain(record.id), show_header=False, box=None, title_justify="left", title_style="bold")
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -111,7 +111,7 @@ def record_table(record: Record, verdict: Verdict | None, ends: str) -> Table:
         "language": record.lang,
         "version": record.reference[16:].hex(),
         "fingerprint": record.fingerprint.hex(),
-        "in force": ends,
+        "in force": in_force,
         "keywords": "  ".join(word for word, _ in record.keywords[:10]),
         "verdict": "pending" if verdict is None else verdict.outcome,
     }
@@ -126,7 +126,7 @@ def record_table(record: Record, verdict: Verdict | None, ends: str) -> Table:
 
 
 def _release_rows(released: Released) -> dict[str, str]:
-    """What a person undid; who and why only where that was told."""
+    """Return what a release undid; by whom and why if that was given."""
     return {
         "released from": f"{released.duplicate_of}, flagged {released.flagged_at}",
         "released by": released.by or "",
@@ -135,10 +135,10 @@ def _release_rows(released: Released) -> dict[str, str]:
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:
-    """Some facts, or that there are none."""
+    """Return the facts on one line, or a dash."""
     return Text.assemble((f"{name}: ", "bold"), plain("  ".join(facts)) or "–")
 
 
 def keywords_line(words: Sequence[str]) -> Text:
-    """Shared keywords, or that there are none."""
-    return Text.assemble(("both say: ", "bold"), plain("  ".join(words)) if words else "nothing they share by keyword")
+    """Return the shared keywords on one line."""
+    return Text.assemble(("shared keywords: ", "bold"), plain("  ".join(words)) if words else "none")

@@ -1,4 +1,4 @@
-"""``dupwatch replay``: judge a stretch of a topic again, and say what would change."""
+"""``dupwatch replay``: judge a range of a topic again, and report what would change."""
 
 import time
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from storage.kinds import same_store
 
 
 class _Watcher:
-    """Shows how far the stretch was judged; counts dead letters and times that were replaced."""
+    """Shows the progress; counts dead letters and replaced times."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -38,7 +38,7 @@ class _Watcher:
         self.undated = 0
 
     def watch(self, run: Replay) -> None:
-        """Follow this run from now on."""
+        """Show the progress of this run from now on."""
         self._run = run
         done, total = run.source.progress()
         self._task = self._progress.add_task("judging again", total=total, completed=done)
@@ -58,39 +58,40 @@ class _Watcher:
 
 
 def replay(
-    store: Annotated[str, typer.Option(help="Where it is judged into: another store than the one in force.")],
+    store: Annotated[str, typer.Option(help="Store for the replay; must differ from the consumers' store.")],
     since: Annotated[
         str,
         typer.Option(
-            "--from", help=f"Where it begins: an offset in every partition, or a time: {TIME_HELP}.", metavar="FROM"
+            "--from", help=f"Start: an offset, used for every partition, or a time: {TIME_HELP}.", metavar="FROM"
         ),
     ],
     source: Annotated[str | None, typer.Option(help="kafka://HOST:PORT/TOPIC[,TOPIC].", metavar="TOPIC")] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            help="Where it ends, exclusive, written as FROM; default: where the topic ends now.", metavar="UNTIL"
+            help="End, exclusive, in the same format as --from; default: the current end of the topic.",
+            metavar="UNTIL",
         ),
     ] = None,
     sink: Annotated[
-        str | None, typer.Option(help="Topics for its verdicts, kafka://HOST:PORT/PREFIX; default: none.")
+        str | None, typer.Option(help="Topics for the verdicts: kafka://HOST:PORT/PREFIX; default: none.")
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The store in force: report what would change.", metavar="STORE")
+        str | None, typer.Option(help="The consumers' store: compare the verdicts with it.", metavar="STORE")
     ] = None,
-    examples: Annotated[int, typer.Option(help="How many examples of each change are shown.", min=0)] = 5,
+    examples: Annotated[int, typer.Option(help="Show at most N examples of each change.", min=0, metavar="N")] = 5,
     scheme: SchemeOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Judge a stretch of a topic again, with these settings, into a store of its own.
+    """Judge a range of a topic again with these settings, into a separate store.
 
-    It joins no group and commits nothing. Articles came when their messages say, in that order over all partitions.
-    Times are RFC 3339, 2026-03-02T09:00:00Z; without a zone they are UTC. Given --against, the verdicts are compared,
-    version by version, with those of the store in force, which is only read.
+    It joins no group and commits no offsets. Articles are judged in order of message time across all partitions. Times
+    are RFC 3339, such as 2026-03-02T09:00:00Z; without a zone they are UTC. With --against, the verdicts are compared
+    version by version with those of the consumers' store, which is only read.
     """
-    # Consumers may have their settings in the same file: their topics and their store are not for a replay.
+    # The configuration file may be that of the consumers: a replay must not use their topics or their store.
     theirs = configured(config, settings, source__url=source)
     chosen = configured(
         config, settings,
@@ -98,7 +99,7 @@ def replay(
         fingerprint__scheme=scheme,
     )  # fmt: skip
     _check_places(chosen, theirs, against)
-    stretch = Stretch(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
+    offsets = Stretch(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = Stopping(interrupts=False)
@@ -106,31 +107,31 @@ def replay(
     began_s = time.monotonic()
     with (
         stopping.listening(),
-        prepared_replay(chosen, stretch, Hooks(watcher), stopping) as ready,
+        prepared_replay(chosen, offsets, Hooks(watcher), stopping) as ready,
     ):
         with progress:
             watcher.watch(ready)
             ready.pipeline.run()
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
         if watcher.undated:
-            console.print(f"{watcher.undated:,} messages have no time, or one in the future, and count as of now.")
+            console.print(f"Messages without a time, or with one in the future, judged as of now: {watcher.undated:,}")
         if stopping.asked_by is None:
             _report(ready, theirs, against, examples, json=json, dead_letters=watcher.dead_letters)
     if stopping.asked_by is not None:
-        console.print("Stopped when asked; started again, it begins anew, and what was judged keeps its verdicts.")
+        console.print("Stopped; a rerun starts from the beginning, and judged articles keep their verdicts.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
 def _check_places(chosen: Config, theirs: Config, against: str | None) -> None:
     if not outlives_run(chosen) and against is None:
         raise ConfigError(
-            f"a replay into {chosen.store.url} leaves nothing; name a store with --store, or compare with --against"
+            f"a replay into {chosen.store.url} leaves no result; name a store with --store, or add --against"
         )
     for other in (against, theirs.store.url):
         if other is not None and same_store(chosen.store.url, other):
-            raise ConfigError(f"{chosen.store.url} is the store in force: name another one, an empty one, with --store")
+            raise ConfigError(f"{chosen.store.url} is the consumers' store; name a different, empty one with --store")
     if chosen.sink.url != "-" and chosen.sink.url == theirs.sink.url:
-        raise ConfigError(f"{chosen.sink.url} are the topics in force: name another prefix with --sink")
+        raise ConfigError(f"{chosen.sink.url} is the consumers' sink; name a different prefix with --sink")
 
 
 def _report(
@@ -162,31 +163,31 @@ def _plain(tally: Tally, dead_letters: int, report: Report | None) -> dict[str, 
         "versions": None if report is None else {kind: report.counts[kind] for kind in CHANGES},
         "examples": None
         if report is None
-        else [{"change": one.change, "now": one.now, "before": one.before} for one in report.examples],
+        else [{"change": example.change, "now": example.now, "before": example.before} for example in report.examples],
     }
 
 
 def _show(console: Console, report: Report) -> None:
-    table = render.pairs("Versions, against the store in force")
+    table = render.pairs("Versions, compared with the consumers' store")
     for kind, words in CHANGES.items():
         table.add_row(words, f"{report.counts[kind]:,}")
     console.print(table)
-    for one in report.examples:
-        console.print(_example(one))
+    for example in report.examples:
+        console.print(_example_text(example))
 
 
-def _example(one: Changed) -> Text:
-    before = "no verdict" if one.before is None else _words(one.before)
+def _example_text(example: Changed) -> Text:
+    before = "no verdict" if example.before is None else _verdict_text(example.before)
     return Text.assemble(
-        (render.plain(one.now.id), "bold"), f": {CHANGES[one.change]}\n",
-        f"  now     {_words(one.now)}\n  before  {before}",
+        (render.plain(example.now.id), "bold"), f": {CHANGES[example.change]}\n",
+        f"  now     {_verdict_text(example.now)}\n  before  {before}",
     )  # fmt: skip
 
 
-def _words(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict) -> str:
     if verdict.outcome != "duplicate":
         return verdict.outcome
     return (
-        f"repeats {render.plain(verdict.duplicate_of or '')}, distance {verdict.distance} bits, "
+        f"duplicate of {render.plain(verdict.duplicate_of or '')}, distance {verdict.distance} bits, "
         f"{render.similarity_text(verdict.similarity)}"
     )

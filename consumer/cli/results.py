@@ -1,8 +1,8 @@
-r"""Results go to standard output; where nobody takes them any more, that is an error like any other.
+r"""Results go to standard output. A closed or full standard output is an error like any other.
 
-Everything that a command writes without ``rich`` goes through this module. Articles, broker answers and file names may
-have characters that steer a terminal or turn the direction of what follows. Where a person looks they are written as
-``\uXXXX``; a pipe or a file gets the bytes as they are.
+Everything that a command writes without ``rich`` goes through this module. Articles, answers of brokers and file names
+may contain control characters or change the direction of text. On a terminal these are written as ``\uXXXX``; a pipe
+or a file gets the bytes unchanged.
 """
 
 import os
@@ -19,28 +19,28 @@ from consumer.text.visible import for_terminal
 
 @contextmanager
 def results() -> Iterator[None]:
-    """Write to standard output while inside. Raises ``SinkError`` where that cannot be written."""
+    """Write results to standard output inside this context. Raises ``SinkError`` if that fails."""
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
         raise _unwritable(error, sys.stdout) from error
     except KeyboardInterrupt:
-        # Whoever has to take what is still buffered may never do so, and the program would not end.
+        # The reader may never take what is still buffered, and the process would hang on exit.
         _send_nowhere(sys.stdout)
         raise
 
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Guard what is printed as text while inside, whoever prints it: rich, Typer's help, a prompt.
+    """Guard all text that is printed inside this context: by rich, by Typer's help, by a prompt.
 
-    Standard output that cannot be written is a ``SinkError``, as it is for ``results``. Messages for people on standard
-    error are lost where it cannot be written, as those of a log are, and the command goes on. Characters that the
-    encoding of a stream does not have are written as escapes.
+    A write to standard output that fails raises ``SinkError``, as in ``results``. If standard error cannot be written,
+    messages are lost, as log lines are, and the command continues. Characters that the encoding of a stream lacks are
+    written as escapes.
     """
     out, err = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = cast("TextIO", _Printed(out)), cast("TextIO", _Told(err))
+    sys.stdout, sys.stderr = cast("TextIO", _GuardedOutput(out)), cast("TextIO", _LossyErrors(err))
     try:
         yield
     finally:
@@ -51,8 +51,8 @@ def guarded_streams() -> Iterator[None]:
             _send_nowhere(err)
 
 
-class _Printed:
-    """Standard output as text: an ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
+class _GuardedOutput:
+    """Standard output as text. An ``OSError`` becomes a ``SinkError``, which neither rich nor Typer catches."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -61,22 +61,22 @@ class _Printed:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """As the stream's own."""
+        """Write text. Raises ``SinkError``."""
         try:
-            return self._stream.write(_written(text, self._stream))
+            return self._stream.write(_encodable(text, self._stream))
         except OSError as error:
             raise _unwritable(error, self._stream) from error
 
     def flush(self) -> None:
-        """As the stream's own."""
+        """Flush. Raises ``SinkError``."""
         try:
             self._stream.flush()
         except OSError as error:
             raise _unwritable(error, self._stream) from error
 
 
-class _Told:
-    """Standard error as text: what cannot be written is lost."""
+class _LossyErrors:
+    """Standard error as text. What cannot be written is lost."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -85,75 +85,75 @@ class _Told:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """As the stream's own, or nothing."""
+        """Write text, or lose it."""
         with suppress(OSError):
-            self._stream.write(_written(text, self._stream))
+            self._stream.write(_encodable(text, self._stream))
         return len(text)
 
     def flush(self) -> None:
-        """As the stream's own, or nothing."""
+        """Flush, or lose what is buffered."""
         with suppress(OSError):
             self._stream.flush()
 
 
-def _written(text: str, stream: TextIO) -> str:
-    """The text with escapes for what the stream's encoding does not have."""
+def _encodable(text: str, stream: TextIO) -> str:
+    """Return the text with escapes for the characters that the encoding of the stream lacks."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _unwritable(error: OSError, stream: TextIO) -> SinkError:
     _send_nowhere(stream)
-    return SinkError(f"the results cannot be written to standard output: {error.strerror}")
+    return SinkError(f"cannot write to standard output: {error.strerror}")
 
 
 def _send_nowhere(stream: TextIO) -> None:
-    """What is still buffered would fail once more when the program ends, and be its exit code."""
+    """Discard what is still buffered: flushing it on exit would fail again and change the exit code."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def standard_output() -> BinaryIO:
-    """Where results go, in bytes; to be written to in whole lines."""
+    """Return the stream for results, in bytes. Write whole lines to it."""
     return _guarded(sys.stdout)
 
 
 def standard_error() -> BinaryIO:
-    """Where dead letters of a run into a stream go; to be written to in whole lines."""
+    """Return the stream for the dead letters of a run into standard output, in bytes. Write whole lines to it."""
     return _guarded(sys.stderr)
 
 
 def write_json(value: object) -> None:
-    """One line of JSON."""
+    """Write one line of JSON."""
     write(msgspec.json.encode(value) + b"\n")
 
 
 def write(data: bytes) -> None:
-    """Whole lines."""
+    """Write whole lines."""
     standard_output().write(data)
 
 
 class _Terminal:
-    """A terminal that nothing steers: whole lines are written to it, escaped."""
+    """A terminal that gets whole lines with control characters escaped."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
     def write(self, data: bytes) -> int:
-        """Write whole lines."""
+        """Write whole lines, escaped."""
         self._stream.write(for_terminal(data))
         return len(data)
 
     def flush(self) -> None:
-        """Have it shown."""
+        """Flush the terminal."""
         self._stream.flush()
 
     def fileno(self) -> int:
-        """The terminal's own."""
+        """Return the descriptor of the terminal."""
         return self._stream.fileno()
 
 
 def _guarded(stream: TextIO) -> BinaryIO:
-    # Nobody uses more of a stream than these three.
+    # Callers use only the three methods that _Terminal has.
     return cast("BinaryIO", _Terminal(stream.buffer)) if stream.isatty() else stream.buffer

@@ -14,7 +14,7 @@ from typing_extensions import override
 from consumer.cli import render, topics_run
 from consumer.cli.feed_report import FeedReport
 from consumer.cli.flags import show_flags
-from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
 from consumer.dead_letters.file_letters import dead_letters_path
@@ -29,7 +29,7 @@ from consumer.wiring.stores import outlives_run
 
 
 class Watcher(FeedReport):
-    """Shows flags as they come and how far the source was read; counts what the summary tells."""
+    """Shows flags and the progress bar; counts what the summary reports."""
 
     def __init__(self, console: Console, progress: Progress, *, show: bool) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Watcher(FeedReport):
         self._run: Run | None = None
 
     def watch(self, run: Run) -> None:
-        """Follow this run from now on."""
+        """Show the progress of this run from now on."""
         self._run = run
         done, total = run.source.progress()
         self._task = self._progress.add_task("judging", total=total, completed=done)
@@ -63,32 +63,34 @@ def run(
     source: Annotated[
         str | None,
         typer.Option(
-            help="JSON lines, plain or gzip; - is standard input; or kafka://HOST:PORT/TOPIC.", metavar="FILE|-|TOPIC"
+            help="Articles: a file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT/TOPIC.",
+            metavar="FILE|-|TOPIC",
         ),
     ] = None,
     sink: Annotated[
         str | None,
         typer.Option(
-            help="Where verdicts go; dead letters go beside it. - is standard output. kafka://HOST:PORT/PREFIX.",
+            help="Where verdicts go, with dead letters beside them: a file, - for standard output, or "
+            "kafka://HOST:PORT/PREFIX.",
             metavar="FILE|-|PREFIX",
         ),
     ] = None,
     store: StoreOption = None,
-    emit: Annotated[str | None, typer.Option(help="duplicates (default), all or none.", metavar="WHICH")] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes that make fingerprints; 0 (default): none beside this one.")
+    emit: Annotated[
+        str | None, typer.Option(help="Which verdicts to write: duplicates (default), all or none.", metavar="WHICH")
     ] = None,
+    workers: WorkersOption = None,
     scheme: SchemeOption = None,
-    show: Annotated[bool, typer.Option("--show", help="Show every flag, for people, on standard error.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print every flag on standard error, with titles.")] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Judge a feed: one verdict for every article, one dead letter for everything that is none.
+    """Judge a feed: write one verdict for each article and one dead letter for each invalid record.
 
-    A run from a file into a file with an lmdb: or hbase:// store goes on where it was when it is started again. A run
-    over topics goes on until it is stopped, shares them with others of its group, and loses nothing whoever ends.
+    A run from a file into a file with an lmdb: or hbase:// store resumes where it stopped when it is started again. A
+    run over topics continues until it is stopped, and shares the partitions with the other consumers of its group.
 
-    Ctrl-C and SIGTERM end a run over topics with exit code 0, one over a file with 130 and 143.
+    Ctrl-C and SIGTERM stop a run; a run over topics then exits with 0, a run over a file with 130 or 143.
     """
     chosen = configured(
         config,
@@ -111,22 +113,22 @@ def run(
     began_s = time.monotonic()
     with stopping.listening(), prepared_run(chosen, streams, Hooks(watcher), stopping) as ready:
         if ready.resumed_at.line:
-            console.print(f"Going on behind line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
+            console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         with progress:
             watcher.watch(ready)
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
         show_report(console, watcher)
-    _tell_where(console, chosen, watcher.dead_letters)
+    _show_paths(console, chosen, watcher.dead_letters)
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:
-        console.print(f"Stopped when asked{'; start it again to go on' if ready.resumable else ''}.")
+        console.print(f"Stopped{'; rerun to resume' if ready.resumable else ''}.")
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
 def run_feed(ready: Run) -> TooManyDeadLetters | None:
-    """Run to the end; the refusal of a feed is to be raised once the summary was shown."""
+    """Run to the end. The refusal of a feed is returned, so that it can be raised after the summary."""
     try:
         ready.pipeline.run()
     except TooManyDeadLetters as refusal:
@@ -135,12 +137,12 @@ def run_feed(ready: Run) -> TooManyDeadLetters | None:
 
 
 def show_report(console: Console, report: FeedReport) -> None:
-    """What the feed brought that was not as it should be, below the summary."""
+    """Print what was wrong with the feed, below the summary."""
     for line in report.lines():
         console.print(line)
 
 
-def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
+def _show_paths(console: Console, config: Config, dead_letters: int) -> None:
     if config.sink.url != STREAM:
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
@@ -148,4 +150,4 @@ def _tell_where(console: Console, config: Config, dead_letters: int) -> None:
             console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
     if outlives_run(config):
         command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
-        console.print(f"Look closer: {render.plain(command)} show ID --store {render.plain(config.store.url)}")
+        console.print(f"Look up an article: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

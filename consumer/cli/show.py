@@ -1,4 +1,4 @@
-"""``dupwatch show``: one article, its history, its verdict, and what it goes back to."""
+"""``dupwatch show``: one article, its history, its verdict, and the articles it duplicates."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -26,7 +26,7 @@ def show(
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Show an article's versions and retractions, the last version's verdict, and the chain to the kept one."""
+    """Show an article's versions and retractions, the verdict of the latest, and the chain to the kept article."""
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
         found = stored_article(opened, chosen.store.url, article_id, version)
@@ -40,7 +40,7 @@ def show(
 
 
 def print_article(found: StoredArticle, links: Sequence[Link], histories: Sequence[History]) -> None:
-    """An article with its history, and what it goes back to step by step."""
+    """Print an article with its history, and the chain of articles that it duplicates."""
     if len(found.history) > 1:
         render.console().print(_history_table(found))
         render.console().print()
@@ -48,11 +48,11 @@ def print_article(found: StoredArticle, links: Sequence[Link], histories: Sequen
 
 
 def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
-    """A version, and what it goes back to step by step; ``histories`` are of the ids of the links."""
+    """Print a version and the chain of articles that it duplicates; ``histories`` belong to the ids of the links."""
     console = render.console()
     for depth, (link, history) in enumerate(zip(links, histories, strict=True)):
         if depth:
-            console.print(Text("\nwhich repeats\n" if depth > 1 else "\nit repeats\n", "bold"))
+            console.print(Text("\nwhich is a duplicate of\n" if depth > 1 else "\nduplicate of\n", "bold"))
         print_link(link, history)
     verdict = links[0].verdict
     if verdict is not None and verdict.outcome == "duplicate":
@@ -62,39 +62,39 @@ def print_links(links: Sequence[Link], histories: Sequence[History]) -> None:
 
 
 def print_link(link: Link, history: History) -> None:
-    """One version and its verdict."""
+    """Print one version and its verdict."""
     render.console().print(render.record_table(link.stored.record, link.verdict, _in_force(link.stored, history)))
 
 
 def _in_force(stored: Stored, history: History) -> str:
-    """Since when a version is in force, or what ended that."""
+    """Return since when a version is in force, or what ended it."""
     ended = how_it_ended(stored, history)
-    began = rfc3339(stored.record.time_ms)
-    return f"since {began}" if ended is None else f"no: it came {began}, and was {ended}"
+    arrived = rfc3339(stored.record.time_ms)
+    return f"since {arrived}" if ended is None else f"no: arrived {arrived}, {ended}"
 
 
 def _history_table(found: StoredArticle) -> Table:
     table = Table(title="History", box=None, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column("")
-    table.add_column("came", overflow="fold")
+    table.add_column("arrived", overflow="fold")
     table.add_column("version", style="dim", overflow="fold")
-    table.add_column("what it is", overflow="fold")
-    for one in found.history:
-        arrival = arrival_of(one)
-        shown = isinstance(one, Stored) and arrival == found.stored.record.arrival
+    table.add_column("outcome", overflow="fold")
+    for entry in found.history:
+        arrival = arrival_of(entry)
+        shown = isinstance(entry, Stored) and arrival == found.stored.record.arrival
         table.add_row(
-            Text("▸" if shown else ""), rfc3339(arrival.time_ms), version_name(arrival.reference), _what_it_is(one)
+            Text("▸" if shown else ""), rfc3339(arrival.time_ms), version_name(arrival.reference), _outcome(entry)
         )
     return table
 
 
-def _what_it_is(one: Stored | Tombstone) -> str:
-    if isinstance(one, Tombstone):
+def _outcome(entry: Stored | Tombstone) -> str:
+    if isinstance(entry, Tombstone):
         return "retraction"
-    said = _verdict_fields(one)
-    if said["outcome"] == "duplicate":
-        return render.plain(f"duplicate of {said['duplicate_of']}")
-    return f"{said['outcome'] or 'pending'}{' by a release' if said['released'] else ''}"
+    verdict = _verdict_fields(entry)
+    if verdict["outcome"] == "duplicate":
+        return render.plain(f"duplicate of {verdict['duplicate_of']}")
+    return f"{verdict['outcome'] or 'pending'}{' by a release' if verdict['released'] else ''}"
 
 
 def _verdict_fields(stored: Stored) -> dict[str, object]:
@@ -121,21 +121,21 @@ def _plain(link: Link, history: History) -> dict[str, object]:
         "verdict": link.verdict,
         "version": version_name(record.reference),
         "retracted": bool(history) and isinstance(history[-1], Tombstone),
-        "history": [_plain_item(one) for one in history],
+        "history": [_plain_entry(entry) for entry in history],
     }
 
 
-def _plain_item(one: Stored | Tombstone) -> dict[str, object]:
-    arrival = arrival_of(one)
-    item: dict[str, object] = {
-        "kind": "version" if isinstance(one, Stored) else "retraction",
+def _plain_entry(entry: Stored | Tombstone) -> dict[str, object]:
+    arrival = arrival_of(entry)
+    fields: dict[str, object] = {
+        "kind": "version" if isinstance(entry, Stored) else "retraction",
         "version": version_name(arrival.reference),
         "arrived_at": rfc3339(arrival.time_ms),
         "sequence": arrival.sequence,
     }
-    if isinstance(one, Stored):
-        item |= {"ends_at": _ends_at(one), "title": one.record.title, **_verdict_fields(one)}
-    return item
+    if isinstance(entry, Stored):
+        fields |= {"ends_at": _ends_at(entry), "title": entry.record.title, **_verdict_fields(entry)}
+    return fields
 
 
 def _ends_at(stored: Stored) -> str | None:

@@ -1,4 +1,4 @@
-"""``dupwatch store``: how much a store holds, and whether it holds together."""
+"""``dupwatch store``: count, verify, export and maintain a store."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import MS_PER_S, now_ms
 from storage.interface import Stats
 
-app = typer.Typer(no_args_is_help=True, help="Look into a store.")
+app = typer.Typer(no_args_is_help=True, help="Inspect, export or maintain a store.")
 app.command("export")(store_export.export)
 app.command("init")(store_init.init)
 app.command("pack")(store_pack.pack)
@@ -28,7 +28,7 @@ app.command("unpack")(store_pack.unpack)
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
 PENDING_S = 3600
-"""A batch under way is done by then, and a source that is read again has come by."""
+"""By then a batch in progress is done, and a source that is read again has sent the article again."""
 
 
 @app.command()
@@ -52,8 +52,8 @@ def _decoded(bound: bytes) -> object:
         return msgspec.json.decode(bound)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreMismatch(
-            f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "
-            "copy, or name another store."
+            f"the store is damaged: its settings cannot be read ({error}). Restore it from a copy, or name another "
+            "store."
         ) from error
 
 
@@ -65,10 +65,10 @@ def _print_stats(url: str, held: Stats) -> None:
     table.add_row("postings", f"{held.postings:,}")
     table.add_row("posting rows", f"{held.rows:,}")
     table.add_row("widest row", f"{held.widest_row:,} postings")
-    table.add_row("rows over the cap", f"{held.crowded_rows:,}")
+    table.add_row("rows over the limit", f"{held.crowded_rows:,}")
     if held.size_bytes is not None:
         table.add_row("size", f"{held.size_bytes / _MIB:,.1f} MiB")
-        table.add_row("bytes a version", f"{held.size_bytes / max(held.versions, 1):,.0f}")
+        table.add_row("bytes per version", f"{held.size_bytes / max(held.versions, 1):,.0f}")
     render.console().print(table)
 
 
@@ -80,18 +80,18 @@ def verify(
         bool,
         typer.Option(
             "--dangling",
-            help="Instead, write the flags that go back to an article nobody has judged yet, as events, one a line.",
+            help="Only write the flags that name an article without a verdict, as events, one per line.",
         ),
     ] = False,
     pending_s: Annotated[
-        int, typer.Option(min=0, help="With --dangling: how long ago that article must have arrived, in seconds.")
+        int, typer.Option(min=0, help="With --dangling: minimum age of that article in seconds.")
     ] = PENDING_S,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Check what a store promises: kept versions are found and not near each other, duplicates lead to kept ones.
+    """Verify a store: kept versions can be found and are not near-duplicates, and each duplicate leads to a kept one.
 
-    Ends with exit code 5 when something is wrong.
+    It exits with 5 if something is wrong.
     """
     chosen = configured(config, settings, store__url=store)
     if dangling:
@@ -123,7 +123,7 @@ def _write_dangling(config: Config, pending_s: int) -> None:
     if written:
         raise typer.Exit(StoreBroken.exit_code)
     render.console(stderr=True).print(
-        f"Nothing dangles: no flag goes back to an article pending for more than {pending_s} s."
+        f"No dangling flags: none names an article that has been pending for more than {pending_s} s."
     )
 
 
@@ -137,4 +137,4 @@ def _print_findings(findings: Findings) -> None:
     for sentence in findings.wrong[:WRONG_SHOWN_MAX]:
         console.print(render.plain(sentence))
     if len(findings.wrong) > WRONG_SHOWN_MAX:
-        console.print(f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; --json has them all")
+        console.print(f"... and {len(findings.wrong) - WRONG_SHOWN_MAX} more; use --json for all")

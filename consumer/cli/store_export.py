@@ -1,4 +1,4 @@
-"""``dupwatch store export``: everything a store holds, as JSON lines."""
+"""``dupwatch store export``: the contents of a store as JSON lines."""
 
 from typing import Annotated
 
@@ -14,14 +14,14 @@ from consumer.wiring.stores import opened_store
 def export(
     store: StoreOption = None,
     bodies: Annotated[
-        bool, typer.Option("--bodies/--no-bodies", help="With the articles' texts, where the store keeps them.")
+        bool, typer.Option("--bodies/--no-bodies", help="Include the texts of articles, if the store keeps them.")
     ] = True,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Write everything that a store holds to standard output: versions, verdicts and tombstones, one a line.
+    """Write the contents of a store to standard output as JSON lines: versions with their verdicts, and tombstones.
 
-    May be run while consumers judge; what they write meanwhile may be there or not.
+    Consumers may be running; what they write during the export may be missing from it.
     """
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened, render.progress(render.console(stderr=True)) as bar, results():

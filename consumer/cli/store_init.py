@@ -1,4 +1,4 @@
-"""``dupwatch store init``: the tables of an HBase store, as a script or made at once."""
+"""``dupwatch store init``: create or alter the tables of an HBase store, or print the script that does."""
 
 import shlex
 import shutil
@@ -21,53 +21,49 @@ from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, render_scr
 _LANE_SHIFT: Final = 4
 _LANE_1: Final = 1
 _SHELL_WAIT_S: Final = 600
-_SAID_CHARS: Final = 2000
+_OUTPUT_CHARS_MAX: Final = 2000
 _DONE: Final = "The tables "
-_TOLD: Final = ("creating ", "altering ", _DONE)
-"""How lines begin that the script prints; everything else is the shell's own talk."""
+_SCRIPT_LINES: Final = ("creating ", "altering ", _DONE)
+"""Beginnings of the lines that the script prints; other lines come from the shell itself."""
 
 
 def init(
     store: StoreOption = None,
-    print_: Annotated[
-        bool, typer.Option("--print", help="Write the script for the HBase shell to standard output.")
-    ] = False,
+    print_: Annotated[bool, typer.Option("--print", help="Print the script for the HBase shell.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Run the script with the HBase shell.")] = False,
     shell: Annotated[
         str | None,
         typer.Option(
             envvar="HBASE_SHELL",
-            help="The command that runs the HBase shell, for example: docker exec -i hbase hbase shell. "
-            "It gets the script on standard input. hbase shell when left out.",
+            help="Command that runs the HBase shell and reads the script from standard input, for example: "
+            "docker exec -i hbase hbase shell. Default: hbase shell.",
             metavar="COMMAND",
         ),
     ] = None,
-    regions: Annotated[
-        int, typer.Option(min=1, max=REGIONS_MAX, help="Into how many regions a new table is split.")
-    ] = REGIONS,
+    regions: Annotated[int, typer.Option(min=1, max=REGIONS_MAX, help="Regions of each new table.")] = REGIONS,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Make the tables of an HBase store, or alter those that are there where they differ.
+    """Create the tables of an HBase store, and alter existing tables that differ.
 
-    How long cells live follows from judge.window_s and store.slack_s, where regions are cut from judge.plan. Applying
-    it again changes nothing, and never touches what lies in the tables.
+    The TTL follows from judge.window_s and store.slack_s, the region boundaries from judge.plan. The data in the tables
+    is never changed, and applying it twice does no harm.
     """
     if print_ == apply:
-        raise ConfigError("say what to do: --print writes the script, --apply runs it")
+        raise ConfigError("use either --print, to print the script, or --apply, to run it")
     chosen = configured(config, settings)
     script = render_script(_schema(chosen, store or chosen.store.url, regions))
     if apply:
-        said = _applied(_shell_command(shell), script)
-        told = "".join(line + "\n" for line in said.splitlines() if line.startswith(_TOLD))
-        standard_error().write(told.encode())
+        output = _applied(_shell_command(shell), script)
+        report = "".join(line + "\n" for line in output.splitlines() if line.startswith(_SCRIPT_LINES))
+        standard_error().write(report.encode())
     else:
         with results():
             write(script.encode())
 
 
 def posting_shares(plan: BlockPlan, bands: int) -> list[Share]:
-    """How the postings of an article spread over the first bytes of their keys."""
+    """Return how the postings of an article spread over the first bytes of their keys."""
     lane_0 = [Share(block, max(plan.parts, 1)) for block in range(plan.blocks)]
     return lane_0 + [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
 
@@ -94,15 +90,15 @@ def _shell_command(given: str | None) -> list[str]:
     found = shutil.which("hbase")
     if found is None:
         raise ConfigError(
-            "there is no hbase on the PATH; name the command with --shell or HBASE_SHELL, "
-            "or use --print and run the script where the HBase shell is: hbase shell -n <script."
+            "no hbase command on the PATH; name the HBase shell with --shell or HBASE_SHELL, or use --print and run "
+            "the script where HBase is installed: hbase shell -n <script."
             f"{_local_hint()}"
         )
     return [found, "shell"]
 
 
 def _local_hint() -> str:
-    """In a checkout: how to run the shell of the local servers. It is never taken unasked: it knows one HBase only."""
+    """Return how to use the shell of the local servers, in a checkout. It is no default: it knows one HBase only."""
     root = Path(__file__).parents[2]
     if not (root / "deploy" / "local" / "shell.py").exists():
         return ""
@@ -111,9 +107,9 @@ def _local_hint() -> str:
 
 
 def _applied(command: list[str], script: str) -> str:
-    """What the shell printed. Raises ``StoreBroken`` with the end of it where the script came to no end."""
+    """Run the script and return the output. Raises ``StoreBroken`` with the end of the output if it did not finish."""
     try:
-        ran = subprocess.run(  # noqa: S603  # the user's own command
+        shell = subprocess.run(  # noqa: S603  # the user's own command
             [*command, "-n"],
             input=script,
             stdout=subprocess.PIPE,
@@ -124,12 +120,12 @@ def _applied(command: list[str], script: str) -> str:
             check=False,
         )
     except OSError as error:
-        raise ConfigError(f"the HBase shell cannot be run: {command[0]}: {error.strerror}") from error
+        raise ConfigError(f"cannot run the HBase shell {command[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise StoreBroken(f"the HBase shell did not end within {_SHELL_WAIT_S} s") from error
-    if ran.returncode or not any(line.startswith(_DONE) for line in ran.stdout.splitlines()):
+        raise StoreBroken(f"the HBase shell did not finish within {_SHELL_WAIT_S} s") from error
+    if shell.returncode or not any(line.startswith(_DONE) for line in shell.stdout.splitlines()):
         raise StoreBroken(
-            f"the HBase shell ended with {ran.returncode} before the tables were as they have to be. The end of what "
-            f"it said:\n{ran.stdout[-_SAID_CHARS:]}"
+            f"the HBase shell exited with {shell.returncode} before the tables were complete. The end of its output:\n"
+            f"{shell.stdout[-_OUTPUT_CHARS_MAX:]}"
         )
-    return ran.stdout
+    return shell.stdout

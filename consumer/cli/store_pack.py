@@ -1,4 +1,4 @@
-"""``dupwatch store pack`` and ``unpack``: older postings of an HBase store as posting sets, and back."""
+"""``dupwatch store pack`` and ``unpack``: turn older postings of an HBase store into posting sets, and back."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,26 +33,26 @@ def pack(
     before: Annotated[
         str | None,
         typer.Option(
-            help=f"Pack what was written before this time: {TIME_HELP}. Now when left out. A bucket that is not over "
-            "for a minute yet stays as it is.",
+            help=f"Pack postings written before this time: {TIME_HELP}; default: now. A bucket is left alone until a "
+            "minute after its end.",
             metavar="TIME",
         ),
     ] = None,
     bucket_s: Annotated[
         int,
-        typer.Option(min=1, help="Postings written within so many seconds are packed together, and expire together."),
+        typer.Option(min=1, help="Seconds per bucket; postings of a bucket are packed together and expire together."),
     ] = BUCKET_S,
     row_postings_min: Annotated[
-        int, typer.Option(min=1, help="With fewer postings of a bucket than this a row keeps them as they are.")
+        int, typer.Option(min=1, help="Pack only rows with at least this many postings in a bucket.")
     ] = ROW_POSTINGS_MIN,
     json: JsonOption = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Pack the older postings of an HBase store into compressed sets, which are read several times faster.
+    """Pack older postings of an HBase store into compressed sets, which are several times faster to read.
 
-    Consumers go on judging meanwhile, and other packers packing. Stopped in any way and started again it goes on where
-    it was. Run it once a bucket, from cron for example.
+    Consumers and other packers may be running. You can stop or kill it at any time; a rerun resumes where it stopped.
+    Run it once per bucket, for example from cron.
     """
     chosen = configured(config, settings, store__url=store)
     options = PackOptions(
@@ -75,7 +75,7 @@ def pack(
 def unpack(
     store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
-    """Turn all posting sets of an HBase store back into postings of their own, as they are without packing."""
+    """Turn all posting sets of an HBase store back into single postings, as they were before packing."""
     chosen = configured(config, settings, store__url=store)
     shares = _shares(chosen)
     done = Unpacked(0, 0, None)
@@ -94,7 +94,7 @@ def unpack(
 
 
 def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
-    """Which share of all postings lies before a key, which tells how far a walk is; 1 at the end."""
+    """Return the share of all postings before a key, as a measure of progress; 1 at the end (None)."""
     total = sum(share.postings for share in shares)
     if key is None or not total:
         return 1.0
@@ -107,8 +107,8 @@ def share_before(key: bytes | None, shares: Sequence[Share]) -> float:
 def _packer(config: Config) -> Iterator[Packer]:
     if kind_of(config.store.url) is not HBASE:
         raise ConfigError(
-            f"{config.store.url} has no posting sets: they are for HBase, whose reads they make faster; "
-            f"name the store with --store {HBASE.example}"
+            f"{config.store.url} has no posting sets: only HBase stores have them; "
+            f"name one with --store {HBASE.example}"
         )
     with opened_store(config) as opened:
         if not isinstance(opened, HbaseStore):
@@ -117,7 +117,7 @@ def _packer(config: Config) -> Iterator[Packer]:
 
 
 def _shares(config: Config) -> list[Share]:
-    """Where postings lie by the configured plan. With another plan only the bar is wrong."""
+    """Return where postings lie with the configured plan. If the store has another plan, only the bar is wrong."""
     scheme = scheme_of(config)
     try:
         plan = BlockPlan.named(config.judge.plan, scheme.bits)
@@ -128,10 +128,10 @@ def _shares(config: Config) -> list[Share]:
 
 def _print_packed(tally: PackTally) -> None:
     table = render.pairs("Packed")
-    table.add_row("rows walked over", f"{tally.rows:,}")
+    table.add_row("rows scanned", f"{tally.rows:,}")
     table.add_row("postings packed", f"{tally.postings:,}")
     table.add_row("sets written", f"{tally.written:,}")
-    table.add_row("sets merged into them", f"{tally.merged:,}")
+    table.add_row("old sets merged", f"{tally.merged:,}")
     table.add_row("sets expired", f"{tally.expired:,}")
     table.add_row("size before", f"{tally.bytes_before / _MIB:,.1f} MiB")
     table.add_row("size after", f"{tally.bytes_after / _MIB:,.1f} MiB")

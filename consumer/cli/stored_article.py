@@ -1,4 +1,4 @@
-"""Articles that commands are given by id, with all that a store has of them."""
+"""Articles that a command names by id, with their history in the store."""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
@@ -15,7 +15,7 @@ from storage.records import Arrival, Stored, Tombstone
 History = Sequence[Stored | Tombstone]
 VersionOption = Annotated[
     str | None,
-    typer.Option(help="Which of its versions, as events name it; the last when left out.", metavar="HEX"),
+    typer.Option(help="Version to show, as in events; default: the latest.", metavar="HEX"),
 ]
 
 
@@ -27,43 +27,43 @@ class StoredArticle(NamedTuple):
 
 
 def stored_article(store: Store, url: str, article_id: str, version: str | None = None) -> StoredArticle:
-    """The version that is named, or the last one; ConfigError where there is none such in the store at ``url``."""
+    """Return the named version, or the latest. Raises ``ConfigError`` if the store at ``url`` does not have it."""
     history = store.history(id_hash_of(article_id))
     if version is None:
-        one = latest(history)
-        if one is not None:
-            return StoredArticle(one, history)
+        latest_version = latest(history)
+        if latest_version is not None:
+            return StoredArticle(latest_version, history)
         if history:
             when = rfc3339(arrival_of(history[-1]).time_ms)
-            raise ConfigError(f"{article_id!r} was retracted {when}, and no version of it is there, in {url}")
-        raise ConfigError(f"there is no article {article_id!r} in {url}")
-    named = next((one for one in history if version_name(arrival_of(one).reference) == version.lower()), None)
+            raise ConfigError(f"{article_id!r} was retracted at {when} and has no version in {url}")
+        raise ConfigError(f"no article {article_id!r} in {url}")
+    named = next((entry for entry in history if version_name(arrival_of(entry).reference) == version.lower()), None)
     if isinstance(named, Tombstone):
         raise ConfigError(
-            f"{version} of {article_id!r} is a retraction, which has no text; dupwatch show lists its versions"
+            f"{version} of {article_id!r} is a retraction and has no text; dupwatch show lists the versions"
         )
     if named is None:
-        names = ", ".join(version_name(one.record.reference) for one in history if isinstance(one, Stored))
-        raise ConfigError(f"{article_id!r} has no version {version} in {url}; it has {names or 'none'}")
+        names = ", ".join(version_name(entry.record.reference) for entry in history if isinstance(entry, Stored))
+        raise ConfigError(f"{article_id!r} has no version {version} in {url}; its versions: {names or 'none'}")
     return StoredArticle(named, history)
 
 
-def arrival_of(one: Stored | Tombstone) -> Arrival:
-    """When a version or a retraction came."""
-    return one.record.arrival if isinstance(one, Stored) else one.arrival
+def arrival_of(entry: Stored | Tombstone) -> Arrival:
+    """Return the arrival of a version or a retraction."""
+    return entry.record.arrival if isinstance(entry, Stored) else entry.arrival
 
 
-def how_it_ended(one: Stored, history: History) -> str | None:
-    """What ended that a version was in force, and when; None while nothing has."""
-    if one.ends_at is None:
+def how_it_ended(version: Stored, history: History) -> str | None:
+    """Return how and when a version ceased to be in force; None if it is still in force."""
+    if version.ends_at is None:
         return None
-    after = next((other for other in history if arrival_of(other) == one.ends_at), None)
-    how = "ended by what came next"
-    if after is not None:
-        how = "retracted" if isinstance(after, Tombstone) else "replaced by another version"
-    return f"{how} {moment(one.ends_at.time_ms, one.ends_at.sequence, one.record.time_ms)}"
+    following = next((entry for entry in history if arrival_of(entry) == version.ends_at), None)
+    how = "superseded"
+    if following is not None:
+        how = "retracted" if isinstance(following, Tombstone) else "replaced by another version"
+    return f"{how} {moment(version.ends_at.time_ms, version.ends_at.sequence, version.record.time_ms)}"
 
 
 def moment(time_ms: int, sequence: int, other_ms: int) -> str:
-    """A time; where the other one is the same, as within one run over a file, also the place in the feed."""
+    """Return a time; if it equals the other one, as in one run over a file, add the record's place in the feed."""
     return f"{rfc3339(time_ms)}{f' (record {sequence} of the feed)' if time_ms == other_ms else ''}"

@@ -1,4 +1,4 @@
-"""Articles and texts that commands are given by name."""
+"""Articles and texts that a command reads from a file or standard input."""
 
 import sys
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LINES_LOOKED_AT: Final = 8
 
 
 class NamedText(NamedTuple):
-    """A text, how it was named, and the language it declares, "" for none."""
+    """A text, the name it was given by, and its declared language, "" for none."""
 
     name: str
     text: str
@@ -31,7 +31,7 @@ class NamedText(NamedTuple):
 
 
 def read_text(source: str, config: Config) -> NamedText:
-    """The body of the one article that ``read_article`` finds, or the text that it takes for one."""
+    """Return the text of the one article that ``read_article`` reads."""
     article = read_article(source, config)
     return NamedText(source, article.body or "", article.lang)
 
@@ -39,13 +39,13 @@ def read_text(source: str, config: Config) -> NamedText:
 def check_one_stream(sources: Sequence[str]) -> None:
     """Refuse to read standard input twice."""
     if sources.count(STREAM) > 1:
-        raise ConfigError("standard input can be one of the two texts, not both")
+        raise ConfigError("only one of the two texts can be standard input")
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is of a file, a pipe or standard input; an id may be longer than any file's name.
+    """Return whether a name is that of a file, a pipe or standard input. An id may be too long for a file name.
 
-    ``SourceError`` where this user may not know.
+    Raises ``SourceError`` if this user is not allowed to look.
     """
     path = Path(name)
     try:
@@ -57,7 +57,7 @@ def is_text(name: str) -> bool:
 
 
 def is_one_article(source: str, config: Config) -> bool:
-    """Whether a regular file is what ``read_article`` takes, told by its beginning, and not JSON lines."""
+    """Return whether a regular file holds one article for ``read_article``, judged by its beginning, not JSON lines."""
     try:
         with Path(source).open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -70,7 +70,7 @@ def is_one_article(source: str, config: Config) -> bool:
         return False
     if not lines[0].startswith((b"{", b"[")):
         return not any(isinstance(_parsed(line), dict) for line in lines)
-    # One object over several lines is an article. What is none may be lines that all have a fault.
+    # One object over several lines is an article; otherwise these may be JSON lines that are all invalid.
     first_is_whole = isinstance(_parsed(lines[0]), dict)
     return not first_is_whole and isinstance(_parsed(_read(source, config.source.record_bytes_max)), dict)
 
@@ -84,10 +84,10 @@ def _beginning(codec: Codec, compressed: bytes) -> bytes:
 
 
 def read_article(source: str, config: Config) -> Article:
-    """The one article in a file: a JSON object, or else the whole of it as a plain text; ``-`` is standard input.
+    """Return the one article in a file: a JSON object, or else the whole file as plain text; ``-`` is standard input.
 
-    Gzip data is decompressed. ``SourceError`` where the file cannot be read, is too long, is not text in UTF-8, or
-    holds several articles, and ``ConfigError`` where it is an article with a fault or a retraction.
+    Gzip data is decompressed. Raises ``SourceError`` if the file cannot be read, is too long, is not UTF-8 text, or
+    holds several articles; ``ConfigError`` if it is an invalid article or a retraction.
     """
     data = _read(source, config.source.record_bytes_max)
     name = "standard input" if source == STREAM else source
@@ -96,10 +96,10 @@ def read_article(source: str, config: Config) -> Article:
     except BadRecord as error:
         is_object = data.removeprefix(_UTF8_BOM).lstrip().startswith(b"{")
         if is_object and error.reason not in _NO_ARTICLE:
-            raise ConfigError(f"{name} is an article with a fault: {error.detail}") from error
+            raise ConfigError(f"invalid article in {name}: {error.detail}") from error
         return Article(id=source, body=_text(name, data))
     if article.body is None:
-        raise ConfigError(f"{name} is a retraction: its body is null, so it has no text. Name an article with a text.")
+        raise ConfigError(f"{name} is a retraction: its body is null. Name an article with a text.")
     return article
 
 
@@ -115,7 +115,7 @@ def _read(source: str, bytes_max: int) -> bytes:
     except OSError as error:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
     if len(data) > bytes_max:
-        raise SourceError(f"{source!r} is longer than {bytes_max} bytes; raise source.record_bytes_max to allow that")
+        raise SourceError(f"{source!r} is longer than {bytes_max} bytes; raise source.record_bytes_max to allow it")
     return data
 
 
@@ -129,18 +129,17 @@ def _decompressed(codec: Codec, source: str, data: bytes, bytes_max: int) -> byt
             if size_bytes > bytes_max:
                 break
     except BadRecord as error:
-        raise SourceError(f"{source} is {codec.name} data that cannot be read: {error.detail}") from error
+        raise SourceError(f"cannot decompress {source}: {error.detail}") from error
     return b"".join(parts)
 
 
 def _text(source: str, data: bytes) -> str:
-    """The whole as a plain text; the line end that editors put behind the last line is the file's."""
+    """Return the whole file as plain text, without the line end after the last line."""
     if data.startswith(_UTF16_BOMS):
-        raise _not_utf8(source, "it begins with the byte order mark of UTF-16", "UTF-16")
+        raise _not_utf8(source, "it begins with a UTF-16 byte order mark", "UTF-16")
     if b"\0" in data:
         raise SourceError(
-            f"{source} is not a text: there is a NUL byte at byte {data.index(0)}. Name a text in UTF-8, or an article "
-            "as JSON."
+            f"{source} is not text: it has a NUL at byte {data.index(0)}. Name a text in UTF-8, or an article as JSON."
         )
     try:
         text = data.removeprefix(_UTF8_BOM).decode()
@@ -148,26 +147,25 @@ def _text(source: str, data: bytes) -> str:
         raise _not_utf8(source, f"{error.reason} at byte {error.start}", "LATIN1") from error
     if _holds_articles(text):
         raise SourceError(
-            f"{source} holds several articles, and this command takes one: pipe one line of it into the command, with "
-            "- for the file's name. To judge all of them use dupwatch run or dupwatch query."
+            f"{source} holds several articles, and this command takes one: pipe one line into it and name the file -. "
+            "To judge all of them, use dupwatch run or dupwatch query."
         )
     if _is_array_of_objects(text):
         raise SourceError(
-            f"{source} is a JSON array of objects, and this command takes one article. Make JSON lines of it, as in "
-            f"jq -c '.[]' {source}, and give it one of them."
+            f"{source} is a JSON array, and this command takes one article. Convert it to JSON lines with "
+            f"jq -c '.[]' {source}, and use one line."
         )
     return text.removesuffix("\n").removesuffix("\r")
 
 
 def _not_utf8(source: str, why: str, encoding: str) -> SourceError:
     return SourceError(
-        f"{source} is not UTF-8: {why}. Convert it from its own encoding, as in "
-        f"iconv -f {encoding} -t UTF-8 {source} > text.txt"
+        f"{source} is not UTF-8: {why}. Convert it, for example with iconv -f {encoding} -t UTF-8 {source} > text.txt"
     )
 
 
 def _holds_articles(text: str) -> bool:
-    """Whether one of the first lines is a whole JSON object: then these are JSON lines."""
+    """Return whether this is JSON lines: one of the first lines is a whole JSON object."""
     begins = text.lstrip()
     lines = begins.split("\n", _LINES_LOOKED_AT)[:_LINES_LOOKED_AT]
     return begins.startswith("{") and any(isinstance(_parsed(line.encode()), dict) for line in lines)

@@ -1,4 +1,4 @@
-"""``dupwatch top``: how running consumers do, as it happens."""
+"""``dupwatch top``: watch running consumers live."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -23,34 +23,34 @@ from consumer.top.own import own_url, with_own_certificate
 from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0
-"""How long a consumer may take for one of its pages."""
+"""Timeout for one page of a consumer."""
 URLS_MAX: Final = 64
-_UNSEEN_CHARS: Final = 10_000
+_UNLIMITED_CHARS: Final = 10_000
 
 
 def top(
     urls: Annotated[
         list[str] | None,
-        typer.Argument(help="Consumers: http://HOST:PORT. The configured http.listen when left out.", metavar="URL"),
+        typer.Argument(help="Consumers: http://HOST:PORT; default: the configured http.listen.", metavar="URL"),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look for one interval, write one picture, and end.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds from one look to the next.")] = 2.0,
-    user: Annotated[str | None, typer.Option(help="The name that the pages ask for.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print one snapshot after one interval, and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between updates.")] = 2.0,
+    user: Annotated[str | None, typer.Option(help="User name for the pages.", metavar="NAME")] = None,
     password_file: Annotated[
-        Path | None, typer.Option(help="The file where its password stands.", metavar="FILE")
+        Path | None, typer.Option(help="File with the password for the pages.", metavar="FILE")
     ] = None,
     ca: Annotated[
         Path | None,
-        typer.Option("--ca", help="Who is trusted to vouch for https:// consumers, as PEM.", metavar="FILE"),
+        typer.Option("--ca", help="CA certificates for https:// consumers, as PEM.", metavar="FILE"),
     ] = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    r"""Watch running consumers: articles a second, lag, latency, time per stage, and their latest flags.
+    r"""Watch running consumers: articles per second, lag, latency, time per stage, and the latest flags.
 
-    Several are shown one below the other, and together. One that is away is shown as away, and the view goes on; Ctrl-C
-    ends it. Name, password and certificate are those of \[http] in the configuration unless they are given. With --once
-    it ends with 3 where no consumer answers.
+    Several consumers are listed below each other, with a row of totals. A consumer that does not answer is shown as
+    unreachable. Ctrl-C quits. User, password and certificates default to those of \[http] in the configuration. With
+    --once it exits with 3 if no consumer answers.
     """
     chosen = configured(config, settings)
     access = _access(chosen, user, password_file, ca)
@@ -58,7 +58,7 @@ def top(
         access = with_own_certificate(access, chosen)
     named = urls or [own_url(chosen)]
     if len(named) > URLS_MAX:
-        raise ConfigError(f"{len(named)} consumers are more than the {URLS_MAX} that can be watched at once")
+        raise ConfigError(f"cannot watch {len(named)} consumers at once; the maximum is {URLS_MAX}")
     watched = [Watched(url.rstrip("/"), PagesClient(url, access, WAIT_S)) for url in named]
     with ThreadPoolExecutor(len(watched), thread_name_prefix="top") as pool:
         if once:
@@ -75,19 +75,19 @@ def _once(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
     console = _console()
     with results():
         console.print(frame(seen, _headline(seen, f"in the last {interval_s:g} s"), console.width))
-    if all(one.away is not None for one in seen):
-        raise SourceError("no consumer answers; see whether one runs, and its http.listen")
+    if all(consumer.away is not None for consumer in seen):
+        raise SourceError("no consumer answers; check that one is running, and its http.listen")
 
 
 def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> None:
     console = _console()
     looks = enumerate(_looks(watched, pool, interval_s))
     pictures = (
-        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since each began"), console.width)
+        frame(seen, _headline(seen, f"every {interval_s:g} s" if number else "since start"), console.width)
         for number, seen in looks
     )
     if not console.is_terminal:
-        # Into a file or a pipe they are written one below the other.
+        # In a file or a pipe the pictures follow each other.
         for picture in pictures:
             with results():
                 console.print(picture)
@@ -98,15 +98,15 @@ def _live(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: floa
 
 
 def _console() -> Console:
-    """A console that, where nobody looks at it, has room for why a consumer is not ready."""
+    """Return a console; off a terminal it is wide enough for every reason why a consumer is not ready."""
     console = render.console()
     if not console.is_terminal:
-        console.width = _UNSEEN_CHARS
+        console.width = _UNLIMITED_CHARS
     return console
 
 
 def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: float) -> Iterator[list[Seen]]:
-    """What is seen, at steady times; a look that takes longer delays the next one."""
+    """Yield what is seen, once per interval. A look that takes longer than that delays the next one."""
     while True:
         due_s = time.monotonic() + interval_s
         yield look_at_all(watched, pool)
@@ -114,8 +114,8 @@ def _looks(watched: Sequence[Watched], pool: ThreadPoolExecutor, interval_s: flo
 
 
 def _headline(seen: Sequence[Seen], over: str) -> str:
-    there = sum(one.away is None for one in seen)
-    return f"dupwatch top: {there} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
+    answering = sum(consumer.away is None for consumer in seen)
+    return f"dupwatch top: {answering} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
 
 
 def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> Access:
@@ -129,7 +129,7 @@ def _access(config: Config, user: str | None, password_file: Path | None, ca: Pa
         try:
             password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise ConfigError(f"the password cannot be read from {password_file}: {why}") from error
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise ConfigError(f"cannot read the password from {password_file}: {why}") from error
         remember(password)
     return Access(user, password, None if ca is None else str(ca))

@@ -1,4 +1,4 @@
-"""``dupwatch topics``: the topics that a run writes to."""
+"""``dupwatch topics``: create and check the topics that a run uses."""
 
 from typing import Annotated
 
@@ -13,12 +13,12 @@ from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S
 
-app = typer.Typer(no_args_is_help=True, help="Make the topics that a run writes to.")
+app = typer.Typer(no_args_is_help=True, help="Create the topics that a run writes to.")
 
 
 @app.callback()
 def topics_group() -> None:
-    """Make the topics that a run writes to."""
+    """Create the topics that a run writes to."""
 
 
 @app.command()
@@ -31,32 +31,32 @@ def init(
         str | None,
         typer.Option(
             "--source",
-            help="Make the topics of articles as well: kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].",
+            help="Also create the topics of articles: kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].",
             metavar="SOURCE",
         ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option(min=1, help=f"How many partitions a topic has: {topics.PARTITIONS} for a new one when left out."),
+        typer.Option(min=1, help=f"Partitions of each topic; default for a new topic: {topics.PARTITIONS}."),
     ] = None,
     replication: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many copies a topic has: as many as there are brokers, up to "
-            f"{topics.REPLICATION_MAX}, for a new one when left out.",
+            help="Replicas of each topic; default for a new topic: the number of brokers, at most "
+            f"{topics.REPLICATION_MAX}.",
         ),
     ] = None,
     print_: Annotated[
-        bool, typer.Option("--print", help="Write what would be made, and ask no broker for anything.")
+        bool, typer.Option("--print", help="Print the topics that a run needs, without connecting to a broker.")
     ] = False,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
-    """Make the topics that are missing, and say what is wrong with those that are there, which are not touched.
+    """Create missing topics, and report what is wrong with existing ones without changing them.
 
-    Without --sink the topics of the configured sink are made, and of the configured source. Ends with exit code 6
-    when one that is there differs from what it has to be.
+    Without --sink it creates the topics of the configured sink and source. It exits with 6 if an existing topic is not
+    as a run needs it.
     """
     chosen = configured(config, settings)
     if sink is None:
@@ -64,7 +64,9 @@ def init(
         source = source or (chosen.source.url if is_kafka(chosen.source.url) else None)
     place, feed = _prefix(sink), None if source is None else parse_kafka(source)
     if feed is not None and feed.brokers != place.brokers:
-        raise ConfigError("--source and --sink have to name the same brokers; make the source's topics where they are")
+        raise ConfigError(
+            "--source and --sink name different brokers; create the topics of each with a command of its own"
+        )
     wanted = topics.planned(
         SinkTopics(place.names[0]), () if feed is None else feed.names, chosen.lifetime_s * MS_PER_S
     )
@@ -83,18 +85,19 @@ def init(
 def _prefix(sink: str) -> KafkaPlace:
     place = parse_kafka(sink)
     if len(place.names) != 1:
-        raise ConfigError(f"{sink!r} names {len(place.names)} prefixes; a sink has one")
+        raise ConfigError(f"{sink!r} names {len(place.names)} prefixes; a sink takes exactly one")
     return place
 
 
 def _plan_lines(topic: PlannedTopic, shape: Shape) -> str:
-    made = {"partitions": str(shape.partitions or topics.PARTITIONS)}
-    made |= {} if shape.replication is None else {"replication": str(shape.replication)}
-    words = " ".join(f"{name}={value}" for name, value in (made | dict(topic.settings)).items())
+    values = {"partitions": str(shape.partitions or topics.PARTITIONS)}
+    values |= {} if shape.replication is None else {"replication": str(shape.replication)}
+    values |= topic.settings
+    words = " ".join(f"{name}={value}" for name, value in values.items())
     return f"{topic.name}: {words}\n    may be compacted: {topic.compaction}\n"
 
 
 def _report_lines(report: Report) -> str:
-    said = "made" if report.made else "differs" if report.differences else "is as it has to be"
-    lines = [f"{report.topic.name}: {said}", f"    may be compacted: {report.topic.compaction}"]
-    return "".join(f"{line}\n" for line in lines + [f"    {one}" for one in report.differences])
+    state = "created" if report.made else "differs" if report.differences else "ok"
+    lines = [f"{report.topic.name}: {state}", f"    may be compacted: {report.topic.compaction}"]
+    return "".join(f"{line}\n" for line in lines + [f"    {difference}" for difference in report.differences])

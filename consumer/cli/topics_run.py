@@ -1,4 +1,4 @@
-"""``dupwatch run`` over topics: no end, no bar, and flags as they come where somebody looks."""
+"""``dupwatch run`` over topics: it has no end and no progress bar; ``--show`` prints flags."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ log = logging.getLogger("dupwatch")
 
 
 def run_stream(config: Config, *, show: bool) -> None:
-    """Judge what comes in until SIGTERM or SIGINT; then finish what was begun, and end with exit code 0."""
+    """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
     stopping = Stopping(interrupts=False)
@@ -38,12 +38,12 @@ def run_stream(config: Config, *, show: bool) -> None:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
         enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
-        _tell_begin(console, config, ready)
+        _show_start(console, config, ready)
         ready.pipeline.run()
-    _tell_end(console, ready.tally, report, time.monotonic() - began_s)
+    _show_end(console, ready.tally, report, time.monotonic() - began_s)
 
 
-def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
+def _show_start(console: Console, config: Config, ready: StreamRun) -> None:
     if logs.tells_people():
         where = f", {ready.address}/" if ready.address else ""
         console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")
@@ -60,7 +60,7 @@ def _tell_begin(console: Console, config: Config, ready: StreamRun) -> None:
     )
 
 
-def _tell_end(console: Console, tally: Tally, report: FeedReport, seconds: float) -> None:
+def _show_end(console: Console, tally: Tally, report: FeedReport, seconds: float) -> None:
     if logs.tells_people():
         console.print(render.summary(tally, report.dead_letters, seconds))
         for line in report.lines():

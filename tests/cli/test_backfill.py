@@ -53,7 +53,7 @@ def test_articles_without_a_date_are_counted(dupwatch: Command, tmp_path: Path) 
     archive = write_lines(tmp_path / "archive.jsonl", articles(range(3)))
     ended = dupwatch("backfill", archive, "--store", f"lmdb:{tmp_path / 'store'}", "--state", tmp_path / "state", *FAST)
     assert ended.code == 0
-    assert "3 articles do not say when they were published" in ended.err
+    assert "without a time of publication, judged as of now: 3" in ended.err
 
 
 def test_a_backfill_that_was_stopped_goes_on_where_it_was(dupwatch: Command, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_backfill_that_was_stopped_goes_on_where_it_was(dupwatch: Command, tmp
     line = json.loads(checkpoint.read_bytes())["position"]["line"]
     assert line < 400
     ended = dupwatch(*options)
-    assert f"Going on behind line {line}" in ended.err
+    assert f"Resuming after line {line}" in ended.err
     counts = json.loads(checkpoint.read_bytes())["counts"]
     assert counts["unique"] + counts["duplicate"] == 400
     exported = json_lines(dupwatch("store", "export", "--store", store).out)
@@ -127,11 +127,11 @@ def test_the_state_is_beside_the_archive(archive: Archive, tmp_path: Path, monke
     assert ended.code == 0, ended.err
     assert named(archive.here) == set()
     (checkpoint,) = archive.folder.glob("archive.jsonl.backfill-*.checkpoint.json")
-    assert f"How far it came is kept in {checkpoint}" in ended.err
+    assert f"Progress is saved in {checkpoint}" in ended.err
     monkeypatch.chdir(tmp_path)
     archive.grow()
     again = archive.fill("here/store")
-    assert "Going on behind line 8" in again.err
+    assert "Resuming after line 8" in again.err
     assert archive.stored("here/store") == 10
 
 
@@ -143,7 +143,7 @@ def test_an_archive_fills_a_second_store(archive: Archive) -> None:
     archive.grow()
     for store in ("one", "two"):
         ended = archive.fill(store)
-        assert "Going on behind line 8" in ended.err
+        assert "Resuming after line 8" in ended.err
         assert archive.stored(store) == 10
 
 
@@ -163,7 +163,7 @@ def test_the_state_of_an_earlier_version_is_found(archive: Archive) -> None:
     archive.grow()
     ended = archive.fill("one")
     assert "Resuming with the state that an earlier version left here." in ended.err
-    assert "Going on behind line 8" in ended.err
+    assert "Resuming after line 8" in ended.err
     assert archive.stored("one") == 10
     assert archive.fill("one", "--set", "store.keep_bodies=false").code == 0
     other = archive.fill("two")

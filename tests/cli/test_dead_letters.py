@@ -59,7 +59,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     assert '{"id": "\ufffd[2J\n' in ended.out.decode()
     assert b"\x1b" not in ended.out
     ended = dupwatch("dead-letters", "show", "3", "--sink", sink)
-    assert b"70000 bytes, of which the first 65536 are here" in ended.out
+    assert b"70000 bytes, truncated to the first 65536" in ended.out
     (told,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
     assert (told["value"], told["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)
     assert (told["origin"], told["key"], told["time"], told["cut"]) == (None, None, None, False)
@@ -68,10 +68,10 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("show", "4"), "there is no dead letter at 4"),
+        (("show", "4"), "no dead letter at 4"),
         (("show", "0:1"), "in a file it is a line number"),
-        (("list", "--since", "2026-11-21T00:00:00Z"), "the letters in a file have no time"),
-        (("list", "--reason", "nonsense"), "there is no such reason. docs/formats.md"),
+        (("list", "--since", "2026-11-21T00:00:00Z"), "dead letters in a file have no time"),
+        (("list", "--reason", "nonsense"), "--reason nonsense: unknown reason. docs/formats.md"),
         (("replay",), "is not a topic; name one with --sink kafka://"),
     ],
 )
@@ -85,7 +85,7 @@ def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[s
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("list",), 2, "say where the dead letters are"),
+        (("list",), 2, "name the dead letters: --sink"),
         (("list", "--sink", "none.jsonl"), 3, "none.jsonl.dead-letters.jsonl cannot be read: No such file"),
         (("list", "--sink", "kafka://h:1/"), 2, "names no topic"),
         (("list", "--sink", "kafka://h:1/a,b"), 2, "names several prefixes"),

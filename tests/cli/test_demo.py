@@ -74,7 +74,7 @@ def test_the_rate_is_kept_to(tmp_path: Path) -> None:
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": f"a{number}", "body": text(number)} for number in range(11)])
     ended = run_process("demo", "--feed", feed, "--rate", "10")
     assert ended.code == 0, ended.err
-    assert 7 <= shown(ended.err, "articles a second") <= 11
+    assert 7 <= shown(ended.err, "articles per second") <= 11
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -24,7 +24,7 @@ def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) ->
     ended = dupwatch("doctor", *store)
     assert ended.code == 0, ended.out
     assert "✓ The store is bound to these settings" in ended.out.decode()
-    assert "0 wrong, 0 warnings, 0 could not be checked" in ended.out.decode()
+    assert "0 wrong, 0 warnings, 0 unchecked" in ended.out.decode()
     found = findings(dupwatch("doctor", *store, "--json").out)
     assert {one["status"] for one in found} == {"ok"}
     assert {one["remedy"] for one in found} == {None}

@@ -164,7 +164,7 @@ def test_a_store_that_is_a_file(made: Made, name: Name, place: str) -> None:
         assert ended.code == 4
         assert str(made.folder / "text").encode() in ended.out
     else:
-        assert "Kafka, while" not in ended.err
+        assert "Kafka, during" not in ended.err
         refused(made, ended, 4, f"{made.folder / 'text'} is a file")
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_read(made: Made, name: Name, code: int, given: Name, pla
         pytest.skip("the folder would have another name")
     if name == ("query",) and place != "a-folder":
         # It may be an article's id.
-        why = "no such file"
+        why = "no file named"
     path = made.folder / place
     refused(made, run_process(*made.given(name, given, path)), code, str(path), why)
 

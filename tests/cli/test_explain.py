@@ -66,7 +66,7 @@ def test_equal_texts_are_said_to_be_equal(dupwatch: Command, tmp_path: Path) -> 
     """And only those."""
     (tmp_path / "a.txt").write_text(text(1))
     (tmp_path / "b.txt").write_text(f"{text(1)} more")
-    said = "The texts are equal, character by character."
+    said = "The texts are identical."
     assert said in dupwatch("explain", tmp_path / "a.txt", tmp_path / "a.txt").out.decode()
     assert said not in dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
 
@@ -81,7 +81,7 @@ def test_changes_that_are_not_shown_are_counted(
     (tmp_path / "b.txt").write_text(" ".join(word.upper() if number % 4 else word for number, word in enumerate(words)))
     shown = dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
     assert shown.count("[-") == 3
-    assert "The first 3 of 15 changes are shown; --json has them all." in shown
+    assert "Showing the first 3 of 15 changes; use --json for all." in shown
 
 
 def test_a_megabyte_is_explained_at_once(dupwatch: Command, tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_a_megabyte_is_explained_at_once(dupwatch: Command, tmp_path: Path) -> N
 def test_the_gap_and_the_window_are_shown(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
     """How far apart the two arrived, and how far apart they may."""
     shown = dupwatch("explain", "early", "copy", *history, "--set", "judge.window_s=3600").out.decode()
-    assert found_for(shown, "within the window") == ("✓", "arrived 0 s apart, at most 3600 s is allowed")
+    assert found_for(shown, "within the window") == ("✓", "arrived 0 s apart, maximum 3600 s")
     (tmp_path / "now.txt").write_text(text(7))
     (found,) = json_lines(dupwatch("explain", "early", tmp_path / "now.txt", "--json", *history).out)
     assert found["apart_ms"] > 0
     assert found["window_ms"] == 604_800_000
     shown = dupwatch("explain", "early", tmp_path / "now.txt", *history).out.decode()
     _, window = found_for(shown, "within the window")
-    assert re.fullmatch(r"arrived [0-9.]+ s apart, at most 604800 s is allowed", window)
+    assert re.fullmatch(r"arrived [0-9.]+ s apart, maximum 604800 s", window)
     assert not window.startswith("arrived 0 s")
 
 
@@ -113,14 +113,14 @@ def test_both_in_force_is_told_from_the_facts(dupwatch: Command, history: tuple[
     shown = dupwatch("explain", "early", "copy", *history).out.decode()
     mark, why = found_for(shown, "both in force")
     assert mark == "✓"
-    assert re.fullmatch(r"A came first, 20\S+Z, and is in force since", why)
+    assert re.fullmatch(r"A arrived first, 20\S+Z, and is still in force", why)
     old = version_of(dupwatch, history, 0)
     shown = dupwatch("explain", "late", "a", "--version-b", old, *history, COLUMNS="300").out.decode()
     mark, why = found_for(shown, "both in force")
     assert mark == "✗"
     assert re.fullmatch(
-        r"B came first, \S+Z, and was replaced by another version \S+Z \(record 4 of the feed\); "
-        r"A came \S+Z \(record 5 of the feed\)",
+        r"B arrived first, \S+Z, and was replaced by another version \S+Z \(record 4 of the feed\); "
+        r"A arrived \S+Z \(record 5 of the feed\)",
         why,
     )
     mark, why = found_for(dupwatch("explain", "copy", "a", "--version-b", old, *history).out.decode(), "both in force")
@@ -142,11 +142,11 @@ def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[s
     rows = re.findall(r"^ [✓✗]\s{2}(.+?)(?:\s{2,}(.*?))?\s*$", shown, re.MULTILINE)
     assert len(rows) == 10
     assert all(found for _, found in rows)
-    assert found_for(shown, "other ids") == ("✓", "a and copy")
+    assert found_for(shown, "different ids") == ("✓", "a and copy")
     assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/1")
-    assert found_for(shown, "allowed by the rules of their sources") == ("✓", "sources 'wire' and 'paper'")
+    assert found_for(shown, "allowed by the source rules") == ("✓", "sources 'wire' and 'paper'")
     same = dupwatch("explain", "copy", "copy", *history).out.decode()
-    assert found_for(same, "other ids") == ("✗", "both copy")
+    assert found_for(same, "different ids") == ("✗", "both copy")
 
 
 def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history: tuple[str, str]) -> None:
@@ -162,9 +162,9 @@ def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history
         "max_distance is 3 in the store and 0 here", "similarity_min is 0.75 in the store and 0.999 here",
     ]  # fmt: skip
     shown = dupwatch(*pair, *asked).out.decode()
-    assert "Compared with other settings than the store's: max_distance is 3 in the store and 0 here" in shown
-    assert "at least 0.999 is asked for" in shown
-    assert "other settings" not in dupwatch(*pair, "--set", "judge.similarity_min=0.75").out.decode()
+    assert "Compared with settings that differ from the store's: max_distance is 3 in the store and 0 here" in shown
+    assert "minimum 0.999" in shown
+    assert "settings that differ" not in dupwatch(*pair, "--set", "judge.similarity_min=0.75").out.decode()
 
 
 def test_rules_that_are_named_count_too(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
@@ -192,12 +192,12 @@ def test_settings_that_made_the_records_cannot_be_changed(
 
 
 def test_one_of_the_two_can_be_standard_input(tmp_path: Path) -> None:
-    """As for ``compare``, and not both."""
+    """Either of the two texts can be standard input, but not both."""
     (tmp_path / "a.txt").write_text(text(1))
     ended = run_process("explain", tmp_path / "a.txt", "-", "--json", given=text(1).encode())
     assert [one["near"] for one in json_lines(ended.out)] == [True]
     refused = run_process("explain", "-", "-", given=b"x")
-    assert (refused.code, "not both" in refused.err) == (2, True)
+    assert (refused.code, "only one of the two texts can be standard input" in refused.err) == (2, True)
 
 
 def test_only_an_id_has_versions(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
@@ -205,7 +205,7 @@ def test_only_an_id_has_versions(dupwatch: Command, tmp_path: Path, history: tup
     (tmp_path / "a.txt").write_text(text(1))
     retraction = version_of(dupwatch, history, 2)
     for name, version, why in (
-        (tmp_path / "a.txt", "00", "only an id has versions"),
+        (tmp_path / "a.txt", "00", "only ids have versions"),
         ("a", "ab" * 16, "has no version"),
         ("a", retraction, "is a retraction"),
     ):

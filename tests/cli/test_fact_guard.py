@@ -66,8 +66,8 @@ def test_explain_shows_the_facts(dupwatch: Command, files: tuple[Path, Path, Pat
     story, other, corrected = files
     shown = dupwatch("explain", story, other, *GUARD).out.decode()
     for expected in (
-        "✗  no other facts", "at least 0.8 is asked for where 3 or more differ", "not near",
-        "facts of A alone: 12march  310  4.2", "of B alone: 11.8  3june  97", "of both: –",
+        "✗  facts agree", "minimum 0.8 if 3 or more differ", "not near",
+        "facts only in A: 12march  310  4.2", "only in B: 11.8  3june  97", "in both: –",
     ):  # fmt: skip
         assert expected in shown
     (near,) = json_lines(dupwatch("explain", story, corrected, "--json", *GUARD).out)
@@ -78,8 +78,8 @@ def test_explain_shows_the_facts(dupwatch: Command, files: tuple[Path, Path, Pat
 def test_explain_without_a_guard_asks_for_no_facts(dupwatch: Command, files: tuple[Path, Path, Path]) -> None:
     """The condition holds, and says why."""
     shown = dupwatch("explain", *files[:2]).out.decode()
-    assert "not asked for" in shown
-    assert "facts of A alone" not in shown
+    assert "not checked: facts_shared_min is 0" in shown
+    assert "facts only in A" not in shown
     (found,) = json_lines(dupwatch("explain", *files[:2], "--json").out)
     assert (found["facts"], found["facts_shared"], found["facts_shared_min"]) == (None, None, 0)
 
@@ -90,8 +90,8 @@ def test_explain_tells_counts_where_there_are_no_texts(dupwatch: Command, tmp_pa
     feed = write_lines(tmp_path / "feed.jsonl", ARTICLES)
     assert dupwatch("run", "--source", feed, *store, *GUARD, *FAST).code == 0
     shown = dupwatch("explain", "story", "other", *store).out.decode()
-    assert "A has 5 facts, B has 5; which ones, only the texts tell." in shown
-    assert "✗  no other facts" in shown
+    assert "A has 5 facts, B has 5; listing them needs the texts." in shown
+    assert "✗  facts agree" in shown
 
 
 def test_a_store_is_bound_to_its_guard(dupwatch: Command, tmp_path: Path) -> None:

@@ -35,7 +35,16 @@ def test_show(dupwatch: Command, sample: tuple[str, str]) -> None:
     ended = dupwatch("show", EDITED, *sample)
     assert ended.code == 0
     shown = ended.out.decode()
-    for expected in (EDITED, ORIGINAL, "duplicate", "it repeats", "unique", "distance", "similarity 0.", "both say:"):
+    for expected in (
+        EDITED,
+        ORIGINAL,
+        "duplicate",
+        "duplicate of",
+        "unique",
+        "distance",
+        "similarity 0.",
+        "shared keywords:",
+    ):
         assert expected in shown
 
 
@@ -63,7 +72,7 @@ def test_explain_two_ids(dupwatch: Command, sample: tuple[str, str]) -> None:
     assert ended.code == 0
     assert re.search(r"^\s*near\s*$", shown, re.MULTILINE)
     assert "✗" not in shown
-    for expected in ("similar enough", "within the window", "both say:", "[-", "{+"):
+    for expected in ("similar enough", "within the window", "shared keywords:", "[-", "{+"):
         assert expected in shown
 
 
@@ -297,4 +306,4 @@ def test_dangling_flags(dupwatch: Command, tmp_path: Path) -> None:
     assert sorted(line["id"] for line in json_lines(ended.out)) == ["flagged", "further"]
     recent = dupwatch("store", "verify", "--dangling", "--store", url)
     assert (recent.code, recent.out) == (0, b"")
-    assert recent.err == "Nothing dangles: no flag goes back to an article pending for more than 3600 s.\n"
+    assert recent.err == "No dangling flags: none names an article that has been pending for more than 3600 s.\n"

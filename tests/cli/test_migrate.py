@@ -10,7 +10,7 @@ from rich.console import Console
 
 from consumer.cli import migrate as command
 from consumer.cli import render
-from consumer.cli.migrate import Told
+from consumer.cli.migrate import Reporter
 from consumer.judge.tally import Tally
 from consumer.migration.adopting import Adopted
 from consumer.migration.migration import WindowGap
@@ -55,15 +55,15 @@ class Run:
         return 1_200, 4_000
 
 
-def printed(terminal: bool, what: Callable[[Console, Told], None]) -> str:  # noqa: FBT001  # a test's fact
+def printed(terminal: bool, what: Callable[[Console, Reporter], None]) -> str:  # noqa: FBT001  # a test's fact
     """What is shown of a run, on a terminal or in a log."""
     console = Console(file=StringIO(), force_terminal=terminal, width=120, markup=False)
     progress = render.progress(console)
-    told = Told(console, progress, "old")
+    reporter = Reporter(console, progress, "old")
     run: Any = Run()
     with progress:
-        told.watch(run)
-        what(console, told)
+        reporter.watch(run)
+        what(console, reporter)
         progress.refresh()
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
@@ -73,28 +73,28 @@ def test_the_report_says_what_came_of_it() -> None:
     """What was filled, what of it was taken over, what the new settings would say, and what is missing."""
     run: Any = Run()
 
-    def report(console: Console, told: Told) -> None:
-        Hooks(told).report(WindowGap("articles [0] has messages since noon only"))
-        console.print(command.table(run, told, 2.0))
+    def report(console: Console, reporter: Reporter) -> None:
+        Hooks(reporter).report(WindowGap("articles [0] has messages since noon only"))
+        console.print(command.table(run, reporter, 2.0))
 
     shown = " ".join(printed(terminal=False, what=report).split())
     for words in (
-        "articles filled 1,200", "verdict taken over 1,000", "unique 600", "new settings would flag 30",
-        "duplicate 400", "new settings would keep 20", "not committed 7", "filled before 100",
-        "without a verdict in force 100", "articles a second 600", "gap articles [0] has messages since noon only",
+        "articles filled 1,200", "with the old verdict 1,000", "unique 600", "duplicate by the new settings 30",
+        "duplicate 400", "unique by the new settings 20", "not committed by the old group 7", "already filled 100",
+        "judged again, no old verdict 100", "articles per second 600", "gap articles [0] has messages since noon only",
     ):  # fmt: skip
         assert words in shown
 
 
-def test_a_log_is_told_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_reporter_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many messages are filled of how many; in a log not at every batch."""
 
-    def batch(_: Console, told: Told) -> None:
-        Hooks(told).report(BatchCommitted([], []))
+    def batch(_: Console, reporter: Reporter) -> None:
+        Hooks(reporter).report(BatchCommitted([], []))
 
-    assert "filled" not in printed(terminal=False, what=batch)
-    monkeypatch.setattr(command, "SAY_S", 0.0)
-    assert "1,200 of 4,000 messages filled." in printed(terminal=False, what=batch)
+    assert "Filled" not in printed(terminal=False, what=batch)
+    monkeypatch.setattr(command, "REPORT_EVERY_S", 0.0)
+    assert "Filled 1,200 of 4,000 messages." in printed(terminal=False, what=batch)
     bar = printed(terminal=True, what=batch)
     assert "filling" in bar
     assert "30 %" in bar

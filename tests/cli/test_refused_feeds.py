@@ -167,7 +167,7 @@ def test_the_summary_says_what_to_set_for_times(dupwatch: Command, tmp_path: Pat
     ended = dupwatch("run", "--source", feed, "--emit", "all")
     assert (ended.code, len(json_lines(ended.out))) == (0, 4)
     assert "Articles judged without their published_at: no_zone 1, no_unit 1, empty 1" in ended.err
-    assert "set source.published_at_zone, to +08:00" in ended.err
+    assert "set source.published_at_zone, for example to +08:00" in ended.err
     assert "set source.published_at_unit" in ended.err
     helped = ("--set", "source.published_at_zone=+08:00", "--set", "source.published_at_unit=s")
     ended = dupwatch("run", "--source", feed, "--emit", "all", *helped)

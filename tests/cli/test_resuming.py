@@ -116,7 +116,7 @@ def test_finished_run_has_nothing_to_do(place: Place) -> None:
     before = place.sink.read_bytes()
     again = place.run()
     assert again.code == 0
-    assert "behind line 20" in again.err
+    assert "after line 20" in again.err
     assert place.sink.read_bytes() == before
 
 

@@ -91,8 +91,8 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--store", STORE], "--print writes the script, --apply runs it"),
-        (["--store", STORE, "--print", "--apply"], "--print writes the script, --apply runs it"),
+        (["--store", STORE], "use either --print, to print the script, or --apply"),
+        (["--store", STORE, "--print", "--apply"], "use either --print, to print the script, or --apply"),
         (["--store", "lmdb:store", "--print"], "hbase://HOST:PORT"),
         (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "no block plan"),
         (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "is 1 to 2147483647 seconds"),

@@ -43,7 +43,7 @@ def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
     shown = ended.out.decode()
     assert "2,468" in shown
     assert "2 of 3 answer" in shown
-    assert "away: Connection refused" in shown
+    assert "unreachable: Connection refused" in shown
     assert "not ready: store: gateway" in shown
     assert "\x1b" not in shown
     assert dupwatch("top", away, *QUICK).code == 3

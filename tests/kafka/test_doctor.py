@@ -248,7 +248,7 @@ def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: 
         assert told["settings of the store"][0]["status"] == "ok"
         assert wrong(told) == []
         consumer.kill()
-        assert "away: Connection refused" in run_process(*watching).out.decode()
+        assert "unreachable: Connection refused" in run_process(*watching).out.decode()
 
 
 def test_gateways_without_the_tables_and_without_an_answer(hbase_address: str) -> None:

@@ -63,12 +63,14 @@ def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release:
     assert last(topics, "plain").value is None
     dry = release("plain", "--dry-run")
     assert dry.code == 0, dry.err
-    assert f"goes back to {topics.prefix}.unique" in dry.out.decode()
+    assert f"sends the article to {topics.prefix}.unique again" in dry.out.decode()
     assert last(topics, "plain").value is None
     ended = release("plain", "--yes")
     assert (ended.code, ended.err) == (0, ""), ended.err
     came = next(one for one in read_all(topics, topics.source) if one.key == b"plain")
-    said = f"It goes back to {topics.prefix}.unique, from {topics.source} [0] offset {came.offset}."
+    said = (
+        f"A release sends the article to {topics.prefix}.unique again, from {topics.source} [0] offset {came.offset}."
+    )
     assert said in " ".join(ended.out.decode().split())
     back = last(topics, "plain")
     time = ("dupwatch-timestamp-ms", b"%d" % came.timestamp_ms)
@@ -87,7 +89,7 @@ def test_where_there_is_no_way_back_it_is_said_first(topics: Topics, release: Re
         for more in (("--dry-run",), ("--yes",)):
             ended = release(name, "--version", flagged_version(topics, name), *more)
             assert ended.code == 0, ended.err
-            assert f"stays missing from {topics.prefix}.unique: a later version or a retraction" in ended.err
+            assert f"cannot be sent to {topics.prefix}.unique: a later version or a retraction" in ended.err
     assert last(topics, "replaced").value == newer is not None
     assert last(topics, "retracted").value is None
     other = release("gone", "--dry-run", "--set", 'source.fields={body="title"}')

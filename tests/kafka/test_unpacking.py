@@ -82,7 +82,7 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
     told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
     assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(told.split())
     way = () if again == BEFORE else ("--skip-to", str(again))
-    assert f"goes on at offset {again}".encode() in command(topics, "resume", name(topics), *way).out
+    assert f"resumes at offset {again}".encode() in command(topics, "resume", name(topics), *way).out
     assert notes(topics)[BAD][1].held is None
     with running(topics, store, tmp_path, *options) as consumer:
         until(lambda: held_by(consumer) == [name(topics)])

@@ -145,9 +145,9 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
     assert "3 89 0 1.000 0.959–1.000 0.767 0.683–0.835 0.868 now" in lines
     assert "0.75 116 0 1.000 0.968–1.000 1.000 0.968–1.000 1.000 now F1 P" in lines
     assert "similarity_min 0.75 precision 0.98 0.75 0.58 to 0.79 1.000 1.000 1.000" in lines
-    assert "Recall is of the labelled duplicates only" in result.stdout
+    assert "Recall counts labelled duplicates only" in result.stdout
     assert "…" not in result.stdout
-    assert "left out: 14." in result.stderr
+    assert "neither duplicate nor unique: 14." in result.stderr
 
 
 def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
@@ -198,7 +198,7 @@ def test_bad_records_are_counted_and_said(write: Write) -> None:
     feed, pairs = write("feed.jsonl", rows), write("pairs.jsonl", [["a", "b", True]])
     assert evaluated(feed, pairs)["bad_records"] == {"invalid_json": 1, "missing_id": 1}
     said = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs)]).stderr
-    assert "Bad records in the feed, passed over: 2 (invalid_json 1, missing_id 1)." in said
+    assert "Skipped invalid records in the feed: 2 (invalid_json 1, missing_id 1)." in said
 
 
 def test_ids_that_the_feed_does_not_have_are_an_error(write: Write) -> None:
@@ -254,6 +254,6 @@ def test_plots(sample_pairs: Path, tmp_path: Path) -> None:
         evaluated(FEED, sample_pairs, "--plot", str(path))
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
-    for name in ("precision", "recall", "F1", "configured", "best F1", "Hamming distance, at most (bits)"):
+    for name in ("precision", "recall", "F1", "configured", "best F1", "maximum Hamming distance (bits)"):
         assert f"<!-- {name} -->" in drawn
     assert isinstance(failure(FEED, sample_pairs, "--plot", str(tmp_path / "none" / "plot.svg")), SinkError)

@@ -130,7 +130,7 @@ def test_compare_marks_differing_bits(name: str, files: tuple[str, str]) -> None
 
 def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -> None:
     """Where a text is short, and only there, it is said that only equality counts."""
-    said = "only equal normalised texts"
+    said = "duplicates only if their normalised texts are equal"
     assert said in _run("compare", files[0], "-", stdin="图书馆开放").stdout
     assert said not in _run("compare", *files).stdout
 
@@ -147,7 +147,7 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
             "no scheme 'md5/1'; docs/schemes.md lists all 12, jieba-tfidf/1",
         ),
         (["fingerprint", "-", "--set", "source.record_bytes_max=5"], "123456", SourceError, "longer than 5 bytes"),
-        (["compare", "-", "-"], "x", ConfigError, "not both"),
+        (["compare", "-", "-"], "x", ConfigError, "only one of the two texts can be standard input"),
     ],
 )
 def test_errors(arguments: list[str], stdin: str | None, error: type[Exception], reason: str) -> None:
@@ -160,8 +160,8 @@ def test_errors(arguments: list[str], stdin: str | None, error: type[Exception],
 @pytest.mark.parametrize(
     ("feed", "output", "error", "reason"),
     [
-        ("", "-", SourceError, "has no article"),
-        ("bad", "-", SourceError, "has no article"),
+        ("", "-", SourceError, "an IDF table needs some"),
+        ("bad", "-", SourceError, "an IDF table needs some"),
         ('{"id":"a","body":"图书馆"}', "no/such/folder/table", SinkError, "cannot be written"),
     ],
 )
@@ -185,7 +185,7 @@ def test_idf_build_makes_what_the_lexicon_reads(tmp_path: Path) -> None:
     done = _run("idf", "build", str(feed), "-o", str(table))
     assert done.exit_code == 0, done.output
     assert "4 articles" in done.stderr
-    assert "1 records are no articles" in done.stderr
+    assert "Skipped 1 invalid records" in done.stderr
     feed.write_bytes(gzip.compress(lines.encode()))
     _run("idf", "build", str(feed), "-o", str(again))
     assert table.read_bytes() == again.read_bytes()
@@ -204,7 +204,7 @@ def test_idf_build_forgets_rare_words_at_its_limit(monkeypatch: pytest.MonkeyPat
     feed.write_text("".join(json.dumps({"id": body, "body": body}) + "\n" for body in ("aa bb", "aa cc dd", "ee")))
     done = _run("idf", "build", str(feed), "-o", "-")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["aa", "ee"]
-    assert "3 words of one article were forgotten" in done.stderr
+    assert "Dropped 3 words that occur in one article" in done.stderr
 
 
 def test_idf_build_cuts_as_the_scheme_does(tmp_path: Path) -> None:

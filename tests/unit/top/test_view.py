@@ -51,7 +51,7 @@ def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
     assert max(map(cell_len, lines)) <= width, text
     assert not [line for line in lines if "…" in line and "苍浦" not in line], text
     unfolded = " ".join(text.split())
-    for word in ("http://127.0.0.1:9464", "ready", "away: " + AWAY, "2 of 3 answer", "1,234", "2,468"):
+    for word in ("http://127.0.0.1:9464", "ready", "unreachable: " + AWAY, "2 of 3 answer", "1,234", "2,468"):
         assert word in unfolded, text
     for one in IDS:
         assert one in text
