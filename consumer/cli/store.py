@@ -65,7 +65,7 @@ def _print_stats(url: str, held: Stats) -> None:
     table.add_row("postings", f"{held.postings:,}")
     table.add_row("posting rows", f"{held.rows:,}")
     table.add_row("widest row", f"{held.widest_row:,} postings")
-    table.add_row("rows over the limit", f"{held.crowded_rows:,}")
+    table.add_row("rows over the cap", f"{held.crowded_rows:,}")
     if held.size_bytes is not None:
         table.add_row("size", f"{held.size_bytes / _MIB:,.1f} MiB")
         table.add_row("bytes per version", f"{held.size_bytes / max(held.versions, 1):,.0f}")

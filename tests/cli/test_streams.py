@@ -67,7 +67,7 @@ def test_waiting_for_a_pipe_ends_when_asked() -> None:
         assert process.wait(TIMEOUT_S) == 143
         assert time.monotonic() - began_s < 5
         assert b"Traceback" not in err
-        assert b"start it again" not in err
+        assert b"rerun" not in err
         process.communicate()
 
 
