@@ -205,7 +205,7 @@ def test_a_named_state_is_of_one_store(archive: Archive) -> None:
     assert archive.fill("two").code == 0
     ended = archive.fill("two", "--state", "state")
     assert ended.code == 2
-    assert "name another --state, or leave it out" in ended.err
+    assert "name another --state, or omit it" in ended.err
 
 
 def test_an_archive_on_a_medium_that_is_only_read(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
