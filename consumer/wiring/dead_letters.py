@@ -49,7 +49,7 @@ def beside_topics(topics: SinkTopics, outbox: Outbox) -> DeadLetterSink:
 def written_letters(config: Config) -> Iterator[Letters]:
     """Open the letters of the configured sink, or of a file of letters that is named itself."""
     if config.sink.url == STREAM:
-        raise ConfigError("say where the dead letters are: --sink FILE or --sink kafka://HOST:PORT/PREFIX")
+        raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")
     if is_kafka(config.sink.url):
         place, topic = letters_topic(config)
         with TopicLetters(place.brokers, topic, kafka_options(config)) as letters:
