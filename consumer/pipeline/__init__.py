@@ -1,4 +1,4 @@
-"""The loop of a run, from a batch of records to its commit, and what it keeps between batches.
+"""The loop of a run, from reading a batch of records to committing it, and its state between batches.
 
-Sources, sinks and stores come in through the ports of ``model`` and ``storage``.
+It knows sources, sinks and stores only through the ports in ``model`` and ``storage``.
 """

@@ -1,7 +1,7 @@
 """The limit on dead letters of a run over a file or a stream.
 
-Some bad records are dead letters. A feed of them is another format, another encoding or a wrong mapping: the run ends
-with a code of its own, and says what the feed seems to be.
+A few bad records become dead letters. Many of them mean another format, another encoding or a wrong mapping: the run
+ends with its own exit code, and says what the feed seems to be.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ _DETAIL_CHARS_MAX: Final = 80
 
 
 class FeedGate:
-    """Lets a batch through while not too many records of the feed are bad.
+    """Admits batches until too many records of the feed are bad.
 
-    A file is read again, so the batch that crosses the limit is neither judged nor buried: once settings or feed are
-    mended, the same run goes on before it. A stream gives its records once, so they are answered before the run ends.
+    A file can be read again, so the batch that crosses the limit is neither judged nor rejected: when the settings or
+    the feed are corrected, the run resumes before it. A stream cannot, so its records are answered before the run ends.
 
-    A feed that ends with fewer records than the limit asks for is refused where none of them is an article, or where
-    its shape shows that they cannot be. ``good_before`` counts articles of earlier runs over the same file.
+    A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
+    format shows that none can be. ``good_before`` counts articles of earlier runs over the same file.
     """
 
     def __init__(self, limit: PoisonLimit, fields: FieldMap, name: str, *, streams: bool, good_before: int = 0) -> None:
@@ -35,7 +35,7 @@ class FeedGate:
         self._fields = fields
         self._name = name
         self._streams = streams
-        self._goes_on = good_before > 0
+        self._resumes = good_before > 0
         self._good = good_before
         self._window: Window = ()
         self._records = 0
@@ -44,10 +44,10 @@ class FeedGate:
         self._refusal: TooManyDeadLetters | None = None
 
     def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that is about to be judged. Raises ``TooManyDeadLetters`` where a file has too many."""
+        """Count a batch that is about to be judged. Raises ``TooManyDeadLetters`` if a file has too many."""
         if not batch.records:
             return
-        if self._opening is None and not self._goes_on:
+        if self._opening is None and not self._resumes:
             self._opening = batch.records[0].data[:_OPENING_BYTES_MAX]
         self._samples = [*rejections[:_SAMPLES_MAX], *self._samples][:_SAMPLES_MAX]
         self._records += len(batch.records)
@@ -62,12 +62,12 @@ class FeedGate:
             raise self._refusal
 
     def answered(self) -> None:
-        """Raise ``TooManyDeadLetters`` where a stream has too many: what was read of it is answered now."""
+        """Raise ``TooManyDeadLetters`` if a stream has too many: all that was read of it is answered now."""
         if self._refusal is not None:
             raise self._refusal
 
     def ended(self) -> None:
-        """Raise ``TooManyDeadLetters`` where a stream that has ended had nothing to be judged."""
+        """Raise ``TooManyDeadLetters`` if a stream has ended without any article."""
         if self._streams and (refusal := self._refused_whole(None)) is not None:
             raise refusal
 
@@ -77,17 +77,17 @@ class FeedGate:
             return None
         found = self._guess()
         return (
-            self._refused(line) if not self._good or (not self._goes_on and found is not None and found.whole) else None
+            self._refused(line) if not self._good or (not self._resumes and found is not None and found.whole) else None
         )
 
     def _refused(self, line: int | None) -> TooManyDeadLetters:
         seen, bad = totals(self._window)
-        ((reason, _),) = Counter(one.letter.reason for one in self._samples).most_common(1)
-        first = next(one for one in self._samples if one.letter.reason == reason)
+        ((reason, _),) = Counter(rejection.letter.reason for rejection in self._samples).most_common(1)
+        first = next(rejection for rejection in self._samples if rejection.letter.reason == reason)
         found = self._guess()
-        where = "" if line is None else f"; ended {'behind' if self._streams else 'before'} line {line}"
+        where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
         why = (
-            f"Line {first.record.line}: {first.letter.detail[:_DETAIL_CHARS_MAX]}. Mend the feed, or raise"
+            f"Line {first.record.line}: {first.letter.detail[:_DETAIL_CHARS_MAX]}. Correct the feed, or raise"
             " source.poison_share_max"
             if found is None
             else found.sentence
@@ -97,5 +97,5 @@ class FeedGate:
         )
 
     def _guess(self) -> Guess | None:
-        rejected = [Rejected(one.letter.reason, one.record.data) for one in self._samples]
+        rejected = [Rejected(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
         return guess(self._opening or b"", rejected, self._fields)

@@ -1,4 +1,4 @@
-"""How far a run came, kept where it can be: a run over a file into a file goes on where it was."""
+"""Keeps track of how far a run got, so that a run from a file into a file can be resumed."""
 
 import logging
 from collections import Counter
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
+from typing_extensions import override
 
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.ports import Marks, Output
@@ -19,60 +20,65 @@ log = logging.getLogger("dupwatch")
 
 
 class Journal(Protocol):
-    """Is told of every batch before it is judged, and once its verdicts and dead letters are flushed."""
+    """Records every batch: before it is judged, and after its verdicts and dead letters are flushed."""
 
     def begin(self, end: End) -> None:
-        """The batch that ends there is about to be judged; raises ``Abandoned`` where it is not this run's any more."""
+        """Begin a batch that ends there. Raises ``Abandoned`` if it no longer belongs to this run."""
         ...
 
     def abandon(self) -> None:
-        """The batch that was begun is given up: what the sink has of it is void, and the source gives it again."""
+        """Give up the current batch: its output is void, and the source delivers it again."""
         ...
 
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """A later run begins behind this batch. Raises ``Abandoned`` where it is not this run's any more."""
+        """Have a later run begin after this batch. Raises ``Abandoned`` if it no longer belongs to this run."""
         ...
 
     def finish(self) -> None:
-        """The source was read to its end."""
+        """Note that the source was read to its end."""
         ...
 
 
-class _NothingTaken:
-    """A file and a stream belong to their run alone: it gives a batch up only when it is asked to stop."""
+class _ExclusiveJournal(Journal):
+    """For files and streams, which belong to one run: it gives up a batch only when it is asked to stop."""
 
+    @override
     def begin(self, end: End) -> None:
-        """There is nobody to ask."""
+        """Do nothing: the batch cannot be taken away."""
 
+    @override
     def abandon(self) -> None:
-        """The run ends. A later one begins behind the last batch that was committed."""
+        """Do nothing: the run ends, and a later one begins after the last committed batch."""
 
 
-class NoJournal(_NothingTaken):
-    """For a stream, or a store that ends with the process: there is nothing to go on from."""
+class NoJournal(_ExclusiveJournal):
+    """For a stream, or for a store that ends with the process: such a run cannot be resumed."""
 
+    @override
     def abandon(self) -> None:
-        """Say so: no later run answers these records."""
-        log.warning("The last records that were read have no verdicts: the run was asked to stop, and took too long")
+        """Log that the records of this batch will never be judged."""
+        log.warning("The last records read have no verdicts: the run did not finish in time after it was asked to stop")
 
+    @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         """Keep nothing."""
 
+    @override
     def finish(self) -> None:
         """Keep nothing."""
 
 
 class Outputs(NamedTuple):
-    """What a checkpoint has the sizes of."""
+    """The outputs whose sizes a checkpoint records."""
 
     verdicts: Output
     dead_letters: Output
 
 
-class FileJournal(_NothingTaken):
-    """Keeps a checkpoint beside the sink; the first one before the first batch, since it holds the record time.
+class FileJournal(_ExclusiveJournal):
+    """Keeps a checkpoint beside the sink. The first one is written before the first batch: it has the record time.
 
-    It has the sizes of both outputs, as far as they can be cut back.
+    It has the sizes of both outputs, if they can be cut back.
     """
 
     def __init__(
@@ -90,8 +96,9 @@ class FileJournal(_NothingTaken):
         self._writing = writing
         self._save(checkpoint)
 
+    @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
-        """Save where the batch ended, and how long the sink's files are now."""
+        """Save where the batch ended, and the current sizes of the output files."""
         before = self._checkpoint.counts
         outcomes = Counter(verdict.outcome for verdict in verdicts)
         counts = Counts(
@@ -102,7 +109,7 @@ class FileJournal(_NothingTaken):
         )
         verdicts_bytes = self._outputs.verdicts.size_bytes()
         if verdicts_bytes is None or not isinstance(end, Position):
-            raise TypeError("a checkpoint needs a source that is a file, and a sink that can be cut back")
+            raise TypeError("a checkpoint needs a file as the source, and a sink that can be cut back")
         # Letters that cannot be cut back may be written again after a crash.
         marks = Marks(verdicts_bytes, self._outputs.dead_letters.size_bytes() or 0)
         self._save(
@@ -115,8 +122,9 @@ class FileJournal(_NothingTaken):
             )
         )
 
+    @override
     def finish(self) -> None:
-        """Save that new lines, if there ever are any, belong to another run."""
+        """Save that the source ended: lines added later belong to another run."""
         self._save(msgspec.structs.replace(self._checkpoint, finished=True))
 
     def _save(self, checkpoint: Checkpoint) -> None:

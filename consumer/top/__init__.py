@@ -1,1 +1,1 @@
-"""``dupwatch top``: scrapes the metrics of running consumers and sums them up. How it looks is in ``cli.top_view``."""
+"""``dupwatch top``: scrapes the metrics of running consumers and computes rates. ``cli.top_view`` shows them."""

@@ -1,7 +1,7 @@
-"""Asks a running consumer for its pages: over HTTP or HTTPS, with a password or without, never for long.
+"""Fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
 
-The standard library does that. ``requests`` and ``httpx`` would bring pools, redirects and proxies, none of which a
-question to a consumer next door has a use for, and each is one more package to be kept patched.
+The standard library is enough: ``requests`` and ``httpx`` add pools, redirects and proxies, which requests to a
+consumer nearby do not need, and each would be one more package to keep patched.
 """
 
 import base64
@@ -21,12 +21,12 @@ _CHUNK_BYTES: Final = 1 << 16
 _SERVER: Final = "dupwatch"
 
 
-class Unanswered(Exception):  # noqa: N818  # it is what became of the question
-    """A page could not be had; the message says why, for a person."""
+class Unanswered(Exception):  # noqa: N818  # the state of a request
+    """A page could not be fetched; the message says why."""
 
 
 class Page(NamedTuple):
-    """What was answered; ``ours`` says whether it was a consumer."""
+    """An answer; ``ours``: it came from a consumer."""
 
     status: int
     body: bytes
@@ -34,9 +34,9 @@ class Page(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How pages are asked for: name and password where they want one, and who is trusted to vouch for them.
+    """Credentials for the pages, if they need any, and which certificates are trusted.
 
-    ``authorities`` is a PEM file, the system's when None; a certificate that is in it need not be an authority's.
+    ``authorities`` is a PEM file; None stands for those of the system. Its certificates need not be authorities.
     """
 
     user: str | None = None
@@ -46,25 +46,25 @@ class Access(NamedTuple):
 
 
 class PagesClient:
-    """Asks one consumer, by any number of threads. ConfigError where the URL or the file of authorities is none."""
+    """Fetches pages of one consumer, from any thread. Raises ``ConfigError`` for a bad URL or file of authorities."""
 
     def __init__(self, url: str, access: Access, wait_s: float) -> None:
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError as error:
-            raise ConfigError(f"{url!r} is no address of a consumer: {error}") from error
-        # A word alone is nobody's address as it stands in http.listen.
+            raise ConfigError(f"{url!r} is not the address of a consumer: {error}") from error
+        # A port alone is not an address, although http.listen accepts one.
         is_address = "://" in url or self._port is not None
         if parts.scheme not in {"http", "https"} or not self._host or parts.username is not None or not is_address:
-            raise ConfigError(f"{url!r} is no address of a consumer: write it as http://HOST:PORT or https://HOST:PORT")
+            raise ConfigError(f"{url!r} is not the address of a consumer: write http://HOST:PORT or https://HOST:PORT")
         self._path = parts.path.rstrip("/")
         self._wait_s = wait_s
         self._headers = _authorization(access)
         self._context = _context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> Page:
-        """The page at this path; ``Unanswered`` where nobody answers, or not in time."""
+        """Fetch the page at this path. Raises ``Unanswered`` if there is no answer in time."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)
@@ -80,15 +80,15 @@ class PagesClient:
         return HTTPSConnection(self._host, self._port, timeout=self._wait_s, context=self._context)
 
     def _body(self, answer: HTTPResponse) -> bytes:
-        """All of the body, in bounded time: each part of it may take as long as a whole answer may."""
+        """Read the whole body in bounded time; the timeout of the connection applies to each part only."""
         until_s = time.monotonic() + self._wait_s
         body = bytearray()
         while part := answer.read1(_CHUNK_BYTES):
             body += part
             if len(body) > BODY_BYTES_MAX:
-                raise Unanswered(f"the page has more than {BODY_BYTES_MAX} bytes")
+                raise Unanswered(f"the page is larger than {BODY_BYTES_MAX} bytes")
             if time.monotonic() > until_s:
-                raise Unanswered(f"the page did not come within {self._wait_s:g} s")
+                raise Unanswered(f"the page did not arrive within {self._wait_s:g} s")
         return bytes(body)
 
 
@@ -101,11 +101,11 @@ def _authorization(access: Access) -> dict[str, str]:
 
 def _context(access: Access) -> ssl.SSLContext:
     if access.authorities is not None and not Path(access.authorities).is_file():
-        raise ConfigError(f"there is no file {access.authorities} of authorities")
+        raise ConfigError(f"the file of authorities {access.authorities} does not exist")
     try:
         context = ssl.create_default_context(cafile=access.authorities)
     except OSError as error:
-        raise ConfigError(f"the authorities in {access.authorities} cannot be read: {error}") from error
+        raise ConfigError(f"cannot read the authorities in {access.authorities}: {error}") from error
     context.check_hostname = access.checks_name
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context

@@ -1,4 +1,4 @@
-"""What is known of running consumers from outside: asked again and again, and those that are away are said to be."""
+"""Watches running consumers from outside; those that do not answer are shown as away."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ _OURS: Final = "dupwatch_"
 
 
 class Side(msgspec.Struct, frozen=True):
-    """What is told of one of the two articles of a flag."""
+    """One of the two articles of a flag, as far as it is shown."""
 
     title: str = ""
     source: str = ""
 
 
 class ShownFlag(msgspec.Struct, frozen=True):
-    """A flag as ``/flags.json`` has it, of which this is what is shown here."""
+    """The fields of a flag in ``/flags.json`` that are shown."""
 
     id: str
     duplicate_of: str
@@ -45,10 +45,10 @@ class _Readiness(msgspec.Struct, frozen=True):
 
 
 class Seen(NamedTuple):
-    """One consumer as it was found.
+    """What one consumer answered.
 
-    ``interval`` is None where it is ``away``, for a reason. ``reasons`` are why it is not ready, ``flags`` its latest,
-    None where it has no page of them.
+    If it did not, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are its
+    latest, None if it has no page of flags.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Watched:
-    """One consumer that is watched; ``clock`` gives seconds since 1970."""
+    """A consumer that is watched; ``clock`` gives seconds since 1970."""
 
     def __init__(self, name: str, client: PagesClient, clock: Callable[[], float] = time.time) -> None:
         self.name = name
@@ -69,7 +69,7 @@ class Watched:
         self._last: Scrape | None = None
 
     def look(self) -> Seen:
-        """Ask for its pages; never raises for what a consumer or its network does."""
+        """Fetch its pages. Never raises because of the consumer or the network."""
         try:
             interval = self._measured()
         except Unanswered as error:
@@ -80,24 +80,24 @@ class Watched:
     def _measured(self) -> Interval:
         page = self._client.get("/metrics")
         if page.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise Unanswered("it wants another name and password")
+            raise Unanswered("wrong user name or password")
         if page.status != HTTPStatus.OK:
-            raise Unanswered(f"its metrics are answered with {page.status}")
+            raise Unanswered(f"/metrics answers with status {page.status}")
         try:
             scrape = parse_scrape(page.body.decode(), self._clock())
         except ValueError as error:
             raise Unanswered(str(error)) from error
         if not any(name.startswith(_OURS) for name in scrape.samples):
-            raise Unanswered("its metrics are not dupwatch's")
+            raise Unanswered("its metrics are not those of dupwatch")
         before, self._last = self._last, scrape
         return Interval(before, scrape)
 
     def _readiness(self) -> tuple[bool, tuple[str, ...]]:
         page = self._asked("/readyz")
         if page is None:
-            return False, ("it does not say",)
+            return False, ("/readyz does not answer",)
         reasons: tuple[str, ...] = ()
-        # With a password the page may give no more than its status.
+        # A page that needs a password may return only its status.
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             reasons = msgspec.json.decode(page.body, type=_Readiness).reasons
         return page.status == HTTPStatus.OK, reasons
@@ -119,13 +119,13 @@ class Watched:
 
 
 def look_at_all(watched: Sequence[Watched], pool: ThreadPoolExecutor) -> list[Seen]:
-    """All of them at once, so that one that does not answer delays the others by one wait at most."""
+    """Look at all consumers at once, so that those that do not answer delay the others by one timeout at most."""
     return list(pool.map(Watched.look, watched))
 
 
 def latest(seen: Sequence[Seen], flags_max: int) -> list[ShownFlag] | None:
-    """The latest flags of all consumers together, newest first; None where nobody has a page of them."""
-    pages = [one.flags for one in seen if one.flags is not None]
+    """Return the latest flags of all consumers, newest first; None if no consumer has a page of flags."""
+    pages = [consumer.flags for consumer in seen if consumer.flags is not None]
     if not pages:
         return None
     flags = [flag for page in pages for flag in page]

@@ -103,7 +103,7 @@ def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_pat
     run = ("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", *small, *FAST)
     ended = dupwatch(*run)
     assert ended.code == 7, ended.err
-    assert "ended before line 41. They have no 'body'" in ended.err
+    assert "stopped before line 41. They have no 'body'" in ended.err
     assert "Dead letters by reason: missing_body 10" in ended.err
     assert [one["id"] for one in json_lines(sink.read_bytes())] == [one["id"] for one in GOOD]
     ended = dupwatch(*run, "--set", "source.fields.body=text")

@@ -52,7 +52,7 @@ def test_one_that_is_away_comes_back(pages: Pages) -> None:
     assert one.look().interval is not None
     pages.answers["/metrics"], kept = (500, b"the page failed"), pages.answers["/metrics"]
     seen = one.look()
-    assert (seen.interval, seen.away) == (None, "its metrics are answered with 500")
+    assert (seen.interval, seen.away) == (None, "/metrics answers with status 500")
     pages.answers["/metrics"] = (200, kept[1].replace(b"80", b"100"))
     seen = one.look()
     assert seen.away is None
@@ -93,7 +93,7 @@ def test_name_and_password(pages: Pages) -> None:
     watched(pages, access=Access("ops", "s3cret: ü")).look()
     assert base64.b64decode(pages.asked["Authorization"].removeprefix("Basic ")).decode() == "ops:s3cret: ü"
     pages.answers["/metrics"] = (401, b"")
-    assert watched(pages).look().away == "it wants another name and password"
+    assert watched(pages).look().away == "wrong user name or password"
     assert "Authorization" not in pages.asked
 
 
@@ -122,7 +122,7 @@ def test_a_page_without_end_is_given_up(pages: Pages, monkeypatch: pytest.Monkey
     """It may have so many bytes, and take so long."""
     monkeypatch.setattr(pages_client, "BODY_BYTES_MAX", 1000)
     pages.answers["/metrics"] = (200, b"#" * 2000)
-    assert watched(pages).look().away == "the page has more than 1000 bytes"
+    assert watched(pages).look().away == "the page is larger than 1000 bytes"
 
 
 def test_nobody_listens() -> None:
@@ -147,7 +147,7 @@ def test_nobody_listens() -> None:
 )
 def test_what_is_no_address(url: str) -> None:
     """It is refused before anything is asked; a name and a password have options of their own."""
-    with pytest.raises(ConfigError, match="no address of a consumer"):
+    with pytest.raises(ConfigError, match="not the address of a consumer"):
         PagesClient(url, Access(), WAIT_S)
 
 
