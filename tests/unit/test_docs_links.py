@@ -1,6 +1,7 @@
 """Links, anchors, paths and commands in the documentation name something that exists."""
 
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,22 @@ def test_commands_and_options_exist(page: Path) -> None:
     """Commands can be pasted as they are."""
     for command in commands_of(page.read_text(encoding="utf-8")):
         assert not what_is_unknown(command), command
+
+
+def test_the_architecture_has_every_package() -> None:
+    """Each package of ``consumer`` has one row, in the order of the layers, and the files to begin with are in it."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [found["layers"] for found in contracts if found.get("containers") == ["consumer"]]
+    depths = {package: depth for depth, layer in enumerate(layers) for package in layer.split(" : ")}
+    assert sorted(depths) == sorted(package for package, _ in rows)
+    assert [depths[package] for package, _ in rows] == sorted(depths.values())
+    for package, files in rows:
+        for file in re.findall(r"`([\w/.]+)`", files):
+            assert (ROOT / "consumer" / package / file).exists(), f"{package}: {file}"
 
 
 def test_the_readme_fits_its_limits() -> None:
