@@ -1,7 +1,7 @@
-"""Articles whose nearness is chosen, so that the judge's own comparison gives the graph that a case is about.
+"""Articles with chosen fingerprints, so that the judge's own comparison gives the graph of nearness that a case needs.
 
-With plain SimHash and 3 bits, the fingerprints 0, 0x7 and 0x3F lie on a path: each is 3 bits from the next, 6 from the
-one after. All share their first three blocks, so every pair meets in the look-up whether it is near or not.
+With plain SimHash and 3 bits, the fingerprints 0, 0x7 and 0x3F are on a path: each is 3 bits from the next, and 6 from
+the one after that. All share their first three blocks, so every pair meets in the look-up whether it is near or not.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ LEFT, MIDDLE, RIGHT = 0x0, 0x7, 0x3F
 """Fingerprints on a path: the middle one is near both others, which are not near each other."""
 
 FAR = 0xFFF
-"""Near none of them."""
+"""A fingerprint that is near none of these."""
 
 Shape = Mapping[int, int]
 """The fingerprint of each article; they are numbered in order of arrival."""
@@ -47,7 +47,7 @@ def make_article(
     source: str = "wire",
     blocks: int = 1,
 ) -> Version:
-    """The article that arrives as the ``number``-th; ``blocks`` of its fingerprint are indexed."""
+    """Return the article that arrives as the ``number``-th; ``blocks`` of its fingerprint are indexed."""
     name = article_id or f"article {number}"
     bits = fingerprint.to_bytes(8, "big")
     keys = tuple(make_key(int.from_bytes(bits[2 * n : 2 * n + 2], "big"), number=n) for n in range(blocks))

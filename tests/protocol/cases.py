@@ -1,4 +1,4 @@
-"""The cases that are explored. Articles are numbered in order of arrival; ``|`` stands between processes."""
+"""The cases that are explored. Articles are numbered in order of arrival; ``|`` separates processes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ STATES_MAX = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Processes that start over what has been judged ``before``, and how many crashes may happen among them."""
+    """Processes over a store in which the articles ``before`` are judged, and the number of crashes that may happen."""
 
     name: str
     processes: tuple[Process, ...]
@@ -38,15 +38,15 @@ class Case:
     before: tuple[Version | Tombstone, ...] = ()
 
     def with_judge(self, kind: type[Detector]) -> "Case":
-        """The same with another judge in every process."""
+        """Return the same case with another judge in every process."""
         return replace(self, processes=tuple(replace(process, kind=kind) for process in self.processes))
 
     def world(self, make_store: Callable[[], Store] = memory_store) -> World:
-        """The case ready to be explored; what came before was judged by the production judge, one by one."""
+        """Return the world to explore; the production judge has judged what came before, one by one."""
         return World(self.processes, SETTINGS, judged(self.before), make_store)
 
     def explored(self, make_store: Callable[[], Store] = memory_store, looking_for: str = "") -> Explored:
-        """Every state of it, up to the first end where a promise is broken; only those ``looking_for`` names count."""
+        """Explore every state, up to the first broken promise whose sentence has ``looking_for`` in it."""
 
         def check(content: Content, results: Sequence[Result | None]) -> list[str]:
             wrong = broken_promises(self.processes, content, results)
@@ -56,23 +56,23 @@ class Case:
 
 
 def judged(batch: Iterable[Version | Tombstone]) -> Content:
-    """What a store holds after these were judged one by one."""
+    """Return what a store holds after these were judged one by one."""
     store = MemoryStore(clock=stands_still)
     detector = Detector(store, SETTINGS, stands_still)
-    for one in batch:
-        detector.judge([one])
+    for arrived in batch:
+        detector.judge([arrived])
     return content_of(store) if store.stats().versions else NOTHING
 
 
 def batches(shape: Shape, *numbers: Sequence[int], blocks: int = 1, backwards: bool = False) -> tuple[Process, ...]:
-    """One process for each batch of article numbers."""
+    """Return one process for each batch of article numbers."""
     articles = {number: make_article(number, bits, blocks=blocks) for number, bits in shape.items()}
     return tuple(Process(tuple(articles[n] for n in batch), backwards=backwards) for batch in numbers)
 
 
 def alone(*those: Version | Tombstone) -> tuple[Process, ...]:
-    """A process for each."""
-    return tuple(Process((one,)) for one in those)
+    """Return a process for each of these."""
+    return tuple(Process((arrived,)) for arrived in those)
 
 
 SHAPES = {
@@ -84,7 +84,7 @@ SHAPES = {
 
 
 def of_the_model() -> Iterator[Case]:
-    """What the model of the protocol explores, with the same crashes."""
+    """The cases of the abstract model, with the same crashes."""
     yield Case("pair 0|1", batches(TRIANGLE, [0], [1]), 2)
     yield Case("pair 0|1|0|1", batches(TRIANGLE, [0], [1], [0], [1]))
     for name, shape in SHAPES.items():
@@ -99,7 +99,7 @@ def of_the_model() -> Iterator[Case]:
 
 
 def backwards() -> Iterator[Case]:
-    """Batches whose calls take their items in the opposite order: the contract promises none."""
+    """Batches whose calls take their items in reverse: the contract promises no order."""
     for name, shape in SHAPES.items():
         for pair in (([0, 1], [2]), ([0, 2], [1]), ([1, 2], [0]), ([0, 1, 2], [2]), ([0, 1, 2], [1])):
             yield Case(f"{name}, {_names(pair)}, backwards", batches(shape, *pair, backwards=True), 1)
@@ -108,7 +108,7 @@ def backwards() -> Iterator[Case]:
 
 
 def finer() -> Iterator[Case]:
-    """Every posting in several rows, so that a record can be found under one of its keys and not yet under another."""
+    """Records with several keys, so that a record can be found under one key and not yet under another."""
     yield Case("pair 0|1, four keys", batches(TRIANGLE, [0], [1], blocks=4), 2)
     yield Case("triangle, 01|2, two keys", batches(TRIANGLE, [0, 1], [2], blocks=2), 1)
     yield Case("triangle, 12|0, two keys", batches(TRIANGLE, [1, 2], [0], blocks=2), 1)
@@ -116,7 +116,7 @@ def finer() -> Iterator[Case]:
 
 
 def larger() -> Iterator[Case]:
-    """More crashes and more consumers thought dead than the model has."""
+    """More crashes, and more consumers that were thought dead, than in the model."""
     for name, shape in SHAPES.items():
         yield Case(f"{name}, 0|1|2", batches(shape, [0], [1], [2]), 1)
     for name in ("triangle", "path 0-1-2"):
@@ -124,7 +124,7 @@ def larger() -> Iterator[Case]:
 
 
 def known_copies() -> Iterator[Case]:
-    """Step 1: processes that know the original, beside those that do not."""
+    """Step 1: processes that know the original, together with processes that do not."""
     original, copy, other = (make_article(number) for number in range(3))
     bridge, beyond = make_article(1, MIDDLE), make_article(2, RIGHT)
     early = make_article(0)
@@ -147,7 +147,7 @@ def known_copies() -> Iterator[Case]:
 
 
 def versions() -> Iterator[Case]:
-    """One id with several contents, among articles that arrive before and after it changes."""
+    """An id whose content changes, with articles that arrive before and after."""
     first = make_article(0, article_id="changing", content=b"first")
     for name, bits in (("far", FAR), ("near", MIDDLE)):
         second = make_article(2, bits, article_id="changing", content=b"second")
@@ -164,11 +164,11 @@ def versions() -> Iterator[Case]:
 
 
 def ties() -> Iterator[Case]:
-    """Articles of two feeds with the same time and sequence: the reference alone says which came first."""
+    """Articles of two feeds with the same time and sequence: only the reference decides which came first."""
     first = make_article(0, article_id="changing", content=b"first")
     second = make_article(2, article_id="changing", content=b"second")
     names = [f"tied {number}" for number in range(64)]
-    tied = sorted((make_article(2, article_id=name) for name in names), key=lambda one: one.record.arrival)
+    tied = sorted((make_article(2, article_id=name) for name in names), key=lambda version: version.record.arrival)
     yield Case("tied just before v2, v2|tied", alone(second, tied[0]), 1, (first,))
     yield Case("tied just after v2, v2|tied", alone(second, tied[-1]), 1, (first,))
     yield Case("tied just before v2, v1|v2|tied", alone(first, second, tied[0]), 1)
@@ -176,7 +176,7 @@ def ties() -> Iterator[Case]:
 
 
 def replays() -> Iterator[Case]:
-    """Messages that come again with another arrival, and old content that comes again under its id."""
+    """Messages that are delivered again with another arrival, and old content that is sent again under its id."""
     first = make_article(0, article_id="changing", content=b"first")
     again = make_article(3, article_id="changing", content=b"first")
     for name, bits in (("far", FAR), ("near", MIDDLE)):
@@ -193,14 +193,14 @@ def replays() -> Iterator[Case]:
 
 
 def arrivals() -> Iterator[Case]:
-    """Deliveries that do not agree when articles arrived, nor in which order: each saw other commits before it.
+    """Deliveries that differ in when, and in what order, the articles arrived: each followed other commits.
 
-    A delivery is drawn as ``1@3``: article 1, arriving as the third. Which of two deliveries is stored differs from
+    A delivery is written as ``1@3``: article 1, arriving third. Which of two deliveries is stored differs from
     article to article.
     """
 
     def delivered(shape: Shape, *places: int) -> Process:
-        """A process whose delivery puts article 0 at the first of these places, article 1 at the second, and so on."""
+        """Return a process whose delivery has article 0 at the first of these places, and so on."""
         return Process(
             tuple(
                 make_article(place, shape[number], article_id=f"article {number}")
@@ -213,7 +213,7 @@ def arrivals() -> Iterator[Case]:
         yield Case(f"{name}, 0@1 1@2|0@2 1@1", (delivered(shape, 1, 2), delivered(shape, 2, 1)), 1)
         yield Case(f"{name}, 0@1 1@2 2@3|0@3 1@2 2@1", (delivered(shape, 1, 2, 3), delivered(shape, 3, 2, 1)))
         yield Case(f"{name}, 0@1 1@2 2@3|0@2 1@3 2@1", (delivered(shape, 1, 2, 3), delivered(shape, 2, 3, 1)))
-    # What replaced a version in one delivery came before it in another.
+    # The version that replaced another in one delivery came before it in the other delivery.
     first, second = (
         [make_article(at, bits, article_id="changing", content=content) for at in places]
         for places, bits, content in (((1, 3), 0, b"first"), ((2, 1), MIDDLE, b"second"))
@@ -230,7 +230,7 @@ def arrivals() -> Iterator[Case]:
 
 
 def tombstones() -> Iterator[Case]:
-    """A retraction, among articles that arrive before and after it."""
+    """A retraction, with articles that arrive before and after it."""
     first = make_article(0, article_id="retracted")
     gone = make_tombstone("retracted", TIME_MS + 2, 2)
     between, after = make_article(1), make_article(3)
@@ -245,7 +245,7 @@ def tombstones() -> Iterator[Case]:
 
 
 def never_flagged() -> Iterator[Case]:
-    """A source that is never flagged, in each place of the order."""
+    """A source that is never flagged, at each place in the order."""
     for name, shape in SHAPES.items():
         for never in shape:
             articles = {n: make_article(n, bits, source=NEVER if n == never else "wire") for n, bits in shape.items()}

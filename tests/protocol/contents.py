@@ -1,4 +1,4 @@
-"""What a store holds as a value: taken from a real store, compared, hashed, and put back into another."""
+"""The contents of a store as a value, which can be compared, hashed and restored."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,17 +15,17 @@ DECIDED_MS = TIME_MS + 1_000
 
 
 def stands_still() -> int:
-    """A clock that shows the same time in every run, so that equal decisions are equal bytes."""
+    """Return the same time in every run, so that equal decisions give equal bytes."""
     return DECIDED_MS
 
 
 def memory_store() -> MemoryStore:
-    """The store that is explored, unless a case takes a broken one."""
+    """Return the store that is explored, unless a case uses a broken one."""
     return MemoryStore(clock=stands_still)
 
 
 class Content(NamedTuple):
-    """All that a store holds, as a value: versions with verdicts, tombstones, and postings by key."""
+    """Everything in a store: versions with verdicts, tombstones, and postings by key."""
 
     versions: frozenset[Stored]
     tombstones: frozenset[Tombstone]
@@ -34,37 +34,39 @@ class Content(NamedTuple):
     @property
     def verdicts(self) -> dict[bytes, bytes | None]:
         """The verdict of each version, by reference."""
-        return {one.record.reference: one.verdict for one in self.versions}
+        return {version.record.reference: version.verdict for version in self.versions}
 
 
 NOTHING = Content(frozenset(), frozenset(), frozenset())
 
 
 def content_of(store: Store) -> Content:
-    """What a store holds. Rows that no stored record has a key of are not seen: nobody could find them."""
+    """Return the contents of a store. Rows under keys that no stored record has are left out: no look-up reads them."""
     everything = list(store.scan())
-    versions = [one for one in everything if isinstance(one, Stored)]
-    keys = sorted({key for one in versions for key in one.record.keys})
+    versions = [version for version in everything if isinstance(version, Stored)]
+    keys = sorted({key for version in versions for key in version.record.keys})
     rows = zip(keys, store.look_up(keys), strict=True)
     return Content(
         frozenset(versions),
-        frozenset(one for one in everything if isinstance(one, Tombstone)),
+        frozenset(tombstone for tombstone in everything if isinstance(tombstone, Tombstone)),
         frozenset((key, posting.tobytes()) for key, row in rows for posting in row.postings),
     )
 
 
 def restore(content: Content, make_store: Callable[[], Store]) -> Store:
-    """A new store that holds just this."""
+    """Return a new store with these contents."""
     store = make_store()
-    store.create([Version(one.record, None) for one in content.versions])
+    store.create([Version(version.record, None) for version in content.versions])
     store.retract(list(content.tombstones))
-    store.settle([(one.record.reference, one.verdict) for one in content.versions if one.verdict is not None])
+    store.settle(
+        [(version.record.reference, version.verdict) for version in content.versions if version.verdict is not None]
+    )
     store.add([_record_of(key, posting) for key, posting in content.postings])
     return store
 
 
 def _record_of(key: bytes, posting: bytes) -> Record:
-    """A record that has this posting and no other."""
+    """Return a record that has only this posting."""
     code, reference, time_ms, sequence = np.frombuffer(posting, POSTING)[0].tolist()
     bits = code.to_bytes(8, "big")
     return make_record(

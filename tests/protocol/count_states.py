@@ -1,4 +1,4 @@
-"""How large every case is, as docs/protocol.md has it: ``python -m tests.protocol.count_states``."""
+"""Count the states of every case, for the table in docs/protocol.md: ``python -m tests.protocol.count_states``."""
 
 import sys
 from time import process_time
@@ -7,7 +7,7 @@ from tests.protocol.cases import FAMILIES
 
 
 def main() -> int:
-    """Print a table for each family of cases; 1 where a promise is broken somewhere."""
+    """Print a table for each family of cases; return 1 where a promise is broken."""
     broken = 0
     for family, cases in FAMILIES.items():
         rows = []

@@ -1,9 +1,9 @@
-"""Every interleaving of a few judges over one store, merged by what the store holds and what each judge was told.
+"""Exploring every interleaving of a few judges over one store; states with equal contents and replies are merged.
 
-A judge cannot be stopped half-way and continued twice, so a process *is* the replies it has had: to learn its next step
-the production judge is run again from the start over a store that answers with those. Store contents are values too,
-taken from the real ``MemoryStore`` and put back into one. Both are numbered, and each (content, step) and
-(replies, reply) is worked out once; what remains of exploring is looking up small numbers.
+A judge cannot be stopped and copied, so a process is represented by the replies that it has had: to learn its next
+step, the production judge is run again from the start over a store that answers with these. Store contents are values
+too, taken from the real ``MemoryStore`` and restored into one. Both are numbered, and each (content, step) and
+(replies, reply) is computed once; the rest of exploring is looking up small numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ KNOWN_ORIGINALS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A batch and the judge it is given to.
+    """A batch, and the judge that judges it.
 
-    ``knows`` are the originals it has in memory until it crashes; ``backwards`` takes the items of every call in the
-    opposite order; ``kind`` is the judge itself.
+    ``knows`` are the originals that it remembers until it crashes; ``backwards`` takes the items of every call in
+    reverse; ``kind`` is the class of the judge.
     """
 
     batch: tuple[Version | Tombstone, ...]
@@ -37,7 +37,7 @@ class Process:
 
 
 class Failed(NamedTuple):
-    """A judge that raised."""
+    """The error of a judge that raised one."""
 
     why: str
 
@@ -46,14 +46,14 @@ Result = tuple[bytes, ...] | Failed
 
 
 class Numbers:
-    """Gives equal values equal numbers, from 0 on."""
+    """Numbers values from 0; equal values have equal numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
         self.values: list[Any] = []
 
     def number(self, value: object) -> int:
-        """The number of a value, which must be hashable; it may be new."""
+        """Return the number of a hashable value, a new one for a new value."""
         number = self._numbers.setdefault(value, len(self.values))
         if number == len(self.values):
             self.values.append(value)
@@ -61,7 +61,7 @@ class Numbers:
 
 
 class _Run(NamedTuple):
-    """What a process knew at its start and the replies it has had."""
+    """The originals that a process knew at its start, and the replies that it has had."""
 
     knows: tuple[Record, ...]
     replies: tuple[Any, ...]
@@ -85,7 +85,7 @@ class Runs:
         self._learn(_Run((), ()))
 
     def after(self, run: int, reply_number: int, reply: object) -> int:
-        """The run that has had one reply more."""
+        """Return the run with one more reply."""
         if (run, reply_number) not in self._longer:
             knows, replies = self._runs[run]
             self._longer[run, reply_number] = self._learn(_Run(knows, (*replies, reply)))
@@ -103,7 +103,7 @@ class Runs:
             result = _events(detector.judge(self._process.batch))
         except NextStep as reached:
             step = self._steps.number(reached.step)
-        except Exception as error:  # noqa: BLE001  # whatever a judge raises is a finding
+        except Exception as error:  # noqa: BLE001  # any error of a judge is a failure
             result = Failed(repr(error))
         self._runs.append(run)
         self.next_step.append(step)
@@ -112,13 +112,13 @@ class Runs:
 
 
 State = tuple[int, ...]
-"""The number of the store's content, how many crashes may still come, and the run of each process."""
+"""The number of the store's content, the number of crashes that may still happen, and the run of each process."""
 
 _FIRST = 2
 
 
 class Move(NamedTuple):
-    """What can happen next: ``process`` does ``step`` (None: it crashes and starts again), and ``state`` is reached."""
+    """A possible next step: ``process`` does ``step``, or crashes and restarts (None), and ``state`` is reached."""
 
     process: int
     step: Step | None
@@ -126,7 +126,7 @@ class Move(NamedTuple):
 
 
 class _Onward(NamedTuple):
-    """The next step of a process by number, and what it leads to: the run that is longer by it, and the content."""
+    """The number of a process's next step, and what it leads to: the run after it, and the content."""
 
     step: int
     run: int
@@ -134,7 +134,7 @@ class _Onward(NamedTuple):
 
 
 class World:
-    """Processes over a store that starts with ``content``."""
+    """Processes over a store that has ``content`` at the start."""
 
     def __init__(
         self,
@@ -157,11 +157,11 @@ class World:
         self._equals = _equal_neighbours(processes)
 
     def start(self, crashes: int) -> State:
-        """The state before anybody has done anything."""
+        """Return the initial state."""
         return (self._contents.number(self._content), crashes, *(Runs.FRESH for _ in self._runs))
 
     def step(self, state: State, process: int) -> Move | None:
-        """The next step of one process; None where it has come to its end."""
+        """Return the next step of one process, None where it has ended."""
         content, crashes, *runs = state
         onward = self._after(process, content, runs[process])
         if onward is None:
@@ -170,20 +170,21 @@ class World:
         return Move(process, step, self._moved(state, process, onward.run, onward.content, crashes))
 
     def crash(self, state: State, process: int) -> Move | None:
-        """One process starts again; None where it has come to its end, or there have been crashes enough."""
+        """Return the crash and restart of one process, None where it has ended or no crashes are left."""
         content, crashes, *runs = state
         if not crashes or self._runs[process].next_step[runs[process]] is None:
             return None
         return Move(process, None, self._moved(state, process, Runs.AGAIN, content, crashes - 1))
 
     def moves(self, state: State) -> list[Move]:
-        """All that can happen next; nothing where every process has come to its end."""
+        """Return all possible next moves; none where every process has ended."""
         processes = range(len(self._runs))
-        found = [*(self.step(state, one) for one in processes), *(self.crash(state, one) for one in processes)]
+        steps = [self.step(state, process) for process in processes]
+        found = [*steps, *(self.crash(state, process) for process in processes)]
         return [move for move in found if move is not None]
 
     def following(self, state: State) -> list[State]:
-        """The states of all ``moves``, several times as fast: nearly all the time of exploring goes here."""
+        """Return the states of all ``moves``, several times as fast; exploring spends nearly all its time here."""
         content, crashes, *runs = state
         found = []
         for process, run in enumerate(runs):
@@ -195,12 +196,12 @@ class World:
         return found
 
     def content_in(self, state: State) -> Content:
-        """What the store holds in this state."""
+        """Return what the store holds in this state."""
         content: Content = self._contents.values[state[0]]
         return content
 
     def results_in(self, state: State) -> list[Result | None]:
-        """What each process has returned, None where it has not come to its end."""
+        """Return the result of each process, None where it has not ended."""
         return [runs.results[run] for runs, run in zip(self._runs, state[_FIRST:], strict=True)]
 
     def _after(self, process: int, content: int, run: int) -> _Onward | None:
@@ -223,7 +224,7 @@ class World:
         return self._applied[content, step]
 
     def _moved(self, state: State, process: int, run: int, content: int, crashes: int) -> State:
-        """The state with one run changed. Which of two equal processes is which does not matter."""
+        """Return the state with one run changed. Equal processes are interchangeable."""
         at = _FIRST + process
         if not self._equals:
             return (content, crashes, *state[_FIRST:at], run, *state[at + 1 :])
@@ -235,7 +236,7 @@ class World:
 
 
 def _events(answers: Sequence[VerdictEvent]) -> Result:
-    """The events of a judge's answers; a verdict that says something else than its event is a finding."""
+    """Return the events of a judge's answers; a verdict that differs from its event is a failure."""
     for answer in answers:
         if answer != VerdictEvent.read(answer.encoded):
             return Failed(f"answered {answer.verdict} beside {answer.encoded!r}")
@@ -245,22 +246,22 @@ def _events(answers: Sequence[VerdictEvent]) -> Result:
 def _equal_neighbours(processes: Sequence[Process]) -> list[tuple[int, int]]:
     return [
         (first, second)
-        for first, one in enumerate(processes)
+        for first, process in enumerate(processes)
         for second, other in enumerate(processes)
-        if first < second and one == other
+        if first < second and process == other
     ]
 
 
 class Explored(NamedTuple):
-    """What exploring came to: how many states and different ends there were, and the first end that is wrong."""
+    """The result of exploring: the numbers of states and of ends, and what is wrong at the first wrong end."""
 
     states: int
     ends: int
     wrong: tuple[str, ...]
     trace: tuple[Move, ...]
 
-    def told(self) -> str:
-        """The trace to what is wrong, a line for each move."""
+    def trace_text(self) -> str:
+        """Return the trace to the wrong end, a line for each move."""
         return "\n".join(f"process {move.process}: {move.step or 'crashes'}" for move in self.trace)
 
 
@@ -278,10 +279,10 @@ def explore(
     while todo:
         state = todo.pop()
         following = world.following(state)
-        for one in following:
-            if one not in came_from:
-                came_from[one] = state
-                todo.append(one)
+        for after in following:
+            if after not in came_from:
+                came_from[after] = state
+                todo.append(after)
         if len(came_from) > states_max:
             raise RuntimeError(f"more than {states_max} states")
         if following:

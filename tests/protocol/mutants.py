@@ -1,4 +1,4 @@
-"""Judges and stores with one protection taken out. Each is the production code but for the lines that stand here."""
+"""Judges and stores with one protection removed. Each is the production code except for the lines that are here."""
 
 from bisect import insort
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from tests.protocol.contents import stands_still
 
 
 class LooksUpFirst(Detector):
-    """Reads before it has written its postings."""
+    """Looks up before it has written its postings."""
 
     def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         if not records:
@@ -25,14 +25,14 @@ class LooksUpFirst(Detector):
 
 
 class ClaimsNothing(Detector):
-    """Keeps a version without giving the later near ones their verdict."""
+    """Keeps a version without claiming the later near ones."""
 
     def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
         return super()._write_in_order(decisions._replace(claims=()), truncated)
 
 
 class KeepsBeforeItClaims(Detector):
-    """Writes the kept ones, and claims afterwards."""
+    """Writes the kept ones before the claims."""
 
     def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
         kept = super()._write_in_order(decisions._replace(claims=()), truncated)
@@ -43,18 +43,20 @@ class KeepsBeforeItClaims(Detector):
 
 
 class ForgetsItsLosses(Detector):
-    """Goes on with what it had decided after a lost compare-and-set; it answers what is stored, though."""
+    """Continues with its decisions after a lost compare-and-set, though it answers with what is stored."""
 
     def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
         super()._write(verdicts)
         stored = self._read([record.reference for record, _ in verdicts])
         return {
-            reference: VerdictEvent.read(one.verdict) for reference, one in stored.items() if one.verdict is not None
+            reference: VerdictEvent.read(version.verdict)
+            for reference, version in stored.items()
+            if version.verdict is not None
         }
 
 
 class NeverReadsAgain(Detector):
-    """After a lost compare-and-set decides anew from what it had read before."""
+    """Decides again after a lost compare-and-set, from what it had read before."""
 
     settling = False
 
@@ -67,7 +69,7 @@ class NeverReadsAgain(Detector):
 
 
 class ReadsAgainOnlyWhatItLost(Detector):
-    """After a lost compare-and-set learns what stands there, and believes what it had read of all others."""
+    """Reads only the lost cells after a lost compare-and-set, and trusts what it had read of all others."""
 
     lost: frozenset[bytes] = frozenset()
 
@@ -77,11 +79,11 @@ class ReadsAgainOnlyWhatItLost(Detector):
         return done
 
     def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        return super()._read([one for one in references if not self.lost or one in self.lost])
+        return super()._read([reference for reference in references if not self.lost or reference in self.lost])
 
 
 class GivesUpOnPendingOnes(Detector):
-    """Treats an earlier version that is pending elsewhere as if it were not there."""
+    """Ignores earlier versions that are pending in another process."""
 
     def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
         own = {record.reference: record.arrival for record in records}
@@ -99,16 +101,16 @@ class GivesUpOnPendingOnes(Detector):
 
 
 class TrustsItsMemory(Detector):
-    """Takes every original that it remembers for kept, without reading its verdict."""
+    """Assumes that every remembered original is kept, without reading its verdict."""
 
     def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         plan: list[Duplicate] = []
-        for one in pending:
-            own = one.record.reference
-            found = self._read(self.known.recall(one.record, self.settings.verifications_max))
-            near = self._search.compare(one, list(found.values()), [])
+        for version in pending:
+            own = version.record.reference
+            found = self._read(self.known.recall(version.record, self.settings.verifications_max))
+            near = self._search.compare(version, list(found.values()), [])
             states = dict.fromkeys(found, State.KEPT) | {own: State.PENDING}
-            plan += decide([one.record], {own: near}, states).duplicates
+            plan += decide([version.record], {own: near}, states).duplicates
         return self._settle_copies(plan)
 
 
@@ -120,32 +122,32 @@ class RemovesWhatWasReplaced(Detector):
         for record in records:
             history = self.store.history(record.id_hash)
             self.store.remove(
-                [one.record for one in history if isinstance(one, Stored) and one.record.arrival < record.arrival]
+                [each.record for each in history if isinstance(each, Stored) and each.record.arrival < record.arrival]
             )
         return verdicts
 
 
 class FlagsEverySource(Detector):
-    """Takes no notice of sources that are never flagged."""
+    """Ignores that some sources are never flagged."""
 
     def _never_flagged(self, record: Record) -> bool:
         return False
 
 
 class RemovesTooMuch(Detector):
-    """Removes the postings of everything it has judged."""
+    """Removes the postings of everything that it has judged."""
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         verdicts = super()._judge_versions(stored)
-        self.store.remove([one.record for one in stored])
+        self.store.remove([version.record for version in stored])
         return verdicts
 
 
 class OverwritesArrivals(MemoryStore):
-    """Takes what was delivered last for what the version is."""
+    """Overwrites a version with what was delivered last."""
 
     def create(self, versions: Sequence[Version]) -> list[Stored]:
-        """Create, or overwrite."""
+        """Create versions, or overwrite them."""
         for version in versions:
             reference = version.record.reference
             if reference in self._versions:
@@ -157,31 +159,31 @@ class OverwritesArrivals(MemoryStore):
 
 
 class PutsVerdicts(MemoryStore):
-    """Writes a verdict over the one that stands there."""
+    """Overwrites verdicts."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Put, plainly."""
+        """Write verdicts without a comparison."""
         self._verdicts.update(verdicts)
         return [True for _ in verdicts]
 
 
 class Hoards(MemoryStore):
-    """Removes nothing."""
+    """Removes no postings."""
 
     def remove(self, records: Sequence[Record]) -> None:
-        """Leave them where they are."""
+        """Do nothing."""
 
 
 def hoarding_store() -> Store:
-    """Where duplicates keep their postings."""
+    """Return a store in which duplicates keep their postings."""
     return Hoards(clock=stands_still)
 
 
 def overwriting_store() -> Store:
-    """Without a protection for arrivals."""
+    """Return a store without protection of arrivals."""
     return OverwritesArrivals(clock=stands_still)
 
 
 def putting_store() -> Store:
-    """Without compare-and-set."""
+    """Return a store without compare-and-set."""
     return PutsVerdicts(clock=stands_still)

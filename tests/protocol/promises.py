@@ -1,6 +1,6 @@
-"""What must hold wherever every process has come to its end, whatever happened on the way.
+"""The promises that must hold whenever all processes have ended, whatever happened before.
 
-Millions of ends are looked at, with a few versions in them all: what was worked out of these is remembered.
+There are millions of ends with only a few versions, so that results for these are cached.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ _decoded = lru_cache(maxsize=_REMEMBERED_MAX)(decode_verdict)
 
 
 def broken_promises(processes: Sequence[Process], content: Content, results: Sequence[Result | None]) -> list[str]:
-    """A sentence for each promise that does not hold."""
+    """Return a sentence for each promise that is broken."""
     failed = [result.why for result in results if isinstance(result, Failed)]
-    undecided = [one.record.id for one in content.versions if one.verdict is None]
+    undecided = [version.record.id for version in content.versions if version.verdict is None]
     if failed or undecided:
         return [*(f"a judge raised {why}" for why in failed), *(f"{name} is undecided" for name in undecided)]
-    verdicts = {one.record.reference: _decoded(one.verdict) for one in content.versions if one.verdict}
+    verdicts = {version.record.reference: _decoded(version.verdict) for version in content.versions if version.verdict}
     return [
         *_answers(processes, content, results),
         *_both_kept(content, verdicts),
@@ -37,24 +37,23 @@ def broken_promises(processes: Sequence[Process], content: Content, results: Seq
 
 
 def _answers(processes: Sequence[Process], content: Content, results: Sequence[Result | None]) -> list[str]:
-    """Every process answers what is stored."""
-    stored = content.verdicts | {one.reference: one.event for one in content.tombstones}
+    """Every process answers with what is stored."""
+    stored = content.verdicts | {tombstone.reference: tombstone.event for tombstone in content.tombstones}
     return [
-        f"a judge answered about {_about(one).id} otherwise than is stored"
+        f"a judge answered about {_about(arrived).id} differently from what is stored"
         for process, result in zip(processes, results, strict=True)
-        for one, answer in zip(process.batch, result or (), strict=True)
-        if answer != stored[_about(one).reference]
+        for arrived, answer in zip(process.batch, result or (), strict=True)
+        if answer != stored[_about(arrived).reference]
     ]
 
 
-def _about(one: Version | Tombstone) -> Record | Tombstone:
-    return one if isinstance(one, Tombstone) else one.record
+def _about(arrived: Version | Tombstone) -> Record | Tombstone:
+    return arrived if isinstance(arrived, Tombstone) else arrived.record
 
 
 def _near_pairs(content: Content) -> list[tuple[Stored, Stored]]:
-    return [
-        (a, b) for a, b in combinations(sorted(content.versions, key=lambda one: one.record.arrival), 2) if _near(a, b)
-    ]
+    by_arrival = sorted(content.versions, key=lambda version: version.record.arrival)
+    return [(a, b) for a, b in combinations(by_arrival, 2) if _near(a, b)]
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
@@ -62,8 +61,8 @@ def _near(a: Stored, b: Stored) -> bool:
     return compare(a, [b], SETTINGS)[0].near
 
 
-def _never(one: Stored) -> bool:
-    return SETTINGS.rule(one.record.source).flag == "never"
+def _never(version: Stored) -> bool:
+    return SETTINGS.rule(version.record.source).flag == "never"
 
 
 def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
@@ -77,7 +76,7 @@ def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]
 
 
 def _none_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
-    """Of every group that is near in a chain at least one is kept. What a verdict names was near when it was given."""
+    """Of every group that is near in a chain at least one is kept. What a verdict names was near at that time."""
     links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(content)]
     links += [
         (reference, _named(verdict))
@@ -90,45 +89,45 @@ def _none_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]
         group.update(dict.fromkeys(together, together))
     return [
         f"none kept of {len(members)} that are near in a chain"
-        for members in {frozenset(one) for one in group.values()}
+        for members in {frozenset(together) for together in group.values()}
         if not any(_kept(verdicts[reference]) for reference in members)
     ]
 
 
 def _chains(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
-    """Following what a duplicate names ends at a kept one."""
+    """Following ``duplicate_of`` ends at a kept version."""
     wrong = []
-    for one in content.versions:
-        reference, seen = one.record.reference, set[bytes]()
+    for version in content.versions:
+        reference, seen = version.record.reference, set[bytes]()
         while reference in verdicts and reference not in seen and not _kept(verdicts[reference]):
             seen.add(reference)
             reference = _named(verdicts[reference])
         if reference not in verdicts:
-            wrong.append(f"{one.record.id} leads to a version that is not there")
+            wrong.append(f"{version.record.id} leads to a version that is not stored")
         elif reference in seen:
-            wrong.append(f"{one.record.id} leads into a circle")
+            wrong.append(f"{version.record.id} leads into a circle")
     return wrong
 
 
 def _never_flagged(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     """An article of a source that is never flagged is kept."""
     return [
-        f"{one.record.id} is flagged, and its source never is"
-        for one in content.versions
-        if _never(one) and not _kept(verdicts[one.record.reference])
+        f"{version.record.id} is flagged, though its source never is"
+        for version in content.versions
+        if _never(version) and not _kept(verdicts[version.record.reference])
     ]
 
 
 def _postings(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     """Every kept version can be found under all its keys, and no duplicate under any."""
     wrong = []
-    for one in content.versions:
-        found = [posting in content.postings for posting in postings_of(one.record)]
-        kept = _kept(verdicts[one.record.reference])
+    for version in content.versions:
+        found = [posting in content.postings for posting in postings_of(version.record)]
+        kept = _kept(verdicts[version.record.reference])
         if kept and not all(found):
-            wrong.append(f"{one.record.id} is kept, and has lost a posting")
+            wrong.append(f"{version.record.id} is kept, but has lost a posting")
         if not kept and any(found):
-            wrong.append(f"{one.record.id} is a duplicate, and has a posting still")
+            wrong.append(f"{version.record.id} is a duplicate, but still has a posting")
     return wrong
 
 
@@ -137,7 +136,7 @@ def _kept(verdict: Verdict) -> bool:
 
 
 def _named(verdict: Verdict) -> bytes:
-    """The version that a duplicate names, by reference."""
+    """Return the reference of the version that a duplicate names."""
     assert verdict.duplicate_of is not None
     assert verdict.duplicate_of_version is not None
     return id_hash(verdict.duplicate_of) + bytes.fromhex(verdict.duplicate_of_version)

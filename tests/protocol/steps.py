@@ -1,4 +1,4 @@
-"""The judge's store calls cut into steps: each touches one cell, one row or one record, and is atomic in every store.
+"""The store calls of a judge, divided into steps that touch one cell, row or record, and are atomic in every store.
 
 The contract promises atomicity for items of a call and no order among them. A record's postings lie in rows of
 their own, which no store writes at once, so adding and removing are cut further, key by key.
@@ -19,10 +19,10 @@ Item = TypeVar("Item")
 
 
 class Step(Protocol):
-    """One atomic action on a store. Equal steps do the same; replies are equal where a judge cannot tell them apart."""
+    """An atomic action on a store. Equal steps do the same; replies are equal where a judge cannot tell them apart."""
 
     def apply(self, store: Store) -> Hashable:
-        """Do it and return the reply."""
+        """Perform the step; return the reply."""
         ...
 
 
@@ -36,7 +36,7 @@ class Create:
         return f"creates {self.version.record.id} {_short(self.version.record.reference)}"
 
     def apply(self, store: Store) -> Stored:
-        """The version as stored."""
+        """Return the version as stored."""
         return store.create([self.version])[0]
 
 
@@ -50,7 +50,7 @@ class Retract:
         return f"retracts {self.tombstone.id}"
 
     def apply(self, store: Store) -> Tombstone:
-        """The tombstone as stored."""
+        """Return the tombstone as stored."""
         return store.retract([self.tombstone])[0]
 
 
@@ -64,7 +64,7 @@ class Read:
         return f"reads {_short(self.reference)}"
 
     def apply(self, store: Store) -> Stored | None:
-        """The version as stored, if it is."""
+        """Return the version as stored; None where it is not."""
         return store.read([self.reference])[0]
 
 
@@ -78,7 +78,7 @@ class AddPosting:
         return f"adds the posting of {self.record.id} under {self.record.keys[0].hex()}"
 
     def apply(self, store: Store) -> None:
-        """Nothing is told."""
+        """Return nothing."""
         store.add([self.record])
 
 
@@ -92,7 +92,7 @@ class RemovePosting:
         return f"removes the posting of {self.record.id} under {self.record.keys[0].hex()}"
 
     def apply(self, store: Store) -> None:
-        """Nothing is told."""
+        """Return nothing."""
         store.remove([self.record])
 
 
@@ -106,7 +106,7 @@ class LookUp:
         return f"looks up {self.key.hex()}"
 
     def apply(self, store: Store) -> tuple[bytes, bool]:
-        """The row's postings as bytes, and whether it was cut."""
+        """Return the row's postings as bytes, and whether it was cut."""
         row = store.look_up([self.key])[0]
         return row.postings.tobytes(), row.truncated
 
@@ -122,13 +122,13 @@ class Settle:
         return f"settles {_short(self.reference)}: {_outcome(self.verdict)}"
 
     def apply(self, store: Store) -> bool:
-        """Whether the cell holds this verdict now."""
+        """Return whether the cell now holds this verdict."""
         return store.settle([(self.reference, self.verdict)])[0]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Read everything of one id; only a mutant does."""
+    """Read everything of one id; only a mutant does this."""
 
     id_hash: bytes
 
@@ -136,7 +136,7 @@ class History:
         return f"reads the history of {_short(self.id_hash)}"
 
     def apply(self, store: Store) -> tuple[Stored | Tombstone, ...]:
-        """All of it, in order of arrival."""
+        """Return all of it, in order of arrival."""
         return tuple(store.history(self.id_hash))
 
 
@@ -149,13 +149,13 @@ def _outcome(event: bytes) -> str:
     return f"{verdict.outcome} {verdict.duplicate_of or ''}".strip()
 
 
-def one_key_each(record: Record) -> Iterator[Record]:
-    """The record once for each of its keys, with that key alone."""
+def with_each_key(record: Record) -> Iterator[Record]:
+    """Yield the record once for each of its keys, with only that key."""
     return (msgspec.structs.replace(record, keys=(key,)) for key in record.keys)
 
 
-class NextStep(Exception):  # noqa: N818  # not an error: how a run says what it would do next
-    """Leaves a judge at the first step to which there is no reply yet."""
+class NextStep(Exception):  # noqa: N818  # not an error: tells the next step of a run
+    """Stops a judge at the first step that has no reply yet."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(step)
@@ -163,10 +163,10 @@ class NextStep(Exception):  # noqa: N818  # not an error: how a run says what it
 
 
 class ScriptedStore:
-    """Answers a judge from the replies it has been given so far; the first step beyond them raises ``NextStep``.
+    """Answers a judge with the replies so far; the first step beyond them raises ``NextStep``.
 
-    It has those verbs of the ``Store`` port that are steps. A judge that calls another fails its case.
-    ``backwards`` takes the items of each call in the opposite order.
+    It has only those methods of the ``Store`` port that are steps; a judge that calls another one fails its case.
+    ``backwards`` takes the items of each call in reverse.
     """
 
     def __init__(self, replies: Sequence[Any], *, backwards: bool) -> None:
@@ -174,35 +174,35 @@ class ScriptedStore:
         self._backwards = backwards
 
     def create(self, versions: Sequence[Version]) -> list[Stored]:
-        """See ``Records.create``."""
+        """Take a ``Create`` step for each version."""
         return self._each(Create(version) for version in versions)
 
     def retract(self, tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-        """See ``Records.retract``."""
+        """Take a ``Retract`` step for each tombstone."""
         return self._each(Retract(tombstone) for tombstone in tombstones)
 
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """See ``Records.read``."""
+        """Take a ``Read`` step for each reference."""
         return self._each(Read(reference) for reference in references)
 
     def add(self, records: Sequence[Record]) -> None:
-        """See ``Postings.add``."""
-        self._each(AddPosting(one) for record in records for one in one_key_each(record))
+        """Take an ``AddPosting`` step for each posting."""
+        self._each(AddPosting(part) for record in records for part in with_each_key(record))
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """See ``Postings.look_up``."""
+        """Take a ``LookUp`` step for each key."""
         return [Row(row, cut) for row, cut in self._each(LookUp(key) for key in keys)]
 
     def remove(self, records: Sequence[Record]) -> None:
-        """See ``Postings.remove``."""
-        self._each(RemovePosting(one) for record in records for one in one_key_each(record))
+        """Take a ``RemovePosting`` step for each posting."""
+        self._each(RemovePosting(part) for record in records for part in with_each_key(record))
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """See ``Verdicts.settle``."""
+        """Take a ``Settle`` step for each verdict."""
         return self._each(Settle(reference, verdict) for reference, verdict in verdicts)
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
-        """See ``Records.history``."""
+        """Take a ``History`` step."""
         return list(self._take(History(id_hash)))
 
     def _each(self, steps: Iterable[Step]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The explorer itself: that it explores the graphs it is asked to, through stores that are what they seem to be."""
+"""The explorer itself: it explores the graphs that it should, and its scripted stores behave like real ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ GRAPHS = [
 
 
 def contents_at_the_ends(case: Case) -> list[Content]:
-    """What the store holds at every end of a case."""
+    """Return what the store holds at every end of a case."""
     ends: list[Content] = []
 
     def note(content: Content, results: Sequence[Result | None]) -> list[str]:
@@ -47,18 +47,22 @@ def contents_at_the_ends(case: Case) -> list[Content]:
 
 
 def records_of(process: Process) -> list[Record]:
-    """The records of a process's batch."""
-    return [one.record for one in process.batch if isinstance(one, Version)]
+    """Return the records of a process's batch."""
+    return [version.record for version in process.batch if isinstance(version, Version)]
 
 
 def named(content: Content) -> Mapping[str, str | None]:
-    """For each article the one that its verdict names."""
-    return {one.record.id: decode_verdict(one.verdict).duplicate_of for one in content.versions if one.verdict}
+    """Return for each article the one that its verdict names."""
+    return {
+        version.record.id: decode_verdict(version.verdict).duplicate_of
+        for version in content.versions
+        if version.verdict
+    }
 
 
 @pytest.mark.parametrize(("shape", "edges"), GRAPHS)
 def test_shapes_have_just_these_edges(shape: Shape, edges: set[tuple[int, int]]) -> None:
-    """The judge's own comparison finds near just what the case is drawn with, and nothing near the far one."""
+    """The judge's own comparison finds exactly the edges of the shape, and nothing near the far one."""
     (process,) = batches(shape, [0, 1, 2])
     records = [*records_of(process), make_article(3, FAR).record]
     articles = {number: Stored(record, None, None) for number, record in enumerate(records)}
@@ -70,14 +74,14 @@ def test_shapes_have_just_these_edges(shape: Shape, edges: set[tuple[int, int]])
     "name", ["pair 0|1, 2 crashes", "then near, v1 between|v2 after, 1 crashes", "retracted twice, between, 1 crashes"]
 )
 def test_contents_survive_being_put_back(name: str) -> None:
-    """A store made from a content holds that content, however it came about."""
+    """A store that is restored from a content has this content, for all contents of a case."""
     for content in contents_at_the_ends(all_cases()[name]):
         assert content_of(restore(content, memory_store)) == content
 
 
 @pytest.mark.parametrize(("shape", "edges"), GRAPHS)
 def test_steps_add_up_to_the_whole(shape: Shape, edges: set[tuple[int, int]]) -> None:
-    """One process taken step by step answers and leaves behind what it does when it runs at a stretch."""
+    """A process that runs step by step returns and stores the same as one that runs without a stop."""
     (process,) = batches(shape, [0, 1, 2], blocks=4)
     world = World([process], SETTINGS)
     state = world.start(0)
@@ -90,7 +94,7 @@ def test_steps_add_up_to_the_whole(shape: Shape, edges: set[tuple[int, int]]) ->
 
 
 def test_both_outcomes_of_a_race_are_reached() -> None:
-    """Of two that race each can be the one that is kept."""
+    """Either of two racing articles can be the kept one."""
     ends = contents_at_the_ends(Case("pair", batches(TRIANGLE, [0], [1])))
     outcomes = [named(content) for content in ends]
     assert {"article 0": None, "article 1": "article 0"} in outcomes
@@ -98,13 +102,13 @@ def test_both_outcomes_of_a_race_are_reached() -> None:
 
 
 def test_a_verdict_can_name_a_later_duplicate() -> None:
-    """What the design says can happen does: a verdict names one that became a duplicate itself."""
+    """A verdict can name a version that became a duplicate itself, as the design says."""
     ends = contents_at_the_ends(Case("path", batches(PATH_0_1_2, [0], [1], [2])))
     assert {"article 0": None, "article 1": "article 0", "article 2": "article 1"} in map(named, ends)
 
 
 def test_merging_equal_processes_loses_no_end() -> None:
-    """Two that judge the same are explored as if they could not be told apart, and reach the same ends."""
+    """Processes that judge the same are explored as interchangeable, and reach the same ends."""
     zombies = Case("zombies", batches(TRIANGLE, [0, 1], [0, 1]))
     first, second = zombies.processes
     unlike = replace(zombies, processes=(first, replace(second, knows=(make_article(9, FAR).record,))))
@@ -113,7 +117,7 @@ def test_merging_equal_processes_loses_no_end() -> None:
 
 
 def test_a_case_that_is_too_large_is_refused() -> None:
-    """Exploring stops with an error, not with a part of the states, where there are too many."""
+    """Where there are too many states, exploring ends with an error instead of a part of them."""
     case = Case("pair", batches(TRIANGLE, [0], [1]))
     with pytest.raises(RuntimeError, match="more than 50 states"):
         explore(case.world(), 2, lambda content, results: [], states_max=50)
@@ -121,7 +125,7 @@ def test_a_case_that_is_too_large_is_refused() -> None:
 
 @pytest.mark.parametrize(("backwards", "asked_first"), [(False, b"first"), (True, b"second")])
 def test_items_backwards_are_answered_in_their_places(backwards: bool, asked_first: bytes) -> None:  # noqa: FBT001
-    """Whichever item of a call goes first, each gets its own reply."""
+    """Each item of a call gets its own reply, in either order."""
     with pytest.raises(NextStep) as reached:
         ScriptedStore([], backwards=backwards).read([b"first", b"second"])
     assert reached.value.step == Read(asked_first)

@@ -1,4 +1,4 @@
-"""The production judge through every interleaving of its store calls, case by case."""
+"""The production judge in every interleaving of its store calls, case by case."""
 
 import pytest
 
@@ -9,7 +9,7 @@ CASES = all_cases()
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_every_promise_holds_at_every_end(case: Case) -> None:
-    """Whatever the order of the steps and wherever a process crashes, every promise holds in the end."""
+    """Every promise holds at every end, in any order of steps and with crashes anywhere."""
     explored = case.explored()
-    assert explored.wrong == (), explored.told()
+    assert explored.wrong == (), explored.trace_text()
     assert explored.ends > 0

@@ -35,7 +35,7 @@ BROKEN_STORES = [
     (mutants.overwriting_store, "first, far, first again|between, 0 crashes", "both kept"),
     (mutants.overwriting_store, "triangle, 0@1 1@2|0@2 1@1, 1 crashes", "circle"),
     (mutants.overwriting_store, "path 1-0-2, 0@1 1@2 2@3|0@3 1@2 2@1, 0 crashes", "circle"),
-    (mutants.hoarding_store, "pair 0|1, 2 crashes", "has a posting still"),
+    (mutants.hoarding_store, "pair 0|1, 2 crashes", "still has a posting"),
     (mutants.putting_store, "pair 0|1, 2 crashes", "both kept"),
     (mutants.putting_store, "path 1-0-2, 12|0, 1 crashes", "both kept"),
 ]
@@ -43,7 +43,7 @@ BROKEN_STORES = [
 
 @pytest.fixture(autouse=True)
 def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that goes round for ever is to be seen soon."""
+    """Let a judge that never finishes fail after a few rounds."""
     monkeypatch.setattr(detector, "SETTLE_ROUNDS_MAX", 8)
 
 
@@ -63,7 +63,7 @@ def test_a_store_without_a_protection_is_caught(broken: Callable[[], Store], nam
 
 @pytest.mark.parametrize("shape", ["triangle", "path 0-1-2", "path 1-0-2", "path 0-2-1"])
 def test_learning_only_what_was_lost_would_do(shape: str) -> None:
-    """Whatever else a judge believes pending is a harmless name in a verdict, or a claim that fails and tells it."""
+    """A stale belief that a version is pending leads to an allowed verdict, or to a claim that fails."""
     for batch in ("12|0", "02|1", "012|2"):
         case = CASES[f"{shape}, {batch}, 1 crashes"]
         assert not case.with_judge(mutants.ReadsAgainOnlyWhatItLost).explored().wrong

@@ -1,4 +1,4 @@
-"""Deeper than can be explored: five or six articles in three processes, along schedules drawn by lot."""
+"""Random schedules of cases that are too large to explore: five or six articles in three processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ CRASHES = 2
 
 @dataclass(frozen=True, slots=True)
 class Dice:
-    """Draws cases and schedules; the same seed draws the same."""
+    """Draws cases and schedules; equal seeds draw the same."""
 
     random: Random
 
     def article(self, number: int, bits: int) -> Version:
-        """An article near some of the others: 2 bits apart, or 4, or more."""
+        """Return an article that is near some of the others: 2 bits apart, or 4, or more."""
         corner = self.random.randrange(1 << bits)
         return make_article(
             number,
@@ -40,18 +40,18 @@ class Dice:
         )
 
     def batch(self, those: Sequence[Version | Tombstone]) -> tuple[Version | Tombstone, ...]:
-        """Some of these, no id twice."""
+        """Return some of these, with distinct ids."""
         drawn = self.random.sample(those, self.random.randint(1, 3))
-        by_id = {(one.id if isinstance(one, Tombstone) else one.record.id): one for one in drawn}
+        by_id = {(arrived.id if isinstance(arrived, Tombstone) else arrived.record.id): arrived for arrived in drawn}
         return tuple(by_id.values())
 
     def memory(self, those: Sequence[Version | Tombstone]) -> tuple[Record, ...]:
-        """What a process takes for originals; most are not kept, or not even there yet."""
-        records = [one.record for one in those if isinstance(one, Version)]
+        """Return what a process remembers as originals; most are not kept, or not stored yet."""
+        records = [version.record for version in those if isinstance(version, Version)]
         return tuple(self.random.sample(records, 2)) if self.random.random() < 0.3 else ()
 
     def processes(self, kind: type[Detector]) -> list[Process]:
-        """Three, which may have articles in common."""
+        """Return three processes, which may share articles."""
         bits = self.random.choice((1, 2, 3))
         those: list[Version | Tombstone] = [self.article(number, bits) for number in range(self.random.choice((5, 6)))]
         if self.random.random() < 0.3:
@@ -60,10 +60,10 @@ class Dice:
         return [Process(self.batch(those), self.memory(those), self.random.random() < 0.3, kind) for _ in range(3)]
 
     def walk(self, world: World) -> list[str]:
-        """From the start to an end, mostly several steps of one process in a row; what is wrong there."""
+        """Walk to an end, often with several steps of one process in a row; return what is wrong there."""
         state = world.start(CRASHES)
         process = 0
-        while going := [one for one, result in enumerate(world.results_in(state)) if result is None]:
+        while going := [process for process, result in enumerate(world.results_in(state)) if result is None]:
             if process not in going or self.random.random() < 0.35:
                 process = self.random.choice(going)
             crash = world.crash(state, process) if self.random.random() < 0.02 else None
@@ -74,7 +74,7 @@ class Dice:
 
 
 def walked(seed: int, kind: type[Detector]) -> list[str]:
-    """What went wrong on the walks of one seed, with what it takes to see it again."""
+    """Return what went wrong on the walks of one seed, with what is needed to reproduce it."""
     dice = Dice(Random(seed))
     wrong = []
     for number in range(WORLDS_A_LOT):
@@ -86,7 +86,7 @@ def walked(seed: int, kind: type[Detector]) -> list[str]:
 
 @pytest.mark.parametrize("seed", [*LOTS, *(pytest.param(seed, marks=pytest.mark.load) for seed in range(4, 32))])
 def test_no_promise_is_broken_on_a_walk(seed: int) -> None:
-    """Every promise holds at the end of every schedule drawn."""
+    """Every promise holds at the end of every random schedule."""
     assert walked(seed, Detector) == []
 
 
