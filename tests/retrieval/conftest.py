@@ -1,4 +1,4 @@
-"""Retrieval is held against the same stores as the contract."""
+"""Retrieval is tested with the same stores as the contract."""
 
 from tests.contract.conftest import clock, kind, store
 

@@ -1,4 +1,4 @@
-"""Fingerprints that are as hard to find as they can be, and what brute force says of them."""
+"""Fingerprints that are as hard to find as possible, and what brute force finds among them."""
 
 import hashlib
 import random
@@ -20,26 +20,26 @@ from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS
 
 DISTANCES = {"4x16": range(8), "16x28": range(5)}
-"""What each plan is promised to be exact for."""
+"""The distances for which each plan promises exact retrieval."""
 ENDS = {"4x16": (3, 7), "16x28": (3, 4)}
-"""The last of these at each radius. Which rows are read depends on the radius alone."""
+"""The greatest of these at each radius. Only the radius decides which rows are read."""
 BEYOND = 9
-"""Populations have pairs at every distance below, which is more than any plan finds."""
+"""Populations have pairs at every distance below this, more than any plan finds."""
 BLOCKS, BLOCK_BITS = 4, 16
 PARTS, PART_BITS = 4, 12
-"""What `16x28` cuts the other three blocks into."""
+"""The parts into which `16x28` divides the other three blocks."""
 _BUILDERS = {name: VersionBuilder("test/1", BlockPlan.named(name), lane1=False) for name in DISTANCES}
 
 
 def plain(max_distance: int, plan: str = "4x16") -> JudgeSettings:
-    """Plain SimHash: near is a distance and nothing else."""
+    """Return settings of plain SimHash: only the distance decides."""
     return replace(SETTINGS, plan=BlockPlan.named(plan), verify=False, lane1=False, max_distance=max_distance)
 
 
 def fingerprint_version(
     code: int, number: int, *, plan: str = "4x16", name: str = "", content: bytes = b"", time_ms: int = TIME_MS
 ) -> Version:
-    """The ``number``-th article, with this fingerprint and its block keys only; of an id of its own unless named."""
+    """Return the ``number``-th article, with this fingerprint and block keys only; its id is unique unless named."""
     fingerprints = Fingerprints(
         codes=np.array([[code]], np.uint64),
         sketches=np.zeros((1, 256), np.uint8),
@@ -55,7 +55,7 @@ def fingerprint_version(
 
 
 def splits(bits: int) -> Iterator[tuple[int, ...]]:
-    """Every way to spread so many differing bits over four blocks or parts."""
+    """Return every way to spread this many differing bits over four blocks or parts."""
     for a in range(bits + 1):
         for b in range(bits + 1 - a):
             for c in range(bits + 1 - a - b):
@@ -63,7 +63,7 @@ def splits(bits: int) -> Iterator[tuple[int, ...]]:
 
 
 def mask_of(split: Sequence[int], chance: random.Random) -> int:
-    """Differing bits, so many in each block."""
+    """Return differing bits, this many in each block."""
     return sum(
         1 << block * BLOCK_BITS + bit
         for block, count in enumerate(split)
@@ -72,7 +72,7 @@ def mask_of(split: Sequence[int], chance: random.Random) -> int:
 
 
 def all_splits(chance: random.Random) -> list[int]:
-    """For every split of 0 to 8 bits a pair that differs in just this way, far from all others."""
+    """Return a pair for every split of 0 to 8 bits, far from all other pairs."""
     codes = []
     for bits in range(BEYOND):
         for split in splits(bits):
@@ -82,7 +82,7 @@ def all_splits(chance: random.Random) -> list[int]:
 
 
 def splits_of_parts(chance: random.Random) -> list[int]:
-    """With each block in turn alike, pairs for every split of 0 to 5 bits over the parts of the other three."""
+    """Return pairs for every split of 0 to 5 bits over the parts of three blocks, the fourth block being equal."""
     codes = []
     for block in range(BLOCKS):
         for split in (split for bits in range(6) for split in splits(bits)):
@@ -98,7 +98,7 @@ def splits_of_parts(chance: random.Random) -> list[int]:
 
 
 def at_the_edges(chance: random.Random) -> list[int]:
-    """Runs of differing bits that begin at every bit, so that they lie across the borders of the blocks."""
+    """Return runs of differing bits that begin at every bit, so that they cross the borders of blocks."""
     codes = []
     for bits in (1, 3, 4, 7, 8):
         base = chance.getrandbits(64)
@@ -111,7 +111,7 @@ def _run(start: int, bits: int) -> int:
 
 
 def flooded_row(chance: random.Random) -> list[int]:
-    """Hundreds of fingerprints in one row, a few of them near each other."""
+    """Return hundreds of fingerprints in one row, a few of them near each other."""
     base = chance.getrandbits(64)
     top = base & 0xFFFF << 48
     near = [base ^ mask_of((0, *split), chance) for bits in range(9) for split in _three_way(bits)]
@@ -123,7 +123,7 @@ def _three_way(bits: int) -> list[tuple[int, int, int]]:
 
 
 def one_cloud(chance: random.Random) -> list[int]:
-    """Fingerprints around one, so that hundreds of pairs lie at each distance."""
+    """Return fingerprints around one, so that there are hundreds of pairs at each distance."""
     base = chance.getrandbits(64)
     return [base, *(base ^ mask_of(_random_split(chance, chance.randrange(6)), chance) for _ in range(80))]
 
@@ -142,32 +142,32 @@ POPULATIONS = {
 
 
 def distances_of(codes: Sequence[int]) -> NDArray[np.uint8]:
-    """Every pair's distance in bits: uint8[n, n]."""
+    """Return the distance of every pair in bits: uint8[n, n]."""
     array = np.array(codes, np.uint64)
     distances: NDArray[np.uint8] = np.bitwise_count(array[:, np.newaxis] ^ array)
     return distances
 
 
 def brute_force(codes: Sequence[int], max_distance: int) -> list[set[int]]:
-    """For each fingerprint the numbers of the others within the distance."""
+    """Return for each fingerprint the numbers of the others within the distance."""
     near = distances_of(codes) <= max_distance
     np.fill_diagonal(near, val=False)
     return [set(np.flatnonzero(row).tolist()) for row in near]
 
 
 def fill(store: Store, versions: Sequence[Version]) -> None:
-    """Put versions where they can be found, pending."""
+    """Store versions and their postings; they stay pending."""
     store.create(versions)
     store.add([version.record for version in versions])
 
 
 def looked_up(store: Store, versions: Sequence[Version], settings: JudgeSettings) -> list[set[int]]:
-    """What the judge's own look-up shows as near each of the versions, by number in the feed."""
+    """Return what the judge's own look-up finds near each version, by number in the feed."""
     sight = Search(store, settings, Tally()).look_up([version.record for version in versions], {})
     assert not sight.truncated
     return [numbers(other.record for other in sight.neighbours[version.record.reference]) for version in versions]
 
 
 def numbers(records: Iterable[Record]) -> set[int]:
-    """Where in the feed these stood."""
+    """Return the positions of these records in the feed."""
     return {record.sequence for record in records}

@@ -1,4 +1,4 @@
-"""With lane 1, everything that shares a band and is near by its one-bit minima becomes a candidate."""
+"""With lane 1, every version that shares a band and has near one-bit minima becomes a candidate."""
 
 import random
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.retrieval.populations import fill
 
 
 def banded_texts(chance: random.Random) -> list[Text]:
-    """Texts of a few families: in each some share a band, and the one-bit minima differ by all numbers up to 24."""
+    """Return texts of a few families: in each some share a band, and the one-bit minima differ in up to 24 bits."""
     texts = []
     for _ in range(8):
         base = new_text(chance)
@@ -26,7 +26,7 @@ def banded_texts(chance: random.Random) -> list[Text]:
 
 
 def is_candidate(a: Text, b: Text) -> tuple[bool, bool]:
-    """By brute force: found by lane 0, found by lane 1."""
+    """Return by brute force whether lane 0 and lane 1 find a pair."""
     distance = (a.fingerprint ^ b.fingerprint).bit_count()
     shares_block = any((a.fingerprint ^ b.fingerprint) >> 16 * n & 0xFFFF == 0 for n in range(4))
     shares_band = any(x == y for x, y in zip(a.bands, b.bands, strict=True))
@@ -35,7 +35,7 @@ def is_candidate(a: Text, b: Text) -> tuple[bool, bool]:
 
 
 def candidates_of(store: Store, versions: list[Version]) -> list[set[int]]:
-    """The candidates of each version, by number in the feed."""
+    """Return the candidates of each version, by number in the feed."""
     probes = [Probe(version.record, probe_keys(version.record, SETTINGS)) for version in versions]
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
@@ -45,7 +45,7 @@ def candidates_of(store: Store, versions: list[Version]) -> list[set[int]]:
 
 
 def test_every_record_of_a_band_within_16_one_bits_is_a_candidate(store: Store) -> None:
-    """Candidates are what brute force finds by either lane, and each lane finds some that the other does not."""
+    """The candidates are those that brute force finds by either lane; each lane finds some that the other does not."""
     texts = banded_texts(random.Random("bands"))
     versions = [version_of(f"article {number}", text, number) for number, text in enumerate(texts)]
     fill(store, versions)
@@ -59,7 +59,7 @@ def test_every_record_of_a_band_within_16_one_bits_is_a_candidate(store: Store) 
 
 
 def test_a_pair_is_near_only_if_a_look_up_finds_it(store: Store) -> None:
-    """Equal sketches or not: what the look-up does not bring together is not near, or both could be kept."""
+    """A pair that the look-up does not find is not near, even with equal sketches; otherwise both could be kept."""
     texts = banded_texts(random.Random("near"))[:75]
     versions = [version_of(f"article {number}", text, number) for number, text in enumerate(texts)]
     fill(store, versions)

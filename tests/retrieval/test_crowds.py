@@ -1,4 +1,4 @@
-"""A crowd: thousands of articles with the words of one text in other orders, which share nothing but its fingerprint.
+"""Crowds: thousands of articles with the words of one text in different orders, which share only its fingerprint.
 
 What an article costs in it is counted, not timed: postings and records that are read, over every store.
 """
@@ -30,26 +30,26 @@ ORIGINAL = 150
 
 
 class _Counted:
-    """A store that counts what a judge is given, whatever the judge itself says of it."""
+    """A store that counts what it returns, independently of the judge's own counts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.postings = self.records = 0
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        """See ``Postings.look_up``."""
+        """Look up, and count the postings."""
         rows = self._store.look_up(keys)
         self.postings += sum(len(row.postings) for row in rows)
         return rows
 
     def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        """See ``Postings.seek``."""
+        """Seek, and count the postings."""
         rows = self._store.seek(places, postings_max)
         self.postings += sum(len(row.postings) for row in rows)
         return rows
 
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """See ``Records.read``."""
+        """Read, and count the records."""
         self.records += len(references)
         return self._store.read(references)
 
@@ -58,14 +58,14 @@ class _Counted:
 
 
 def crowd(chance: random.Random) -> list[Version]:
-    """So many articles, one of which has the base itself as its text."""
+    """Return a crowd of articles, one of which has the base itself as its text."""
     texts = [replace(new_text(chance), fingerprint=BASE.fingerprint) for _ in range(CROWD)]
     return [version_of(f"crowd {n}", BASE if n == ORIGINAL else text, n) for n, text in enumerate(texts)]
 
 
 @contextmanager
 def crowded(kind: Kind, clock: SetClock, cap: int, settings: JudgeSettings = LIMITED) -> Iterator[Store]:
-    """A store with the crowd in it, all of it kept, in which rows are cut at this cap."""
+    """Open a store with the crowd in it, all kept, in which rows are cut at this cap."""
     with kind.opened(clock, cap) as store:
         detector = Detector(store, settings, lambda: TIME_MS)
         versions = crowd(random.Random("crowd"))
@@ -76,13 +76,13 @@ def crowded(kind: Kind, clock: SetClock, cap: int, settings: JudgeSettings = LIM
 
 
 def judged(store: Store, version: Version, settings: JudgeSettings = LIMITED) -> Verdict:
-    """The verdict of an article by a process that knows nothing of those before."""
+    """Return the verdict of a process that remembers no earlier articles."""
     return Detector(store, settings, lambda: TIME_MS).judge([version])[0].verdict
 
 
 @pytest.mark.parametrize("cap", [100, 1_000])
 def test_a_copy_is_found_in_a_crowd(kind: Kind, clock: SetClock, cap: int) -> None:
-    """Verbatim or edited a little, though more candidates than the limit came before its original."""
+    """A verbatim or slightly edited copy is found, though more candidates than the limit precede its original."""
     with crowded(kind, clock, cap) as store:
         for number, text in enumerate((BASE, edited(BASE, random.Random("edit"), 0.05))):
             verdict = judged(store, version_of(f"copy {number}", text, 1_000 + number))
@@ -92,12 +92,12 @@ def test_a_copy_is_found_in_a_crowd(kind: Kind, clock: SetClock, cap: int) -> No
 
 
 def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock) -> None:
-    """Bands, too, can be made to agree: then its own code of lane 1 is looked for in a row that was cut."""
+    """Where bands were made equal too, the copy's own code of lane 1 is searched in a row that was cut."""
     chance = random.Random("bands")
     with kind.opened(clock, 20) as store:
         detector = Detector(store, LIMITED, lambda: TIME_MS)
         texts = [replace(new_text(chance), fingerprint=BASE.fingerprint, bands=BASE.bands) for _ in range(60)]
-        # It sorts behind all others: by its code in lane 1, and by its reference in lane 0.
+        # It is ordered after all others: by its code in lane 1, and by its reference in lane 0.
         text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
         last = next(one for n in count() if (one := version_of(f"last {n}", text, 60)).record.reference > b"\xff")
         detector.judge([*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts)), last])
@@ -107,7 +107,7 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
 
 @pytest.mark.parametrize("cap", [100, 1_000])
 def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock, cap: int) -> None:
-    """Rows that were cut are cut short, and of those that are alike in lane 0 alone a few records are read."""
+    """Rows are cut at the cap, and only a few records are read of those that are alike in lane 0 only."""
     chance = random.Random("cost")
     with crowded(kind, clock, cap) as store:
         counted = _Counted(store)
@@ -118,10 +118,10 @@ def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock
         ]
         verdicts = [event.verdict for event in detector.judge(batch)]
         assert all(verdict.outcome == "unique" and verdict.truncated for verdict in verdicts)
-        # The rows of lane 0 are read once for 16 articles, and those of lane 1 are nearly their own.
+        # Rows of lane 0 are read once for 16 articles; rows of lane 1 hold almost only an article's own postings.
         in_row = cut_of(cap) if cap < CROWD else CROWD + len(batch)
         assert counted.postings <= 2 * 4 * in_row + len(batch) * 8
-        # They have the same candidates, and read themselves.
+        # They have the same candidates, and each also reads itself.
         assert counted.records <= CROWDED_VERIFICATIONS_MAX + len(batch) + 1
         assert detector.tally.crowded_articles == len(batch)
         assert detector.tally.crowded_rows == (len(batch) * 4 if cap < CROWD else 0)
@@ -130,7 +130,7 @@ def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock
 
 
 def test_a_crowd_costs_no_multiple_of_its_size(clock: SetClock) -> None:
-    """Loosely timed, in one run: without the choice in numpy it is hundreds of times as much."""
+    """The limit is generous: without the choice in numpy it takes hundreds of times as long."""
     chance = random.Random("time")
     with MEMORY.opened(clock, 10_000) as store:
         detector = Detector(store, SETTINGS, lambda: TIME_MS)

@@ -1,4 +1,4 @@
-"""Every version within ``max_distance`` bits is found, and no other: held against brute force on every store."""
+"""Every version within ``max_distance`` bits is found, and no other; compared with brute force on every store."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -31,12 +31,12 @@ PAIRS = 60
 
 
 def distances(kind: Kind, plan: str) -> Sequence[int]:
-    """All that the plan is exact for in memory; elsewhere the last at each radius, on which rows depend."""
+    """Return all distances that the plan is exact for in memory; elsewhere the greatest at each radius."""
     return DISTANCES[plan] if kind is MEMORY else ENDS[plan]
 
 
 def pairs(kind: Kind, codes: Sequence[int], chance: random.Random) -> Sequence[int]:
-    """All of them, or some pairs of neighbours where every row is read from a server: the look-up is the same."""
+    """Return all fingerprints, or some adjacent pairs where every row is read from a server."""
     if not kind.remote or len(codes) < 2 * PAIRS:
         return codes
     return [code for at in sorted(chance.sample(range(0, len(codes) - 1, 2), PAIRS)) for code in codes[at : at + 2]]
@@ -45,7 +45,7 @@ def pairs(kind: Kind, codes: Sequence[int], chance: random.Random) -> Sequence[i
 @pytest.mark.parametrize("plan", DISTANCES)
 @pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
 def test_the_look_up_finds_what_brute_force_finds(kind: Kind, store: Store, population: Population, plan: str) -> None:
-    """For each distance that the plan is exact for, the look-up shows all that lie within it and no others."""
+    """The look-up finds all versions within each distance that the plan is exact for, and no others."""
     chance = random.Random("exact")
     codes = pairs(kind, population(chance), chance)
     versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
@@ -56,14 +56,14 @@ def test_the_look_up_finds_what_brute_force_finds(kind: Kind, store: Store, popu
 
 @pytest.mark.parametrize(("plan", "radii"), [("4x16", [0] * 4 + [1] * 4), ("16x28", [0] * 4 + [1])])
 def test_the_distances_are_those_promised(plan: str, radii: list[int]) -> None:
-    """Each plan takes just these distances, at just these radii; one more is refused."""
+    """Each plan accepts exactly these distances, at these radii; one more is refused."""
     assert [plain(max_distance, plan).radius for max_distance in DISTANCES[plan]] == radii
     with pytest.raises(ValueError, match="was asked for"):
         plain(DISTANCES[plan].stop, plan)
 
 
 def test_the_populations_have_pairs_at_every_distance() -> None:
-    """What the test above finds is not nothing: many pairs lie at each distance, and just beyond the last one."""
+    """The test above is not vacuous: many pairs are at each distance, and just beyond the last one."""
     codes = [code for population in POPULATIONS.values() for code in population(random.Random("exact"))]
     found = distances_of(codes)
     for distance in range(BEYOND):
@@ -82,7 +82,7 @@ codes_around_one = some.builds(
 @settings(max_examples=40)
 @given(codes=codes_around_one | some.lists(some.integers(0, 2**64 - 1), min_size=2, max_size=12))
 def test_no_choice_of_fingerprints_hides_one(kind: Kind, plan: str, codes: Sequence[int]) -> None:
-    """Whatever bits an adversary flips, the look-up and brute force agree at each distance."""
+    """The look-up and brute force agree at each distance, whatever bits an adversary flips."""
     versions = [fingerprint_version(code, number, plan=plan) for number, code in enumerate(codes)]
     with kind.opened(lambda: TIME_MS, ROW_POSTINGS_MAX) as opened:
         fill(opened, versions)
@@ -92,7 +92,7 @@ def test_no_choice_of_fingerprints_hides_one(kind: Kind, plan: str, codes: Seque
 
 @pytest.mark.parametrize("plan", DISTANCES)
 def test_judging_keeps_what_brute_force_keeps(kind: Kind, clock: SetClock, plan: str) -> None:
-    """Judged in batches, an article is flagged exactly if one kept before it lies within the distance."""
+    """Judged in batches, an article is flagged if and only if an earlier kept one is within the distance."""
     for max_distance in distances(kind, plan):
         with kind.opened(clock, ROW_POSTINGS_MAX) as store:
             _judge_and_compare(store, plan, max_distance, size=20 if kind.remote else 60)

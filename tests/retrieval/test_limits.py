@@ -1,4 +1,4 @@
-"""Where matching ends: the window, a version's being in force, the caps; a verdict under a cap says so."""
+"""The limits of matching: the window, versions in force, and caps, which a verdict mentions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ CODE, FAR_CODE = 0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210
 
 
 def judged(store: Store, *arrived: Version | Tombstone, settings: JudgeSettings = SETTINGS) -> list[Verdict]:
-    """The verdicts of these, judged one by one by a detector that knows nothing of those before."""
+    """Return the verdicts of these, each judged by a detector that remembers no earlier articles."""
     return [Detector(store, settings, lambda: TIME_MS).judge([version])[0].verdict for version in arrived]
 
 
 def outcomes(verdicts: Sequence[Verdict]) -> list[str]:
-    """What they say, in short."""
+    """Return outcomes and originals."""
     return [verdict.outcome for verdict in verdicts]
 
 
@@ -35,7 +35,7 @@ def outcomes(verdicts: Sequence[Verdict]) -> list[str]:
 def test_the_window_ends_after_its_last_millisecond(
     store: Store, gap_ms: int, outcome: str, *, backwards: bool
 ) -> None:
-    """Arrivals that are exactly a window apart match, one millisecond more and they do not; read in either order."""
+    """Arrivals exactly one window apart match, and those a millisecond further apart do not; in either order."""
     pair = [fingerprint_version(CODE, 0), fingerprint_version(CODE, 1, time_ms=TIME_MS + gap_ms)]
     verdicts = judged(store, *(reversed(pair) if backwards else pair))
     assert outcomes(verdicts) == ["unique", outcome]
@@ -43,7 +43,7 @@ def test_the_window_ends_after_its_last_millisecond(
 
 @pytest.mark.parametrize(("number", "outcome"), [(1, "duplicate"), (2, "duplicate"), (4, "unique")])
 def test_a_replaced_version_matches_what_came_before_its_end_only(store: Store, number: int, outcome: str) -> None:
-    """An id's second version ends the first: what came between them repeats it, what came later does not."""
+    """The second version of an id ends the first: articles that arrived between them repeat it, later ones do not."""
     first = fingerprint_version(CODE, 0, name="changing", content=b"first")
     second = fingerprint_version(FAR_CODE, 3, name="changing", content=b"second")
     verdicts = judged(store, first, second, fingerprint_version(CODE, number))
@@ -52,7 +52,7 @@ def test_a_replaced_version_matches_what_came_before_its_end_only(store: Store, 
 
 @pytest.mark.parametrize(("number", "outcome"), [(2, "duplicate"), (4, "unique")])
 def test_a_retracted_version_matches_what_came_before_its_end_only(store: Store, number: int, outcome: str) -> None:
-    """A tombstone ends a version as another version does."""
+    """A tombstone ends a version as a newer version does."""
     gone = make_tombstone("retracted", sequence=3)
     detector = Detector(store, SETTINGS, lambda: TIME_MS)
     detector.judge([fingerprint_version(CODE, 0, name="retracted")])
@@ -62,7 +62,7 @@ def test_a_retracted_version_matches_what_came_before_its_end_only(store: Store,
 
 @pytest.mark.parametrize("tied_before", [True, False])
 def test_a_tie_in_time_and_sequence_ends_a_version_by_reference(store: Store, *, tied_before: bool) -> None:
-    """Of two feeds' articles with one time and sequence the reference says whether the first version had ended."""
+    """For equal time and sequence in two feeds, the reference decides whether the first version had ended."""
     first = fingerprint_version(CODE, 0, name="changing", content=b"first")
     second = fingerprint_version(FAR_CODE, 3, name="changing", content=b"second")
     tied = (fingerprint_version(CODE, 3, name=f"tied {number}") for number in count())
@@ -72,7 +72,7 @@ def test_a_tie_in_time_and_sequence_ends_a_version_by_reference(store: Store, *,
 
 
 def test_a_row_over_the_cap_is_said_in_the_verdict(kind: Kind, clock: SetClock) -> None:
-    """Once a row has more postings than the store's cap, verdicts that read it say that they were cut short."""
+    """Verdicts that read a row with more postings than the store's cap are marked as truncated."""
     flooded = [fingerprint_version(CODE ^ low, number) for number, low in enumerate((0xF, 0xFF0, 0xF0F0, 0xFFFF))]
     with kind.opened(clock, 3) as store:
         verdicts = judged(store, *flooded)
@@ -81,7 +81,7 @@ def test_a_row_over_the_cap_is_said_in_the_verdict(kind: Kind, clock: SetClock) 
 
 
 def test_more_candidates_than_the_limit_are_said_in_the_verdict(store: Store) -> None:
-    """Beyond ``verifications_max`` the farthest candidates are left out, and the verdict says so."""
+    """Beyond ``verifications_max`` the farthest candidates are left out, and the verdict is marked as truncated."""
     around = [fingerprint_version(CODE ^ mask, number) for number, mask in enumerate((0b111 << 13, 0b11 << 3, 0b1))]
     assert outcomes(judged(store, *around, settings=plain(1))) == ["unique"] * 3
     new = fingerprint_version(CODE, 9)

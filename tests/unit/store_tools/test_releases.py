@@ -1,4 +1,4 @@
-"""A flag that was undone: what the judge makes of it, whoever judges what at the moment."""
+"""Releases, together with judges that run at the same time."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -28,17 +28,17 @@ LATER_MS = TIME_MS + 10
 
 
 def release(store: Store, version: Version, words: Words = WORDS) -> bytes:
-    """Release it, a little later than everything is judged."""
+    """Release a version, a little later than everything is judged."""
     return releases.release(store, version.record.reference, words, lambda: LATER_MS)
 
 
 def judge(store: Store, *batch: Version, at_ms: int = TIME_MS) -> list[Verdict]:
-    """The verdicts of a process that knows nothing yet."""
+    """Return the verdicts of a process that remembers nothing."""
     return [event.verdict for event in Detector(store, SETTINGS, lambda: at_ms).judge(batch)]
 
 
 def released_store() -> MemoryStore:
-    """A store in which the copy was flagged against the original, and released."""
+    """Return a store in which the copy was flagged against the original and then released."""
     store = MemoryStore()
     judge(store, ORIGINAL, COPY)
     release(store, COPY)
@@ -46,18 +46,18 @@ def released_store() -> MemoryStore:
 
 
 def copy_of(version: Version, name: str) -> Version:
-    """Another article with the same text, which came later."""
+    """Return another article with the same text that arrived later."""
     reference = reference_of(name, b"copy")
     return Version(msgspec.structs.replace(version.record, reference=reference, id=name, sequence=9), None)
 
 
 def wrong(store: Store) -> list[str]:
-    """What a check of the whole store finds wrong."""
+    """Return what a check of the whole store finds wrong."""
     return list(verify(store, SETTINGS))[-1].wrong
 
 
 def can_be_found(store: Store, version: Version) -> bool:
-    """Whether it has all its postings."""
+    """Return whether a version has all its postings."""
     reference = version.record.reference
     return all(reference in _references(row) for row in store.look_up(version.record.keys))
 
@@ -67,7 +67,7 @@ def _references(row: Row) -> list[bytes]:
 
 
 def test_a_released_version_is_unique_and_says_what_it_was() -> None:
-    """The event has whom it had been flagged against, who undid that and why; it is stored, and goes back to nobody."""
+    """The event has the former original, who released it and why; it is stored, and its chain ends at itself."""
     store = MemoryStore()
     flag = judge(store, ORIGINAL, COPY)[1]
     event = release(store, COPY)
@@ -95,7 +95,7 @@ def test_a_released_version_is_unique_and_says_what_it_was() -> None:
 
 
 def test_a_replay_of_a_released_version_is_answered_with_the_release() -> None:
-    """Word for word, by a process that remembers the original as well as by a new one; it can be found all the same."""
+    """A process that remembers the original and a new one both return the release, and the postings stay."""
     store = MemoryStore()
     knowing = Detector(store, SETTINGS, lambda: TIME_MS)
     knowing.judge([ORIGINAL])
@@ -107,7 +107,7 @@ def test_a_replay_of_a_released_version_is_answered_with_the_release() -> None:
 
 
 def test_copies_of_a_released_version_are_flagged() -> None:
-    """Also one that is near nothing else: it can only be found by the postings that came back."""
+    """Also a copy that is near nothing else, and can only be found by the restored postings."""
     chance = random.Random("copies")
     store = MemoryStore()
     first, middle, last = near_chain(chance, "link", 3, 0)
@@ -118,7 +118,7 @@ def test_copies_of_a_released_version_are_flagged() -> None:
 
 
 def test_a_process_that_remembers_the_original_flags_copies_of_both() -> None:
-    """The release takes nothing away from what the original is."""
+    """The release changes nothing for the original."""
     store = MemoryStore()
     knowing = Detector(store, SETTINGS, lambda: TIME_MS)
     for version in (ORIGINAL, COPY, THIRD):
@@ -136,7 +136,7 @@ def pending_original(store: MemoryStore) -> None:
 
 
 def test_an_original_that_is_judged_after_the_release_is_kept_beside_it() -> None:
-    """They are a pair no more; a third that is near both is flagged."""
+    """The pair is no longer near; a third article that is near both is flagged."""
     store = MemoryStore()
     pending_original(store)
     release(store, COPY)
@@ -146,7 +146,7 @@ def test_an_original_that_is_judged_after_the_release_is_kept_beside_it() -> Non
 
 
 def test_an_original_is_kept_by_a_process_that_remembers_the_released_one() -> None:
-    """Copies of the released one made it a known original; its pair is no copy of it."""
+    """Copies made the released version a known original, but its former original is not a copy of it."""
     store = MemoryStore()
     pending_original(store)
     release(store, COPY)
@@ -158,7 +158,7 @@ def test_an_original_is_kept_by_a_process_that_remembers_the_released_one() -> N
 
 
 class Interrupting(MemoryStore):
-    """Does something else right before one of its calls, once."""
+    """A store that does something else once, right before one of its calls."""
 
     def __init__(self, verb: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class Interrupting(MemoryStore):
 
 @pytest.mark.parametrize("verb", ["create", "add", "look_up", "read", "settle", "remove"])
 def test_a_release_at_any_moment_of_judging_the_original_keeps_both(verb: str) -> None:
-    """Whatever the judge had read by then."""
+    """At any point of judging, both versions of the pair are kept."""
     store = Interrupting("")
     pending_original(store)
     store.meanwhile = lambda: release(store, COPY)
@@ -188,7 +188,7 @@ def test_a_release_at_any_moment_of_judging_the_original_keeps_both(verb: str) -
 
 @pytest.mark.parametrize("verb", ["add", "release"])
 def test_the_original_judged_at_any_moment_of_a_release_is_kept(verb: str) -> None:
-    """Postings that are there before anybody says that the version is kept flag nobody."""
+    """Postings that are written before the release do not flag the original."""
     store = Interrupting("")
     pending_original(store)
     outcomes: list[str] = []
@@ -200,7 +200,7 @@ def test_the_original_judged_at_any_moment_of_a_release_is_kept(verb: str) -> No
 
 
 class Breaking(MemoryStore):
-    """Fails at its first release, before or after it was written."""
+    """A store that fails at its first release, before or after writing it."""
 
     def __init__(self, *, done: bool) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ class Breaking(MemoryStore):
 
 @pytest.mark.parametrize("done", [False, True])
 def test_postings_are_there_before_anybody_can_read_the_release(done: bool) -> None:  # noqa: FBT001
-    """After a crash at that moment a copy is flagged, and the release made again says what stands."""
+    """After a crash at that moment a copy is flagged, and a repeated release returns what is stored."""
     store = Breaking(done=done)
     judge(store, ORIGINAL, COPY)
     with pytest.raises(StoreUnavailable):
@@ -232,7 +232,7 @@ def test_postings_are_there_before_anybody_can_read_the_release(done: bool) -> N
 
 
 def test_a_judge_that_removes_postings_meanwhile_does_not_hide_the_released_one() -> None:
-    """It flagged the version a moment ago, and takes its postings away after they came back."""
+    """A judge that has just flagged the version removes its postings after the release restored them."""
     store = Interrupting("")
     judge(store, ORIGINAL, COPY)
     store.meanwhile = lambda: store.remove([COPY.record])
@@ -242,7 +242,7 @@ def test_a_judge_that_removes_postings_meanwhile_does_not_hide_the_released_one(
 
 
 def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> None:
-    """It has settled, had no answer, and settles again: what it returns is what stands, and no posting is removed."""
+    """A judge that settles again after a lost reply returns the release, and removes no postings."""
 
     class Late(MemoryStore):
         def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
@@ -257,7 +257,7 @@ def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> Non
 
 
 def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> None:
-    """Other words come too late; postings that were lost are mended by it."""
+    """Different words change nothing; lost postings are restored."""
     store = released_store()
     (event,) = [one.verdict for one in store.scan() if isinstance(one, Stored) and one.released_from]
     store.remove([COPY.record])
@@ -267,7 +267,7 @@ def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> 
 
 
 def test_what_was_not_flagged_is_not_released() -> None:
-    """Pending, unique, gone or never there: a sentence says which, and nothing is written."""
+    """For a pending, unique, expired or unknown version the error says which, and nothing is written."""
     store = MemoryStore()
     pending_original(store)
     judge(store, version_of("alone", new_text(random.Random("alone")), 0))
@@ -290,7 +290,7 @@ def test_what_was_not_flagged_is_not_released() -> None:
 
 
 def test_a_version_that_is_swept_while_it_is_released_is_an_error() -> None:
-    """Nobody is told that it is unique."""
+    """It is not reported as unique."""
     store = Interrupting("")
     judge(store, ORIGINAL, COPY)
     store.meanwhile = lambda: store.sweep(1 << 60, 10)
@@ -300,7 +300,7 @@ def test_a_version_that_is_swept_while_it_is_released_is_an_error() -> None:
 
 
 def test_a_version_of_a_retracted_id_can_be_released() -> None:
-    """The last version that came is meant, unless another is named."""
+    """The latest version is released unless another is named."""
     store = MemoryStore()
     judge(store, ORIGINAL, COPY)
     Detector(store, SETTINGS, lambda: TIME_MS).judge([make_tombstone("article.1", sequence=5)])
@@ -310,7 +310,7 @@ def test_a_version_of_a_retracted_id_can_be_released() -> None:
 
 
 def test_verify_minds_what_is_kept_beside_a_released_one_only_if_it_came_later() -> None:
-    """What had been judged could not know of the release; what is judged after it has to be flagged."""
+    """Articles judged before the release could not know of it; later ones must be flagged."""
     chance = random.Random("beside")
     first, middle, last = near_chain(chance, "link", 3, 0)
     store = MemoryStore()
