@@ -1,4 +1,4 @@
-"""Every store that the contract is held against: one entry of ``STORES`` for each kind in ``storage.kinds``."""
+"""The stores that are tested against the contract: one entry of ``STORES`` for each kind in ``storage.kinds``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -26,18 +26,18 @@ ROW_POSTINGS_MAX = 100_000
 
 @dataclass(slots=True)
 class SetClock:
-    """A clock that stands where a test puts it."""
+    """A clock that a test sets."""
 
     ms: int = TIME_MS
 
     def __call__(self) -> int:
-        """The time it was set to."""
+        """Return the time that was set."""
         return self.ms
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One implementation: ``opened`` gives an empty store with this clock and cap for the length of a block.
+    """An implementation: ``opened`` yields an empty store with this clock and cap.
 
     ``sweeps`` is false where the store expires what is old by itself, by a clock that no test can set. ``remote`` says
     that it is behind a server, which takes milliseconds a call.
@@ -49,19 +49,19 @@ class Kind:
 
     @property
     def rounds(self) -> int:
-        """How often random calls and racing threads are tried."""
+        """Return how often random calls and racing threads are tried."""
         return 3 if self.remote else 40
 
 
 @contextmanager
 def opened_memory(clock: Clock, row_postings_max: int) -> Iterator[Store]:
-    """A store in memory."""
+    """Yield a store in memory."""
     yield MemoryStore(clock=clock, row_postings_max=row_postings_max)
 
 
 @contextmanager
 def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
-    """A store in a directory, whose map begins so small that most tests make it grow."""
+    """Yield a store in a directory, whose map is so small at first that most tests make it grow."""
     options = LmdbOptions(durability="process", map_bytes=1 << 16, row_postings_max=row_postings_max, clock=clock)
     with TemporaryDirectory() as directory:
         store = LmdbStore.open(Path(directory) / "store", options)
@@ -73,7 +73,7 @@ def opened_lmdb(clock: Clock, row_postings_max: int) -> Iterator[Store]:
 
 @contextmanager
 def opened_hbase(address: str, namespace: str, clock: Clock, row_postings_max: int) -> Iterator[Store]:
-    """A store in the tables of a real HBase, which writes its own times."""
+    """Yield a store in tables of a real HBase, which uses its own times."""
     place = parse_place(f"hbase://{address}/{fresh_namespace(address, namespace)}")
     store = HbaseStore.open(place, HbaseOptions(row_postings_max=row_postings_max))
     try:
@@ -96,7 +96,7 @@ STORES: Mapping[str, Callable[[pytest.FixtureRequest], Kind]] = {
     "LMDB": lambda _: LMDB,
     "HBase": _hbase,
 }
-"""How each kind of store is tested, by its name in ``storage.kinds``."""
+"""The implementations by the names of their kinds in ``storage.kinds``."""
 Make = Callable[..., Record]
 """``make_record`` for fingerprints of one width."""
 
@@ -108,24 +108,24 @@ Make = Callable[..., Record]
     ]
 )
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """The implementation under test."""
+    """Return the implementation under test."""
     return STORES[request.param](request)
 
 
 @pytest.fixture
 def clock() -> SetClock:
-    """The store's clock."""
+    """Return the store's clock."""
     return SetClock()
 
 
 @pytest.fixture
 def store(kind: Kind, clock: SetClock) -> Iterator[Store]:
-    """An empty store."""
+    """Yield an empty store."""
     with kind.opened(clock, ROW_POSTINGS_MAX) as opened:
         yield opened
 
 
 @pytest.fixture(params=POSTING_LAYOUTS)
 def make(request: pytest.FixtureRequest) -> Make:
-    """Makes records: with fingerprints of 64 bits, and again with 128."""
+    """Return a function that makes records, with fingerprints of 64 bits, and again of 128."""
     return partial(make_record, code_bytes=request.param)

@@ -1,4 +1,4 @@
-"""The contract once more, over plain dictionaries and by brute force: what every store is compared with."""
+"""A model of the contract, with plain dictionaries and by brute force, that every store is compared with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
 @dataclass(slots=True)
 class Model:
-    """A store whose every answer is worked out from all that it holds."""
+    """A store that computes every answer from all its contents."""
 
     versions: dict[bytes, Version] = field(default_factory=dict)
     tombstones: dict[bytes, Tombstone] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class Model:
     settings: bytes | None = None
 
     def create(self, version: Version, now_ms: int) -> Stored:
-        """First writer wins."""
+        """Store it unless it is stored; the first writer wins."""
         reference = version.record.reference
         if reference not in self.versions:
             self.versions[reference] = version
@@ -28,24 +28,24 @@ class Model:
         return self.stored(reference)
 
     def retract(self, tombstone: Tombstone, now_ms: int) -> Tombstone:
-        """First writer wins."""
+        """Store it unless it is stored; the first writer wins."""
         if tombstone.reference not in self.tombstones:
             self.tombstones[tombstone.reference] = tombstone
             self.written_ms[tombstone.reference] = now_ms
         return self.tombstones[tombstone.reference]
 
     def everything(self) -> Iterator[Record | Tombstone]:
-        """All that arrived."""
+        """Return everything that arrived."""
         for version in self.versions.values():
             yield version.record
         yield from self.tombstones.values()
 
     def of_id(self, id_hash: bytes) -> list[Record | Tombstone]:
-        """All that arrived for an id, in order."""
+        """Return everything that arrived for an id, in order."""
         return sorted((what for what in self.everything() if what.id_hash == id_hash), key=lambda what: what.arrival)
 
     def stored(self, reference: bytes) -> Stored:
-        """A version, its verdict, and the next arrival of its id."""
+        """Return a version, its verdict, and the next arrival of its id."""
         record = self.versions[reference].record
         later: list[Arrival] = [what.arrival for what in self.of_id(record.id_hash) if what.arrival > record.arrival]
         release = self.releases.get(reference)
@@ -53,33 +53,33 @@ class Model:
         return Stored(record, verdict, min(later, default=None), None if release is None else release.of)
 
     def whole(self, what: Record | Tombstone) -> Stored | Tombstone:
-        """As a store returns it."""
+        """Return it as a store does."""
         return what if isinstance(what, Tombstone) else self.stored(what.reference)
 
     def settle(self, reference: bytes, verdict: bytes) -> bool:
-        """Compare-and-set from absent."""
+        """Write by compare-and-set from absent."""
         if reference not in self.versions:
             return False
         self.verdicts.setdefault(reference, verdict)
         return self.stored(reference).verdict == verdict
 
     def release(self, release: Release) -> bytes | None:
-        """Compare-and-set from absent, beside a verdict only."""
+        """Write by compare-and-set from absent, where there is a verdict."""
         if release.reference not in self.verdicts:
             return None
         return self.releases.setdefault(release.reference, release).event
 
     def row(self, key: bytes) -> list[bytes]:
-        """The postings under a key, sorted."""
+        """Return the postings under a key, sorted."""
         return sorted(posting for at, posting in self.postings if at == key)
 
     def due(self, before_ms: int) -> list[tuple[int, bytes]]:
-        """What a sweep may take: when it was last new, and its reference, oldest first."""
+        """Return what a sweep may remove, oldest first: the time when it was last new, and its reference."""
         ages = [(max(what.time_ms, self.written_ms[what.reference]), what.reference) for what in self.everything()]
         return sorted(age for age in ages if age[0] < before_ms)
 
     def forget(self, reference: bytes) -> None:
-        """All of a version or tombstone."""
+        """Remove all of a version or tombstone."""
         self.tombstones.pop(reference, None)
         self.verdicts.pop(reference, None)
         self.releases.pop(reference, None)

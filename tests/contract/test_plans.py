@@ -19,7 +19,7 @@ PLANS = {"4x16": 64, "16x28": 64, "8x16": 128, "4x32": 128}
 
 
 def records_of(plan: BlockPlan, codes: list[int], one_bits: list[int], bands: list[list[int]]) -> list[Record]:
-    """Records as the pipeline makes them, of texts with these fingerprints, one-bit minima and bands."""
+    """Return records as the pipeline makes them, of texts with these fingerprints, one-bit minima and bands."""
     count = len(codes)
     fingerprints = Fingerprints(
         codes=np.array(
@@ -40,7 +40,7 @@ def records_of(plan: BlockPlan, codes: list[int], one_bits: list[int], bands: li
 
 
 def found(store: Store, records: list[Record], settings: JudgeSettings) -> list[set[int]]:
-    """For each record the numbers of its candidates."""
+    """Return for each record the numbers of its candidates."""
     probes = [Probe(record, probe_keys(record, settings)) for record in records]
     keys = sorted({key for probe in probes for key in probe.keys})
     rows = dict(zip(keys, store.look_up(keys), strict=True))
@@ -51,7 +51,7 @@ def found(store: Store, records: list[Record], settings: JudgeSettings) -> list[
 
 
 def clusters(plan: BlockPlan, chance: random.Random) -> list[int]:
-    """Fingerprints around a few; differing bits are spread evenly, by chance, or so that they leave a block alone."""
+    """Return fingerprints around a few; differing bits are spread evenly, at random, or outside of one block."""
     codes = []
     for bits in range(plan.exact_to[1] + 2):
         even = plan.bits // max(bits, 1)
@@ -68,7 +68,7 @@ def clusters(plan: BlockPlan, chance: random.Random) -> list[int]:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_each_plan_finds_what_brute_force_finds(kind: Kind, store: Store, name: str) -> None:
-    """At every distance that the plan is exact for, all that lie within it and no others.
+    """At every distance that the plan is exact for, all within it are found and no others.
 
     In memory at all of them, elsewhere at the last for each radius: which rows are read depends on that alone.
     """
@@ -90,7 +90,7 @@ def test_each_plan_finds_what_brute_force_finds(kind: Kind, store: Store, name: 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_each_plan_finds_by_bands(store: Store, name: str) -> None:
-    """Who shares the top of a band and is near by one-bit minima, whatever the fingerprints and however wide."""
+    """Versions that share the top of a band and have near one-bit minima are found, at any width."""
     plan = BlockPlan.named(name, PLANS[name])
     chance = random.Random(name)
     top, minima = chance.getrandbits(64), chance.getrandbits(64)

@@ -18,7 +18,7 @@ OTHER_KEY = make_key(7, lane=1)
 
 
 def raw(row: Row) -> list[bytes]:
-    """The row's postings as bytes, sorted: a store promises no order."""
+    """Return the row's postings as sorted bytes, because a store promises no order."""
     assert row.postings.dtype == row.layout.dtype
     assert row.postings.ndim == 1
     assert row.postings.tobytes() == row.packed
@@ -26,7 +26,7 @@ def raw(row: Row) -> list[bytes]:
 
 
 def test_postings_are_found_under_each_key_of_their_lane(store: Store, make: Make) -> None:
-    """Lane 0 carries the fingerprint, lane 1 the one-bit minima, widened; reference and arrival are whole."""
+    """Lane 0 has the fingerprint, lane 1 the widened one-bit minima; reference and arrival are complete."""
     record = make(time_ms=2**40 + 3, sequence=2**33 + 5, keys=(KEY, OTHER_KEY))
     store.add([record])
     rows = store.look_up([KEY, OTHER_KEY])
@@ -40,7 +40,7 @@ def test_postings_are_found_under_each_key_of_their_lane(store: Store, make: Mak
 
 
 def test_distances_are_counted_over_all_bits_of_a_row(store: Store, make: Make) -> None:
-    """In the order of the row's postings, from a code of any lane: bits at both ends of the code count alike."""
+    """Distances are in the order of the row's postings, in both lanes; bits at both ends of the code count."""
     width = len(make().fingerprint)
     codes = [bytes([n]) + bytes(width - 2) + bytes([n]) for n in range(10)]
     store.add([make(f"a{n}", fingerprint=code, keys=(KEY,)) for n, code in enumerate(codes)])
@@ -56,7 +56,7 @@ def test_distances_are_counted_over_all_bits_of_a_row(store: Store, make: Make) 
 
 
 def test_postings_of_another_width_are_refused(store: Store, make: Make) -> None:
-    """A store's first posting decides; the sentence names both widths, nothing is written, and reading goes on."""
+    """The first posting decides; the error names both widths, nothing is written, and reads still work."""
     first = make("first")
     other = make_record("other", code_bytes=24 - len(first.fingerprint))
     store.add([make_record("without keys", keys=(), code_bytes=24 - len(first.fingerprint))])
@@ -71,7 +71,7 @@ def test_postings_of_another_width_are_refused(store: Store, make: Make) -> None
 
 
 def test_one_call_cannot_mix_widths(store: Store) -> None:
-    """Not even the first."""
+    """Not even the first posting of the call is written."""
     with pytest.raises(StoreRefused, match="another scheme needs a store of its own"):
         store.add([make_record("a"), make_record("b", code_bytes=16)])
     assert store.stats().postings == 0
@@ -79,7 +79,7 @@ def test_one_call_cannot_mix_widths(store: Store) -> None:
 
 
 def test_rows_come_in_the_order_of_the_keys(store: Store, make: Make) -> None:
-    """One row for each key, empty where nothing is; keys that begin alike are told apart."""
+    """There is a row for each key, which may be empty; keys with a common prefix are distinct."""
     keys = [make_key(2), make_key(1), make_key(1, number=1), make_key(3), make_key(1) + b"\0", make_key(1)[:2]]
     records = [make(f"a{number}", keys=(key,)) for number, key in enumerate(keys)]
     del records[3]
@@ -92,7 +92,7 @@ def test_rows_come_in_the_order_of_the_keys(store: Store, make: Make) -> None:
 
 
 def test_looking_up_keys_that_are_nowhere_gives_empty_rows(store: Store, make: Make) -> None:
-    """Before, between and after all that is stored, and in an empty store."""
+    """Keys before, between and after all stored ones have empty rows, also in an empty store."""
     before, between, after = make_key(0), make_key(8), make_key(9, lane=1)
     assert [len(row.postings) for row in store.look_up([before, after])] == [0, 0]
     store.add([make(keys=(KEY, OTHER_KEY))])
@@ -102,7 +102,7 @@ def test_looking_up_keys_that_are_nowhere_gives_empty_rows(store: Store, make: M
 
 
 def test_adding_again_changes_nothing(store: Store, make: Make) -> None:
-    """Neither in a later call nor twice in one."""
+    """Neither in a later call nor twice in the same call."""
     record = make()
     store.add([record, record])
     store.add([record])
@@ -111,7 +111,7 @@ def test_adding_again_changes_nothing(store: Store, make: Make) -> None:
 
 
 def test_removing_takes_just_the_postings_of_the_record(store: Store, make: Make) -> None:
-    """Neighbours in the same rows stay, and removing again is no error; nor is removing what never was."""
+    """Other postings of the rows stay; removing again, or removing what was never stored, is not an error."""
     mine, neighbour = (make(article_id, keys=(KEY, OTHER_KEY)) for article_id in "ab")
     store.add([mine, neighbour])
     for _ in range(2):
@@ -122,7 +122,7 @@ def test_removing_takes_just_the_postings_of_the_record(store: Store, make: Make
 
 
 def test_adding_after_a_removal_counts_again(store: Store, make: Make) -> None:
-    """A release brings the postings back."""
+    """A release adds the postings again."""
     record = make()
     store.add([record])
     store.remove([record])
@@ -132,7 +132,7 @@ def test_adding_after_a_removal_counts_again(store: Store, make: Make) -> None:
 
 
 def test_a_record_without_keys_has_no_postings(store: Store, make: Make) -> None:
-    """An article without keywords is neither found nor a problem."""
+    """An article without keywords is not found, and not an error."""
     record = make(keys=())
     store.add([record])
     store.remove([record])
@@ -140,7 +140,7 @@ def test_a_record_without_keys_has_no_postings(store: Store, make: Make) -> None
 
 
 def test_a_row_read_earlier_is_not_changed_by_what_follows(store: Store, make: Make) -> None:
-    """Rows are copies: they outlive the call, and every later one."""
+    """Rows are copies, which stay valid after later calls."""
     records = [make(f"a{number}", keys=(KEY,)) for number in range(300)]
     store.add(records[:200])
     (row,) = store.look_up([KEY])
@@ -154,7 +154,7 @@ def test_a_row_read_earlier_is_not_changed_by_what_follows(store: Store, make: M
 def test_a_row_wider_than_the_cap_is_truncated_and_says_so(
     kind: Kind, clock: SetClock, make: Make, width: int, read: int, *, truncated: bool
 ) -> None:
-    """At the cap all of it is read, above it as many as the cap; other rows of the call are whole."""
+    """Up to the cap a row is read in full, above it up to the cap; other rows of the call are whole."""
     wide = [make(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(width)]
     narrow = make("b", keys=(OTHER_KEY,))
     with kind.opened(clock, 10) as store:
@@ -167,7 +167,7 @@ def test_a_row_wider_than_the_cap_is_truncated_and_says_so(
 
 
 def test_of_a_row_over_the_cap_a_fixed_part_is_read(kind: Kind, clock: SetClock, make: Make) -> None:
-    """However much wider it is, and whatever the cap: the lowest codes, so that it depends on nothing but the row."""
+    """With any row and cap the lowest codes are read, so that the result depends only on the row."""
     wide = [make(f"a{number}", b"%d" % number, keys=(KEY,)) for number in range(1_300)]
     postings = sorted(posting for record in wide for _, posting in postings_of(record))
     with kind.opened(clock, 1_200) as store:
@@ -181,7 +181,7 @@ def test_of_a_row_over_the_cap_a_fixed_part_is_read(kind: Kind, clock: SetClock,
 
 
 def test_a_code_is_found_in_a_row_of_any_width(kind: Kind, clock: SetClock, make: Make) -> None:
-    """All that have just this code, in either lane, whether or not the row is over the cap."""
+    """All postings with this code, in either lane, whether or not the row is over the cap."""
     width = len(make().fingerprint)
     codes = [bytes(width), bytes(width - 1) + b"\1", b"'" * width, b"\xff" * width]
     minima = [bytes(8), b"'" * 8, b"\xff" * 8]
@@ -208,7 +208,7 @@ def test_a_code_is_found_in_a_row_of_any_width(kind: Kind, clock: SetClock, make
 
 
 def test_rows_of_many_pages_are_whole(store: Store, make: Make) -> None:
-    """Rows that do not fit into one page, or a hundred, come back as they were added."""
+    """Rows of many pages are read as they were added."""
     records: list[Record] = [make(f"a{n}", b"%d" % n, keys=(KEY, make_key(n % 50, number=1))) for n in range(12_000)]
     for start in range(0, len(records), 4_000):
         store.add(records[start : start + 4_000])
@@ -219,7 +219,7 @@ def test_rows_of_many_pages_are_whole(store: Store, make: Make) -> None:
 
 @pytest.fixture
 def _busy_threads() -> Iterator[None]:
-    """Let threads take turns so often that what is not locked breaks."""
+    """Switch threads so often that missing locks show."""
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -228,7 +228,7 @@ def _busy_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_busy_threads")
 def test_threads_that_add_to_the_same_row_lose_nothing(kind: Kind, store: Store, make: Make) -> None:
-    """Six threads write into one row, some of it taken out again, and read it meanwhile."""
+    """Six threads add to one row, remove some of it again, and read it meanwhile."""
 
     def write(writer: int) -> bool:
         for number in range(kind.rounds):

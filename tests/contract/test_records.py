@@ -1,4 +1,4 @@
-"""Versions and tombstones: written once, in force from their arrival to the next."""
+"""Versions and tombstones: written once, and in force from their arrival to the next."""
 
 from itertools import permutations
 
@@ -11,26 +11,26 @@ from tests.contract.conftest import Kind
 
 
 def only(store: Store, reference: bytes) -> Stored:
-    """The version with this reference, which has to be there."""
+    """Return the version with this reference, which must be stored."""
     (stored,) = store.read([reference])
     assert stored is not None
     return stored
 
 
 def test_a_new_version_is_returned_pending_and_as_it_was_given(store: Store) -> None:
-    """What was created comes back field by field, without a verdict and in force."""
+    """A created version is read back with all fields, without a verdict and in force."""
     version = make_version(published_at=1.5, url="https://example.org/a", lang="en", keywords=(("渡轮", 0.1),))
     assert store.create([version]) == [Stored(version.record, None, None)]
     assert store.read([version.record.reference]) == [Stored(version.record, None, None)]
 
 
 def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
-    """A second delivery changes neither arrival nor any other field nor body, and is told what is stored."""
+    """A second delivery changes no field, and returns what is stored."""
     first = make_version(time_ms=TIME_MS + 5, sequence=7, title="first", body="first body")
     second = make_version(time_ms=TIME_MS, sequence=1, title="second", body="second body")
     assert first.record.reference == second.record.reference
     store.create([first])
-    # Beside one that is new, too.
+    # Also together with a new one.
     assert store.create([second, make_version("b")])[0] == Stored(first.record, None, None)
     assert store.read([first.record.reference]) == [Stored(first.record, None, None)]
     assert store.bodies([first.record.reference]) == ["first body"]
@@ -38,7 +38,7 @@ def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
 
 
 def test_creating_a_settled_version_again_returns_its_verdict(store: Store) -> None:
-    """A replay sees the verdict that was given."""
+    """A replay returns the stored verdict."""
     version = make_version()
     store.create([version])
     store.settle([(version.record.reference, b"kept")])
@@ -46,7 +46,7 @@ def test_creating_a_settled_version_again_returns_its_verdict(store: Store) -> N
 
 
 def test_results_come_in_the_order_of_the_arguments(store: Store) -> None:
-    """One result for each argument, None where nothing is stored, also for the same reference twice."""
+    """There is a result for each argument, None where nothing is stored, also for a repeated reference."""
     versions = [make_version(f"a{number}", body=f"body {number}") for number in (3, 1, 2)]
     references = [version.record.reference for version in versions]
     assert [stored.record for stored in store.create(versions)] == [version.record for version in versions]
@@ -82,7 +82,7 @@ NEIGHBOUR = make_record("b", b"one", time_ms=TIME_MS + 1, sequence=0)
 def test_a_version_ends_when_the_next_of_its_id_arrives_in_whatever_order_they_are_written(
     store: Store, order: tuple[Record | Tombstone, ...]
 ) -> None:
-    """``ends_at`` and the history follow the arrivals, not the order of writing; other ids do not matter."""
+    """``ends_at`` and the history follow arrivals, not the order of writing; other ids have no effect."""
     store.create([Version(NEIGHBOUR, None)])
     for what in order:
         if isinstance(what, Tombstone):
@@ -103,14 +103,14 @@ def test_a_version_ends_when_the_next_of_its_id_arrives_in_whatever_order_they_a
 
 
 def test_create_returns_where_a_version_ends_already(store: Store) -> None:
-    """A version that is written after its successor is told so at once, also within one call."""
+    """A version that is written after its successor is returned as ended, also within one call."""
     store.create([Version(THIRD, None)])
     second, first = store.create([Version(SECOND, None), Version(FIRST, None)])
     assert (first.ends_at, second.ends_at) == (SECOND.arrival, THIRD.arrival)
 
 
 def test_equal_times_and_sequences_are_ordered_by_reference(store: Store) -> None:
-    """The reference breaks the tie, so that one of two versions is always the later."""
+    """The reference breaks ties, so that one of two versions is always later."""
     low, high = sorted((make_record("a", b"one"), make_record("a", b"two")), key=lambda record: record.reference)
     store.create([Version(high, None), Version(low, None)])
     assert only(store, low.reference).ends_at == high.arrival
@@ -118,7 +118,7 @@ def test_equal_times_and_sequences_are_ordered_by_reference(store: Store) -> Non
 
 
 def test_numbers_are_ordered_as_numbers(store: Store) -> None:
-    """Times and sequences beyond one byte, and beyond 32 bits, keep their order."""
+    """Times and sequences of more than one byte, and of more than 32 bits, keep their order."""
     times = [0, 1, 255, 256, 65_535, 2**32, 2**40, 2**53]
     records = [make_record("a", b"%d" % time_ms, time_ms=time_ms, sequence=2**53 - time_ms) for time_ms in times]
     store.create([Version(record, None) for record in reversed(records)])
@@ -136,7 +136,7 @@ def test_a_replayed_retraction_is_ignored(store: Store) -> None:
 
 
 def test_a_tombstone_is_not_a_version(store: Store) -> None:
-    """It is neither read nor settled nor given a body."""
+    """A tombstone is not read, settled, or returned with a body."""
     tombstone = make_tombstone()
     store.retract([tombstone])
     assert store.read([tombstone.reference]) == [None]
@@ -145,7 +145,7 @@ def test_a_tombstone_is_not_a_version(store: Store) -> None:
 
 
 def test_a_body_comes_back_as_it_was(store: Store) -> None:
-    """Every character of it; None where none was given, and an empty text is a text."""
+    """Bodies keep every character; None where there is none, and an empty text is a text."""
     text = "渡轮黎明进港。\0 🛥 " + "long " * 50_000
     versions = [make_version("a", body=text), make_version("b", body=None), make_version("c", body="")]
     store.create(versions)
@@ -153,7 +153,7 @@ def test_a_body_comes_back_as_it_was(store: Store) -> None:
 
 
 def test_thousands_of_versions_go_through_every_call(kind: Kind, store: Store) -> None:
-    """A big batch is one call like any other."""
+    """A large batch works in one call."""
     count = 1_500 if kind.remote else 5_000
     versions = [make_version(f"a{number}", b"%d" % number, sequence=number) for number in range(count)]
     records = [version.record for version in versions]

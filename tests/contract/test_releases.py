@@ -1,4 +1,4 @@
-"""The cell beside the verdict: what a person undid, by compare-and-set from absent."""
+"""Releases: a cell besides the verdict, written by compare-and-set from absent."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,13 +14,13 @@ OTHER = make_record("other").reference
 
 
 def flagged(store: Store) -> None:
-    """Put a version with a verdict into the store."""
+    """Store a version with a verdict."""
     store.create([VERSION])
     store.settle([(REFERENCE, b"duplicate")])
 
 
 def test_a_release_is_read_as_the_verdict_wherever_a_version_is_read(store: Store) -> None:
-    """By reference, by id, by a second delivery and by a scan; and it says whom the version was flagged against."""
+    """Reads by reference and id, a second delivery and a scan return the release, with the former original."""
     flagged(store)
     assert store.release([Release(REFERENCE, b"released", ORIGINAL)]) == [b"released"]
     released = Stored(RECORD, b"released", None, ORIGINAL)
@@ -30,7 +30,7 @@ def test_a_release_is_read_as_the_verdict_wherever_a_version_is_read(store: Stor
 
 
 def test_the_first_release_stands(store: Store) -> None:
-    """Another one, and the same again, are answered with what is stored, event and pair; nothing is changed by them."""
+    """A different release, and the same again, change nothing and return the stored event."""
     flagged(store)
     first = Release(REFERENCE, b"first", ORIGINAL)
     answers = [store.release([one]) for one in (first, Release(REFERENCE, b"second", OTHER), first)]
@@ -39,7 +39,7 @@ def test_the_first_release_stands(store: Store) -> None:
 
 
 def test_what_has_no_verdict_is_not_released(store: Store) -> None:
-    """Neither a pending version nor a missing one; nothing stays behind that would undo a verdict to come."""
+    """A pending or missing version is not released, and a later verdict is not undone."""
     store.create([VERSION])
     missing = make_version("missing")
     releases = [Release(one, b"released", ORIGINAL) for one in (REFERENCE, missing.record.reference)]
@@ -52,7 +52,7 @@ def test_what_has_no_verdict_is_not_released(store: Store) -> None:
 
 
 def test_a_flag_that_is_settled_again_after_its_release_is_refused(store: Store) -> None:
-    """A judge that had no answer asks again, and has to learn that its flag counts no more."""
+    """A judge that retries after a lost reply must learn that its flag no longer counts."""
     flagged(store)
     store.release([Release(REFERENCE, b"released", ORIGINAL)])
     assert [store.settle([(REFERENCE, event)]) for event in (b"duplicate", b"kept", b"released")] == [
@@ -64,7 +64,7 @@ def test_a_flag_that_is_settled_again_after_its_release_is_refused(store: Store)
 
 
 def test_the_items_of_a_call_are_independent(store: Store) -> None:
-    """Each is answered by itself, in order; one that cannot be released stops none."""
+    """Each has its own result, in order; one that cannot be released does not affect the others."""
     versions = [make_version(article_id) for article_id in "abc"]
     a, b, c = (version.record.reference for version in versions)
     store.create(versions)
@@ -77,7 +77,7 @@ def test_the_items_of_a_call_are_independent(store: Store) -> None:
 
 
 def test_a_release_changes_no_other_version_of_the_id(store: Store) -> None:
-    """Nor when a version ends."""
+    """And not when a version ends."""
     later = make_version("a", b"later", sequence=1)
     store.create([VERSION, later])
     store.settle([(REFERENCE, b"duplicate"), (later.record.reference, b"duplicate")])
@@ -89,7 +89,7 @@ def test_a_release_changes_no_other_version_of_the_id(store: Store) -> None:
 
 
 def test_of_threads_that_release_at_once_exactly_one_wins(store: Store) -> None:
-    """Eight threads release twenty versions, each from another one: all are told the same, event and pair agree."""
+    """Eight threads release twenty versions, each from a different one: all get the result of the first."""
     versions = [make_version(f"a{number}") for number in range(20)]
     references = [version.record.reference for version in versions]
     store.create(versions)

@@ -1,4 +1,4 @@
-"""Random calls on each store and on the model, every answer compared."""
+"""Random calls on each store and on the model, whose results are compared."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -32,7 +32,7 @@ TOMBSTONES = st.builds(
 
 
 def records_of(code_bytes: int) -> st.SearchStrategy[Record]:
-    """Records with fingerprints of this width."""
+    """Return records with fingerprints of this width."""
     return st.builds(
         partial(make_record, code_bytes=code_bytes),
         article_id=IDS,
@@ -45,12 +45,12 @@ def records_of(code_bytes: int) -> st.SearchStrategy[Record]:
 
 
 def reference_of(what: Version | Tombstone) -> bytes:
-    """What the items of one call differ by."""
+    """Return what makes the items of one call distinct."""
     return what.reference if isinstance(what, Tombstone) else what.record.reference
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A store and the model side by side."""
+    """A store and the model, which get the same calls."""
 
     def __init__(self, kind: Kind, code_bytes: int) -> None:
         super().__init__()
@@ -68,12 +68,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(ms=st.integers(1, 4))
     def wait(self, ms: int) -> None:
-        """Time goes by."""
+        """Advance the clock."""
         self.clock.ms += ms
 
     @rule(data=st.data())
     def create(self, data: st.DataObject) -> None:
-        """What is stored afterwards is the same."""
+        """Both have the same contents afterwards."""
         some = st.builds(Version, self.records, BODIES)
         versions = data.draw(st.lists(some, max_size=4, unique_by=reference_of))
         stored = self.store.create(versions)
@@ -84,20 +84,20 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(tombstones=st.lists(TOMBSTONES, max_size=3, unique_by=reference_of))
     def retract(self, tombstones: list[Tombstone]) -> None:
-        """What is stored afterwards is the same."""
+        """Both have the same contents afterwards."""
         stored = self.store.retract(tombstones)
         assert stored == [self.model.retract(tombstone, self.clock.ms) for tombstone in tombstones]
 
     @rule(data=st.data())
     def add(self, data: st.DataObject) -> None:
-        """Postings of any record, stored or not."""
+        """Postings of any record, stored or not, in both."""
         records = data.draw(st.lists(self.records, max_size=4))
         self.store.add(records)
         self.model.postings |= {posting for record in records for posting in postings_of(record)}
 
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        """Postings of any record, stored or not."""
+        """Postings of any record, stored or not, in both."""
         records = data.draw(st.lists(self.records, max_size=4))
         self.store.remove(records)
         self.model.postings -= {posting for record in records for posting in postings_of(record)}
@@ -105,7 +105,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(data=st.data(), verdict=st.sampled_from([b"kept", b"duplicate", b""]))
     def settle(self, data: st.DataObject, verdict: bytes) -> None:
-        """The same wins."""
+        """The same verdict is stored in both."""
         references = data.draw(st.lists(st.sampled_from(sorted(self.known)), unique=True))
         verdicts = [(reference, verdict) for reference in references]
         assert self.store.settle(verdicts) == [self.model.settle(*item) for item in verdicts]
@@ -113,21 +113,21 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(data=st.data(), event=st.sampled_from([b"released", b"kept", b""]))
     def release(self, data: st.DataObject, event: bytes) -> None:
-        """The same stands."""
+        """The same release is stored in both."""
         some = st.lists(st.sampled_from(sorted(self.known)), unique=True)
         releases = [Release(reference, event, reference[::-1]) for reference in data.draw(some)]
         assert self.store.release(releases) == [self.model.release(one) for one in releases]
 
     @rule(given=st.sampled_from([b"one", b"two"]))
     def agree(self, given: bytes) -> None:
-        """The first settings stand."""
+        """The first settings are kept."""
         self.model.settings = self.model.settings or given
         assert self.store.agree(given) == self.model.settings
 
     @precondition(lambda self: self.sweeps)
     @rule(before_ms=st.integers(0, 20), versions_max=st.integers(0, 5))
     def sweep(self, before_ms: int, versions_max: int) -> None:
-        """As many go; of those equally old, the store says which."""
+        """The same number is removed; among those of equal age the store chooses."""
         due = self.model.due(before_ms)
         assert self.store.sweep(before_ms, versions_max) == min(len(due), versions_max)
         left = {reference_of_stored(what) for what in self.store.scan()}
@@ -138,7 +138,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_reads_the_same(self) -> None:
-        """By reference, by id, by key, all at once, and counted."""
+        """Reads by reference, id and key, scans and counts agree."""
         references = sorted(self.known)
         versions = self.model.versions
         assert self.store.read(references) == [
@@ -156,7 +156,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.rows_read_the_same()
 
     def rows_read_the_same(self) -> None:
-        """Whole up to the cap, and some of it above."""
+        """Rows are whole up to the cap, and partial above."""
         rows = [self.model.row(key) for key in KEYS]
         for row, found in zip(rows, self.store.look_up(KEYS), strict=True):
             raw = sorted(posting.tobytes() for posting in found.postings)
@@ -173,13 +173,13 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def reference_of_stored(what: Stored | Tombstone) -> bytes:
-    """Of a version or a tombstone, as a store returns it."""
+    """Return the reference of a version or tombstone, as a store returns it."""
     return what.reference if isinstance(what, Tombstone) else what.record.reference
 
 
 @pytest.mark.parametrize("code_bytes", POSTING_LAYOUTS)
 def test_random_calls_give_what_the_model_gives(kind: Kind, code_bytes: int) -> None:
-    """Any sequence of calls has the answers that follow from the contract."""
+    """Any sequence of calls has the results that follow from the contract."""
     run_state_machine_as_test(
         partial(StoreMachine, kind, code_bytes),  # type: ignore[arg-type]  # any callable that makes a machine will do
         settings=settings(

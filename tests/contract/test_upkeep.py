@@ -12,19 +12,19 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def sweeping(kind: Kind, store: Store) -> Store:
-    """An empty store, if it is one that is swept."""
+    """Return an empty store of a kind that is swept."""
     if not kind.sweeps:
         pytest.skip("this store expires what is old by itself")
     return store
 
 
 def left(store: Store) -> set[bytes]:
-    """The references of everything that is stored."""
+    """Return the references of everything that is stored."""
     return {what.reference if isinstance(what, Tombstone) else what.record.reference for what in store.scan()}
 
 
 def test_the_first_settings_stand(store: Store) -> None:
-    """Whoever comes later is told what was agreed."""
+    """Later callers get the settings that were stored first."""
     assert store.settings() is None
     assert store.agree(b"one") == b"one"
     assert store.agree(b"two") == b"one"
@@ -33,7 +33,7 @@ def test_the_first_settings_stand(store: Store) -> None:
 
 
 def test_a_sweep_forgets_all_of_a_version(sweeping: Store, clock: SetClock) -> None:
-    """Record, verdict, body, postings and history go; the id's later version stays whole."""
+    """Record, verdict, body, postings and history are removed; the id's later version stays complete."""
     old, new = make_version("a", b"old"), make_version("a", b"new", time_ms=TIME_MS + HOUR_MS)
     references = [old.record.reference, new.record.reference]
     sweeping.create([old, new])
@@ -50,7 +50,7 @@ def test_a_sweep_forgets_all_of_a_version(sweeping: Store, clock: SetClock) -> N
 
 
 def test_a_sweep_forgets_a_release_with_its_version(sweeping: Store) -> None:
-    """What comes again is pending, and settled as if it had never been released."""
+    """A version that arrives again is pending, and is settled as if it had never been released."""
     version = make_version()
     reference = version.record.reference
     sweeping.create([version])
@@ -63,7 +63,7 @@ def test_a_sweep_forgets_a_release_with_its_version(sweeping: Store) -> None:
 
 
 def test_what_was_swept_can_come_again(sweeping: Store) -> None:
-    """As a new version: no verdict and no arrival of its earlier life is left."""
+    """It is a new version: no earlier verdict or arrival is left."""
     version = make_version()
     sweeping.create([version])
     sweeping.settle([(version.record.reference, b"kept")])
@@ -75,7 +75,7 @@ def test_what_was_swept_can_come_again(sweeping: Store) -> None:
 
 
 def test_a_sweep_forgets_tombstones_too(sweeping: Store) -> None:
-    """They age like versions and count like them; one that is gone ends nobody any more."""
+    """They age and count like versions; a removed one no longer ends a version."""
     late = make_version("a", time_ms=TIME_MS - HOUR_MS)
     tombstone = make_tombstone("a")
     sweeping.retract([tombstone])
@@ -88,13 +88,13 @@ def test_a_sweep_forgets_tombstones_too(sweeping: Store) -> None:
 
 
 def test_the_bound_of_a_sweep_is_exclusive(sweeping: Store) -> None:
-    """Exactly ``before_ms`` is not before it; a bound in the deep past sweeps nothing."""
+    """Exactly ``before_ms`` is not swept; a bound in the distant past sweeps nothing."""
     sweeping.create([make_version()])
     assert [sweeping.sweep(before_ms, 100) for before_ms in (-1, 0, TIME_MS, TIME_MS + 1)] == [0, 0, 0, 1]
 
 
 def test_a_sweep_takes_the_oldest_first_up_to_its_limit(sweeping: Store) -> None:
-    """Whatever the order of writing; the next call goes on where it ended."""
+    """In any order of writing; the next call continues."""
     offsets = [3, 0, 4, 1, 2]
     versions = [make_version(f"a{offset}", time_ms=TIME_MS + offset * HOUR_MS) for offset in offsets]
     reference = {offset: version.record.reference for offset, version in zip(offsets, versions, strict=True)}
@@ -108,7 +108,7 @@ def test_a_sweep_takes_the_oldest_first_up_to_its_limit(sweeping: Store) -> None
 
 
 def test_an_old_article_written_just_now_is_not_swept(sweeping: Store, clock: SetClock) -> None:
-    """A backfill of last year's articles stays until the time of writing is old too."""
+    """A backfill of last year's articles is kept until the time of writing is old too."""
     backfilled = make_version("old", time_ms=TIME_MS - 365 * 24 * HOUR_MS)
     retraction = make_tombstone("old", time_ms=TIME_MS - 365 * 24 * HOUR_MS + 1)
     sweeping.create([backfilled])
@@ -120,7 +120,7 @@ def test_an_old_article_written_just_now_is_not_swept(sweeping: Store, clock: Se
 
 
 def test_an_article_from_the_future_is_not_swept_by_its_time_of_writing(sweeping: Store) -> None:
-    """The later of arrival and writing counts, whichever that is."""
+    """The later of arrival and time of writing counts."""
     sweeping.create([make_version(time_ms=TIME_MS + HOUR_MS)])
     assert [sweeping.sweep(TIME_MS + 1, 9), sweeping.sweep(TIME_MS + HOUR_MS + 1, 9)] == [0, 1]
 
@@ -157,7 +157,7 @@ def test_a_scan_sees_everything_once(store: Store) -> None:
 
 
 def test_a_scan_survives_what_happens_between_its_steps(store: Store, clock: SetClock) -> None:
-    """While a reader rests much is written and swept; what was there all the time is seen exactly once."""
+    """A scan that is interrupted by many writes and sweeps returns what was stored all the time exactly once."""
     stays = [make_version(f"stays {n}", time_ms=TIME_MS + HOUR_MS) for n in range(600)]
     goes = [make_version(f"goes {n}") for n in range(600)]
     store.create(stays + goes)
@@ -172,7 +172,7 @@ def test_a_scan_survives_what_happens_between_its_steps(store: Store, clock: Set
 
 
 def test_stats_count_what_there_is(store: Store) -> None:
-    """Versions, verdicts, tombstones, postings and the rows that hold any."""
+    """Counts of versions, verdicts, tombstones, postings and rows with postings."""
     twin, other = make_version("a"), make_version("b")
     store.create([twin, other])
     store.add([twin.record, other.record])

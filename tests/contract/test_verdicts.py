@@ -7,7 +7,7 @@ from tests.builders import make_record, make_version
 
 
 def test_the_first_verdict_stands(store: Store) -> None:
-    """Another one is refused, and what is stored is left as it was."""
+    """Another verdict is refused, and the stored one is unchanged."""
     reference = make_record().reference
     store.create([make_version()])
     assert store.settle([(reference, b"kept")]) == [True]
@@ -18,7 +18,7 @@ def test_the_first_verdict_stands(store: Store) -> None:
 
 
 def test_the_same_verdict_again_is_success(store: Store) -> None:
-    """A caller that does not know the outcome repeats the call and is told it holds; longer or shorter is another."""
+    """A repeated call with the same verdict succeeds; a longer or shorter one is a different verdict."""
     reference = make_record().reference
     store.create([make_version()])
     assert [store.settle([(reference, verdict)]) for verdict in (b"kept", b"kept", b"kep", b"kept ", b"")] == [
@@ -31,7 +31,7 @@ def test_the_same_verdict_again_is_success(store: Store) -> None:
 
 
 def test_a_missing_record_is_not_settled_and_stays_missing(store: Store) -> None:
-    """No verdict is left behind that a later version would inherit."""
+    """No verdict is stored that a later version would inherit."""
     version = make_version()
     assert store.settle([(version.record.reference, b"kept")]) == [False]
     (created,) = store.create([version])
@@ -40,7 +40,7 @@ def test_a_missing_record_is_not_settled_and_stays_missing(store: Store) -> None
 
 
 def test_the_items_of_a_call_are_independent(store: Store) -> None:
-    """Each is answered by itself, in order; one that fails stops none."""
+    """Each has its own result, in order; one that fails does not affect the others."""
     versions = [make_version(article_id) for article_id in "abc"]
     a, b, c = (version.record.reference for version in versions)
     store.create(versions)
@@ -51,7 +51,7 @@ def test_the_items_of_a_call_are_independent(store: Store) -> None:
 
 
 def test_of_threads_that_settle_at_once_exactly_one_wins(store: Store) -> None:
-    """Eight threads give each of fifty versions their own verdict: each version takes one, and all see which."""
+    """Eight threads settle each of fifty versions with their own verdict: one wins, and all see which."""
     versions = [make_version(f"a{number}") for number in range(50)]
     references = [version.record.reference for version in versions]
     store.create(versions)

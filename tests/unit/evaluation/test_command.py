@@ -27,7 +27,7 @@ Write = Callable[[str, Rows], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write rows as JSON lines, bytes as they are; the path."""
+    """Write rows as JSON lines, bytes unchanged; return the path."""
 
     def lines(name: str, rows: Rows) -> Path:
         path = tmp_path / name
@@ -41,12 +41,12 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def sample_pairs() -> Path:
-    """The labelled pairs that come with the sample feed."""
+    """Return the labelled pairs of the sample feed."""
     return SAMPLE / "pairs.jsonl"
 
 
 def evaluated(feed: Path, pairs: Path, *options: str) -> dict[str, Any]:
-    """What the command says as JSON."""
+    """Return the JSON of the command."""
     result = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), "--json", *options])
     assert result.exception is None, result.output
     found: dict[str, Any] = json.loads(result.stdout)
@@ -54,19 +54,19 @@ def evaluated(feed: Path, pairs: Path, *options: str) -> dict[str, Any]:
 
 
 def failure(feed: Path, pairs: Path, *options: str) -> BaseException | None:
-    """What the command ends with."""
+    """Return how the command ended."""
     return CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs), *options]).exception
 
 
 def point(found: dict[str, Any], setting: str, threshold: float) -> tuple[int, int]:
-    """Right and wrong of one threshold."""
+    """Return right and wrong of one threshold."""
     (curve,) = (one for one in found["evaluation"]["curves"] if one["setting"] == setting)
     (one,) = (one for one in curve["points"] if one["threshold"] == threshold)
     return one["right"], one["wrong"]
 
 
 def judged(found: dict[str, Any]) -> tuple[int, int]:
-    """Right and wrong of the judge as it is configured."""
+    """Return right and wrong of the judge as it is configured."""
     return found["evaluation"]["judge"]["right"], found["evaluation"]["judge"]["wrong"]
 
 
@@ -83,7 +83,7 @@ def test_sample_feed(sample_pairs: Path) -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/evaluation.md", "sample/README.md"])
 def test_the_documented_command_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the root of a checkout, as it is written, over files that come with it."""
+    """The command as written runs from the root of a checkout."""
     text = (SAMPLE.parent / page).read_text(encoding="utf-8")
     (command,) = re.findall(r"^(?:    |\$ )dupwatch (evaluate [^#\n]*sample/pairs\.jsonl[^#\n]*)", text, re.MULTILINE)
     monkeypatch.chdir(SAMPLE.parent)
@@ -93,7 +93,7 @@ def test_the_documented_command_runs(page: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_labels_of_articles_are_not_pairs() -> None:
-    """Whoever takes the other file of the sample is told the form of a pair."""
+    """The error for the wrong file of the sample shows the form of a pair."""
     error = failure(FEED, SAMPLE / "labels.jsonl")
     assert isinstance(error, ConfigError)
     assert 'has no a and no b and no label; write ["id", "id", label] or {"a": "id",' in str(error)
@@ -101,7 +101,7 @@ def test_labels_of_articles_are_not_pairs() -> None:
 
 @pytest.mark.parametrize("bits", [0, 3, 5, 7])
 def test_the_distance_curve_is_what_the_judge_does_without_verification(sample_pairs: Path, bits: int) -> None:
-    """Each point has the counts of a judge that is configured so."""
+    """Each point has the counts of a judge with that setting."""
     curves = evaluated(FEED, sample_pairs)
     plain = ("judge.verify=false", "judge.lane1=false", f"judge.max_distance={bits}")
     assert judged(evaluated(FEED, sample_pairs, *_set(*plain))) == point(curves, "max_distance", bits)
@@ -109,7 +109,7 @@ def test_the_distance_curve_is_what_the_judge_does_without_verification(sample_p
 
 @pytest.mark.parametrize("reach", [3, 6, 12])
 def test_the_reach_curve_is_what_the_judge_does(sample_pairs: Path, reach: int) -> None:
-    """Each point has the counts of a judge with that reach, also where only blocks find."""
+    """Each point has the counts of a judge with that reach, also where only blocks find pairs."""
     blocks_only = _set("judge.lane1=false", "judge.similarity_min=0.4")
     curves = evaluated(FEED, sample_pairs, *blocks_only)
     judge = judged(evaluated(FEED, sample_pairs, *blocks_only, *_set(f"judge.reach={reach}")))
@@ -118,7 +118,7 @@ def test_the_reach_curve_is_what_the_judge_does(sample_pairs: Path, reach: int) 
 
 
 def test_the_reach_curve_is_with_verification(sample_pairs: Path) -> None:
-    """It tells what verification would do where it is off, too."""
+    """It shows what verification would do, also where it is off."""
     as_is = evaluated(FEED, sample_pairs, *_set("judge.lane1=false", "judge.max_distance=5"))
     plain = evaluated(FEED, sample_pairs, *_set("judge.lane1=false", "judge.max_distance=5", "judge.verify=false"))
     assert judged(plain) != judged(as_is)
@@ -127,7 +127,7 @@ def test_the_reach_curve_is_with_verification(sample_pairs: Path) -> None:
 
 @pytest.mark.parametrize("similarity", [0.6, 0.8, 0.9])
 def test_the_similarity_curve_is_what_the_judge_does_where_all_is_found(sample_pairs: Path, similarity: float) -> None:
-    """In the sample feed the look-up finds all that is similar, so each point has the counts of a judge set so."""
+    """The look-up finds all similar pairs of the sample feed, so each point has the counts of such a judge."""
     judge = judged(evaluated(FEED, sample_pairs, *_set(f"judge.similarity_min={similarity}")))
     assert judge == point(evaluated(FEED, sample_pairs), "similarity_min", similarity)
 
@@ -137,7 +137,7 @@ def _set(*settings: str) -> list[str]:
 
 
 def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
-    """Figures, recommendation and what they do not tell stand in the plain output, in lines of a terminal's width."""
+    """The plain output has figures, recommendation and caveats, in lines of a terminal's width."""
     arguments = ["evaluate", str(FEED), "--pairs", str(sample_pairs), "--precision", "0.98"]
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
     assert result.exit_code == 0
@@ -151,7 +151,7 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
 
 
 def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
-    """No distance is recommended that the plan does not find all of, and no reach below the distance."""
+    """No distance is recommended at which the plan misses pairs, and no reach below the distance."""
     found = evaluated(FEED, sample_pairs, *_set("judge.max_distance=5", "judge.reach=5"))
     distance, _, reach = found["recommended"]
     assert point(found, "max_distance", 9) > point(found, "max_distance", 7)
@@ -160,7 +160,7 @@ def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
 
 
 def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:
-    """No threshold flags short texts that differ, nor empty ones; equal short ones are flagged at every threshold."""
+    """No threshold flags different short texts or empty ones; every threshold flags equal short texts."""
     bodies = {"a": "Ferry late", "b": "FERRY  late", "c": "Ferry later", "e": "", "f": "", "g": LONG.format("market")}
     feed = write("feed.jsonl", [{"id": name, "body": body} for name, body in bodies.items()])
     pairs = write(
@@ -173,7 +173,7 @@ def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:
 
 
 def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no pair names costs nothing; of an id that comes again the first text counts, and that is said."""
+    """Articles in no pair are not fingerprinted; of a repeated id the first text counts, with a notice."""
     feed = write(
         "feed.jsonl.gz",
         [{"id": 1, "body": LONG.format("market")}, {"id": "x", "body": "nobody asks"}, {"id": "1", "body": "new"},
@@ -193,7 +193,7 @@ def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest
 
 
 def test_bad_records_are_counted_and_said(write: Write) -> None:
-    """A record that is no article is passed over, by reason."""
+    """Invalid records are skipped and counted by reason."""
     rows = [{"id": "a", "body": LONG.format("pier")}, b"{", {"body": "x"}, {"id": "b", "body": LONG.format("pier")}]
     feed, pairs = write("feed.jsonl", rows), write("pairs.jsonl", [["a", "b", True]])
     assert evaluated(feed, pairs)["bad_records"] == {"invalid_json": 1, "missing_id": 1}
@@ -202,7 +202,7 @@ def test_bad_records_are_counted_and_said(write: Write) -> None:
 
 
 def test_ids_that_the_feed_does_not_have_are_an_error(write: Write) -> None:
-    """The first few are named with their lines, a retraction is no text, and the exit code is 2."""
+    """The first few are listed with their lines, a retraction has no text, and the exit code is 2."""
     feed = write("feed.jsonl", [{"id": "a", "body": "x"}, {"id": "gone", "body": None}])
     pairs = write("pairs.jsonl", [["a", "gone", True], *(["a", f"n{number}", False] for number in range(7))])
     error = failure(feed, pairs)
@@ -212,7 +212,7 @@ def test_ids_that_the_feed_does_not_have_are_an_error(write: Write) -> None:
 
 
 def test_pairs_that_cannot_be_read_are_an_error(write: Write, tmp_path: Path) -> None:
-    """A wrong line, a missing file, a damaged one, and cuts that cross are errors of their kinds."""
+    """An invalid line, a missing file, a damaged file and crossing cuts are different errors."""
     feed, good = write("feed.jsonl", []), write("pairs.jsonl", [["a", "b", True]])
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(b'["a", "b", true]\n' * 1000)[:-12])
@@ -225,14 +225,14 @@ def test_pairs_that_cannot_be_read_are_an_error(write: Write, tmp_path: Path) ->
 
 
 def test_the_cuts_can_be_moved(sample_pairs: Path) -> None:
-    """With both cuts at one place no similarity is left out."""
+    """With equal cuts no similarity is left out."""
     found = evaluated(FEED, sample_pairs, "--duplicate-from", "0.6", "--unique-below", "0.6")
     assert found["left_out_pairs"] == 0
     assert found["evaluation"]["duplicates"] + found["evaluation"]["unique"] == 174
 
 
 def test_a_plot_without_the_library(sample_pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without matplotlib one sentence says how to get it, before anything is read."""
+    """Without matplotlib the error says how to install it, before anything is read."""
     monkeypatch.setattr(evaluation_plot, "find_spec", lambda name: None)
     error = failure(tmp_path / "none.jsonl", sample_pairs, "--plot", str(tmp_path / "plot.png"))
     assert isinstance(error, ConfigError)
@@ -240,14 +240,14 @@ def test_a_plot_without_the_library(sample_pairs: Path, tmp_path: Path, monkeypa
 
 
 def test_a_plot_of_another_kind_is_refused(sample_pairs: Path, tmp_path: Path) -> None:
-    """A name that says neither PNG nor SVG is a wrong option."""
+    """A name that ends in neither PNG nor SVG is a wrong option."""
     error = failure(FEED, sample_pairs, "--plot", str(tmp_path / "plot.jpeg"))
     assert isinstance(error, ConfigError)
     assert ".png or .svg" in str(error)
 
 
 def test_plots(sample_pairs: Path, tmp_path: Path) -> None:
-    """The file is of the kind that its name says, with every curve in the legend; a folder that is none is an error."""
+    """The file has the format of its name, with every curve in the legend; a missing folder is an error."""
     pytest.importorskip("matplotlib")
     png, svg = tmp_path / "plot.PNG", tmp_path / "plot.svg"
     for path in (png, svg):

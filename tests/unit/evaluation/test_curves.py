@@ -33,14 +33,14 @@ counts = st.integers(0, 3000)
 
 
 def curve_of(setting: Setting, labelled: Labelled) -> Curve:
-    """The curve of values with their labels, over the thresholds that the command uses."""
+    """Return the curve of labelled values, over the thresholds of the command."""
     thresholds = SIMILARITIES if setting == "similarity_min" else DISTANCES
     values = np.array([value for value, _ in labelled], np.float64)
     return curve(setting, thresholds, values, np.array([label for _, label in labelled], bool))
 
 
 def by_hand(setting: Setting, labelled: Labelled, threshold: float) -> tuple[int, int, float | None, float | None]:
-    """Right, wrong, precision and recall of one threshold, one pair after the other."""
+    """Return right, wrong, precision and recall of one threshold, pair by pair."""
     similar = setting == "similarity_min"
     flagged = [label for value, label in labelled if (value >= threshold if similar else value <= threshold)]
     right = flagged.count(True)
@@ -51,7 +51,7 @@ def by_hand(setting: Setting, labelled: Labelled, threshold: float) -> tuple[int
 
 @given(distances)
 def test_distances_against_brute_force(labelled: Labelled) -> None:
-    """At every distance the curve has what is found by going through all pairs."""
+    """At every distance the curve equals a count of all pairs."""
     for point in curve_of("max_distance", labelled).points:
         found = (point.right, point.wrong, point.precision.value, point.recall.value)
         assert found == by_hand("max_distance", labelled, point.threshold)
@@ -59,7 +59,7 @@ def test_distances_against_brute_force(labelled: Labelled) -> None:
 
 @given(similarities)
 def test_similarities_against_brute_force(labelled: Labelled) -> None:
-    """At every similarity the curve has what is found by going through all pairs."""
+    """At every similarity the curve equals a count of all pairs."""
     for point in curve_of("similarity_min", labelled).points:
         found = (point.right, point.wrong, point.precision.value, point.recall.value)
         assert found == by_hand("similarity_min", labelled, point.threshold)
@@ -76,7 +76,7 @@ def test_recall_is_monotone(by_distance: Labelled, by_similarity: Labelled) -> N
 
 @given(distances)
 def test_f1_is_the_harmonic_mean(labelled: Labelled) -> None:
-    """F1 is the harmonic mean of precision and recall where both are more than nought, and 0 where one is."""
+    """F1 is the harmonic mean of precision and recall where both are positive, and 0 where one is 0."""
     for point in curve_of("max_distance", labelled).points:
         precision, recall = point.precision.value, point.recall.value
         if precision and recall:
@@ -89,7 +89,7 @@ def test_f1_is_the_harmonic_mean(labelled: Labelled) -> None:
 
 @given(counts, counts)
 def test_intervals_end_where_the_score_test_does(hits: int, more: int) -> None:
-    """Each end p of an interval is where the share is 1.96 standard errors of p away, unless it is 0 or 1."""
+    """At each end p of an interval the share is 1.96 standard errors of p away, unless p is 0 or 1."""
     trials = hits + more
     interval = wilson(np.array([hits]), np.array([trials]))
     low, high = float(interval.low[0]), float(interval.high[0])
@@ -105,7 +105,7 @@ def test_intervals_end_where_the_score_test_does(hits: int, more: int) -> None:
 
 
 def test_intervals_without_hits_begin_at_nought() -> None:
-    """Rounding puts no end beside 0 or 1, whatever the number of trials."""
+    """Ends of 0 and 1 are exact for any number of trials."""
     trials = np.arange(1, 3000)
     assert not wilson(np.zeros_like(trials), trials).low.any()
     assert (wilson(trials, trials).high == 1).all()
@@ -127,7 +127,7 @@ def test_the_best_f1_of_few_pairs_by_hand() -> None:
 
 
 def test_equal_f1_goes_to_fewer_wrong_flags() -> None:
-    """Of thresholds with the same F1 those are taken that flag fewer unique pairs."""
+    """Among thresholds with the same F1, those with fewer flagged unique pairs are taken."""
     never = (float(NEVER_BITS), True)
     points = curve_of("reach", [(0.0, True), (5.0, True), never, never, *[(5.0, False)] * 4])
     assert {point.f1 for point in points.points} == {0.4}
@@ -138,7 +138,7 @@ def test_equal_f1_goes_to_fewer_wrong_flags() -> None:
 
 @pytest.mark.parametrize(("setting", "taken"), [("reach", 3.0), ("max_distance", 3.0), ("similarity_min", 0.68)])
 def test_of_equals_the_cheapest_or_the_middle(setting: Setting, taken: float) -> None:
-    """Of equally good thresholds bits are the fewest, and a similarity is the middle one."""
+    """Among equally good thresholds the fewest bits are taken, or the middle similarity."""
     values = (0.75, 0.6) if setting == "similarity_min" else (3.0, 9.0)
     best = best_f1(curve_of(setting, [(values[0], True), (values[1], False)]), now=-1)
     assert best is not None
@@ -147,14 +147,14 @@ def test_of_equals_the_cheapest_or_the_middle(setting: Setting, taken: float) ->
 
 @pytest.mark.parametrize(("now", "taken"), [(5.0, 5.0), (9.0, 3.0)])
 def test_what_is_configured_stays_where_nothing_is_better(now: float, taken: float) -> None:
-    """A setting is not changed for nothing, and is changed for something."""
+    """The configured setting is kept unless another one is better."""
     best = best_f1(curve_of("reach", [(3.0, True), (9.0, False)]), now)
     assert best is not None
     assert best.point.threshold == taken
 
 
 def test_the_precision_asked_for_at_the_greatest_recall() -> None:
-    """Among thresholds of that precision the one that finds most; precision may fall and rise again on the way."""
+    """The threshold of that precision that finds the most is taken; precision need not be monotone."""
     labelled = [(0.0, True), (1.0, False), *[(2.0, True)] * 3, (8.0, False)]
     points = curve_of("max_distance", labelled)
     assert [point.precision.value for point in points.points[:3]] == [1.0, 0.5, 0.8]
@@ -165,14 +165,14 @@ def test_the_precision_asked_for_at_the_greatest_recall() -> None:
 
 
 def test_a_precision_that_nothing_reaches() -> None:
-    """Where no threshold is that precise, or none finds a duplicate, none is named."""
+    """Where no threshold is that precise, or none finds a duplicate, none is returned."""
     assert reaching(curve_of("max_distance", [(0.0, True), (0.0, False)]), 0, 0.9) is None
     assert reaching(curve_of("max_distance", [(0.0, False)]), 0, 0.0) is None
     assert best_f1(curve_of("max_distance", [(float(NEVER_BITS), True)]), 0) is None
 
 
 def test_found_counts_and_the_judge_by_hand() -> None:
-    """Every pair is counted once: by lane, by label, and by what the judge says."""
+    """Every pair is counted once: by lanes, label and verdict."""
     rows = [  # duplicate, by blocks, by bands, flagged
         (True, True, True, True),
         (True, True, False, True),

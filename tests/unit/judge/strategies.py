@@ -1,4 +1,4 @@
-"""Records and settings of every kind, from domains so small that any two of them often have something in common."""
+"""Strategies for records and settings, from domains so small that any two often have something in common."""
 
 import random
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""From the rows of a look-up to what is worth reading: which, in what order, and how many."""
+"""The choice of candidates from the rows of a look-up: which, in what order, and how many."""
 
 import random
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ BASE = new_text(random.Random("candidates"))
 
 
 def off_by(bits: int, one_bits: int = 32) -> Text:
-    """The base with so many bits of its first block flipped; by its one-bit minima it is far unless told."""
+    """Return the base with some bits of its first block flipped; its one-bit minima are far unless given."""
     return replace(
         BASE,
         fingerprint=BASE.fingerprint ^ ((1 << bits) - 1) << 48,
@@ -39,7 +39,7 @@ def off_by(bits: int, one_bits: int = 32) -> Text:
 
 
 def found(new: Version, those: Sequence[Version], settings: JudgeSettings = SETTINGS, row_max: int = 100) -> Candidates:
-    """The candidates of one among these."""
+    """Return the candidates of a version among these."""
     store = MemoryStore(row_postings_max=row_max)
     store.add([version.record for version in those])
     keys = probe_keys(new.record, settings)
@@ -48,20 +48,20 @@ def found(new: Version, those: Sequence[Version], settings: JudgeSettings = SETT
 
 
 def names(candidates: Candidates, those: Sequence[Version]) -> list[int]:
-    """Which of these they are, by place in the feed."""
+    """Return the places of candidates in the feed."""
     places = {version.record.reference: version.record.sequence for version in those}
     return [places[reference] for reference in candidates.references]
 
 
 def test_the_nearest_come_first_and_the_earliest_of_those() -> None:
-    """In a flood of equal copies the original is read even where the limit leaves the rest out."""
+    """In a flood of equal copies the original is read, even where the limit leaves out the rest."""
     those = [version_of(f"article {n}", off_by(bits), n) for n, bits in enumerate((4, 2, 0, 2, 0))]
     assert names(found(version_of("new", BASE, 9), those), those) == [2, 4, 1, 3, 0]
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1, [2]), (3, [2, 4, 1]), (5, [2, 4, 1, 3, 0])])
 def test_beyond_the_limit_the_farthest_are_left_out_and_it_is_said(limit: int, expected: list[int]) -> None:
-    """``found`` counts all of them; exactly as many as the limit are not cut."""
+    """``found`` counts all of them; as many as the limit are not truncated."""
     those = [version_of(f"article {n}", off_by(bits), n) for n, bits in enumerate((4, 2, 0, 2, 0))]
     candidates = found(version_of("new", BASE, 9), those, replace(SETTINGS, verifications_max=limit))
     assert names(candidates, those) == expected
@@ -69,21 +69,21 @@ def test_beyond_the_limit_the_farthest_are_left_out_and_it_is_said(limit: int, e
 
 
 def test_a_row_that_was_cut_is_said_also_where_nothing_was_found() -> None:
-    """What was not read might have been near."""
+    """Postings that were not read might have been near."""
     those = [version_of(f"article {n}", off_by(14), n) for n in range(3)]
     assert found(version_of("new", BASE, 9), those, row_max=2) == Candidates((), 0, truncated=True)
     assert found(version_of("new", BASE, 9), those, row_max=3) == Candidates((), 0, truncated=False)
 
 
 def test_of_versions_that_came_before_only_the_last_is_read() -> None:
-    """An earlier one of the same id is no longer in force; all that came later may still match."""
+    """Earlier versions of the same id are no longer in force; all later ones may match."""
     those = [version_of("changing", off_by(n), 2 * n) for n in range(6)]
     assert names(found(version_of("new", BASE, 5), those), those) == [4, 6, 8, 10]
 
 
 @pytest.mark.parametrize("tied_before", [True, False])
 def test_a_version_that_ties_in_time_and_sequence_ends_the_one_before_by_reference(*, tied_before: bool) -> None:
-    """Where the next version comes after by its reference alone, the one before it is still to be read."""
+    """Where only the reference makes the next version later, the one before is still read."""
     those = [version_of("changing", off_by(n), 5 * n) for n in range(2)]
     tied = (version_of(f"new {n}", BASE, 5) for n in count())
     new = next(one for one in tied if (one.record.arrival < those[1].record.arrival) == tied_before)
@@ -91,7 +91,7 @@ def test_a_version_that_ties_in_time_and_sequence_ends_the_one_before_by_referen
 
 
 def test_an_article_is_no_candidate_of_itself_nor_of_its_other_versions() -> None:
-    """The same id is left out before anything is read."""
+    """Versions of the same id are left out before anything is read."""
     those = [version_of("new", off_by(n), n) for n in range(2)]
     assert found(version_of("new", BASE, 9), those) == Candidates((), 0, truncated=False)
 
@@ -99,13 +99,13 @@ def test_an_article_is_no_candidate_of_itself_nor_of_its_other_versions() -> Non
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize(("gap_ms", "expected"), [(SETTINGS.window_ms, 1), (SETTINGS.window_ms + 1, 0)])
 def test_what_is_outside_the_window_is_not_read(sign: int, gap_ms: int, expected: int) -> None:
-    """Told by the posting's own arrival, before and after."""
+    """The posting's own arrival decides, before and after."""
     those = [version_of("other", BASE, 1, TIME_MS + sign * gap_ms)]
     assert found(version_of("new", BASE, 9), those).found == expected
 
 
 def test_a_candidate_found_under_several_keys_counts_once_and_is_ranked_by_lane_1_first() -> None:
-    """The same article stands in four rows of lane 0 and four of lane 1; lane 1 estimates what the sketch will say."""
+    """An article is in four rows of lane 0 and four of lane 1; lane 1 estimates the similarity of the sketches."""
     those = [version_of("a", off_by(0, one_bits=5), 0), version_of("b", off_by(3, one_bits=1), 1)]
     candidates = found(version_of("new", BASE, 9), those)
     assert names(candidates, those) == [1, 0]
@@ -116,7 +116,7 @@ def test_a_candidate_found_under_several_keys_counts_once_and_is_ranked_by_lane_
 
 @pytest.mark.parametrize(("max_distance", "suspects"), [(0, 4), (2, 2), (3, 1), (4, 1)])
 def test_what_only_the_sketch_can_tell_is_a_suspect(max_distance: int, suspects: int) -> None:
-    """Further away by fingerprint than what is searched for, or found by a band alone; counted before the limit."""
+    """A suspect is further away than ``max_distance``, or found by a band only; counted before the limit."""
     by = replace(SETTINGS, max_distance=max_distance, verifications_max=1)
     bits = (1, 2, 3)
     those = [version_of(f"article {n}", off_by(distance), n) for n, distance in enumerate(bits)]
@@ -126,7 +126,7 @@ def test_what_only_the_sketch_can_tell_is_a_suspect(max_distance: int, suspects:
 
 
 def test_a_batch_gives_each_probe_what_it_gets_alone() -> None:
-    """Rows are shared between the articles of a batch, candidates are not."""
+    """Articles of a batch share rows, and not candidates."""
     chance = random.Random("batch")
     those = [version_of(f"article {n}", off_by(chance.randrange(16), chance.randrange(33)), n) for n in range(30)]
     store = MemoryStore()
@@ -139,7 +139,7 @@ def test_a_batch_gives_each_probe_what_it_gets_alone() -> None:
 
 
 def test_without_keys_there_are_no_candidates() -> None:
-    """Nothing to look up, nothing found, in an empty batch too."""
+    """Nothing is looked up and nothing found, in an empty batch too."""
     empty = version_of("empty", Text(0, 0, (), bytes(256)), 0)
     blank = replace(SETTINGS, max_distance=7)
     assert find_candidates([], {}, SETTINGS) == []
@@ -148,7 +148,7 @@ def test_without_keys_there_are_no_candidates() -> None:
 
 @pytest.mark.parametrize(("max_distance", "blocks"), [(0, 4), (3, 4), (4, 68), (7, 68)])
 def test_a_radius_is_probed_in_lane_0_only(max_distance: int, blocks: int) -> None:
-    """From 4 bits on the neighbours of each block are read too; bands are read as they are."""
+    """From 4 bits on, neighbours of each block are read too; bands are read unchanged."""
     record = version_of("a", BASE, 0).record
     keys = probe_keys(record, replace(SETTINGS, max_distance=max_distance))
     assert len(keys) == len(set(keys))
@@ -157,14 +157,14 @@ def test_a_radius_is_probed_in_lane_0_only(max_distance: int, blocks: int) -> No
 
 
 def shuffles(count: int, chance: random.Random) -> list[Version]:
-    """Texts with the words of the base in other orders: the same fingerprint, and nothing else alike."""
+    """Return texts with the words of the base in different orders: the same fingerprint, and nothing else in common."""
     return [
         version_of(f"shuffle {n}", replace(new_text(chance), fingerprint=BASE.fingerprint), n) for n in range(count)
     ]
 
 
 def test_in_a_crowd_what_lane_1_supports_is_read_and_little_else() -> None:
-    """A copy, and one that was edited, come before all that share the fingerprint alone, though they came later."""
+    """A copy and an edited copy precede all that share only the fingerprint, though they arrived later."""
     chance = random.Random("crowd")
     limit = replace(SETTINGS, verifications_max=200)
     crowd = shuffles(300, chance)
@@ -176,7 +176,7 @@ def test_in_a_crowd_what_lane_1_supports_is_read_and_little_else() -> None:
 
 
 def test_without_bands_a_crowd_is_read_up_to_the_limit() -> None:
-    """There is no second lane to tell which are worth it: for plain SimHash, and for short texts."""
+    """Plain SimHash and short texts have no second lane that could tell which are worth reading."""
     limit = replace(SETTINGS, verifications_max=200)
     crowd = shuffles(300, random.Random("crowd"))
     new = version_of("new", BASE, 500)
@@ -188,7 +188,7 @@ def test_without_bands_a_crowd_is_read_up_to_the_limit() -> None:
 
 
 def test_the_same_title_and_text_come_first() -> None:
-    """The digest in a reference is of both: so a copy of a short text is found among those that have its words only."""
+    """The digest in a reference is of title and text, so a copy of a short text is found among its permutations."""
     limit = replace(SETTINGS, verifications_max=3)
     new = version_of("new", replace(BASE, kind=TextKind.SHORT), 500)
     crowd = [
@@ -199,7 +199,7 @@ def test_the_same_title_and_text_come_first() -> None:
 
 
 def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
-    """A place of lane 1 is named where all its rows were cut, and only then; of lane 0 where there is no lane 1."""
+    """A place of lane 1 is returned only where all its rows were cut; of lane 0 where there is no lane 1."""
     chance = random.Random("cut")
     new = version_of("new", BASE, 500).record
     short = msgspec.structs.replace(new, keys=new.keys[:4])
@@ -222,7 +222,7 @@ def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
 
 
 def one_by_one(new: Version, those: Sequence[Version], settings: JudgeSettings) -> tuple[list[int], int]:
-    """What ``find_candidates`` says of rows that are whole, written down as it is told: the places, and how many."""
+    """Return what ``find_candidates`` should for whole rows, in plain Python: the places, and their number."""
     own = new.record
     seen: list[tuple[Record, list[int], int]] = []
     for other in (version.record for version in those):
@@ -251,7 +251,7 @@ def one_by_one(new: Version, those: Sequence[Version], settings: JudgeSettings) 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("verify", [True, False])
 def test_it_chooses_as_if_everything_were_looked_at_one_by_one(seed: int, *, verify: bool) -> None:
-    """Copies, edits, shuffles, versions that follow each other, ties in time, and what is beyond the window."""
+    """It agrees on copies, edits, shuffles, successive versions, ties in time, and versions outside of the window."""
     chance = random.Random(seed)
     settings = replace(SETTINGS, verify=verify, window_ms=1_000)
     texts = [BASE, edited(BASE, chance, 0.1), replace(new_text(chance), fingerprint=BASE.fingerprint), new_text(chance)]
@@ -269,7 +269,7 @@ def test_it_chooses_as_if_everything_were_looked_at_one_by_one(seed: int, *, ver
 
 
 def test_versions_whose_digests_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are sorted by a mark of 64 bits; where all have one, their references are compared in full."""
+    """Versions are sorted by a mark of 64 bits; where the marks are equal, whole references are compared."""
     monkeypatch.setattr(candidates_module, "_ODD", np.uint64(0))
     those = [version_of(f"article {n}", BASE, n) for n in range(5)]
     candidates = found(version_of("new", replace(BASE, sketch=bytes(256)), 9), those)

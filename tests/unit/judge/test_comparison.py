@@ -1,4 +1,4 @@
-"""Near is one symmetric function of two records and the settings."""
+"""Near is a symmetric function of two records and the settings."""
 
 import random
 from dataclasses import replace
@@ -25,19 +25,19 @@ PLAIN = replace(SETTINGS, verify=False, lane1=False)
 
 
 def record(name: str = "a", text: Text = BASE, sequence: int = 0, **fields: object) -> Record:
-    """The record of an article of this name and text."""
+    """Return the record of an article with this name and text."""
     return msgspec.structs.replace(version_of(name, text, sequence).record, **fields)
 
 
 def compared(one: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: Arrival | None = None) -> Comparison:
-    """The comparison of two records, the first of which may have ended."""
+    """Return the comparison of two records, the first of which may have ended."""
     return compare(Stored(one, None, ends_at), [Stored(other, None, None)], by)[0]
 
 
 @settings(max_examples=400)
 @given(a=stored_versions, b=stored_versions, by=judge_settings)
 def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSettings) -> None:
-    """Whichever of two is asked, every condition, distance, similarity and limit is the same, and so is near."""
+    """Every condition, distance, similarity and limit is the same in both directions, and so is near."""
     assume(a.record.reference != b.record.reference)
     forth, back = compare(a, [b], by)[0], compare(b, [a], by)[0]
     assert forth == back
@@ -47,7 +47,7 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
 @settings(max_examples=100)
 @given(one=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
 def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
-    """What else is compared at the same time changes nothing."""
+    """Other versions that are compared at the same time change nothing."""
     assert compare(one, others, by) == [compare(one, [other], by)[0] for other in others]
 
 
@@ -58,7 +58,7 @@ def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list
 def test_a_line_up_rules_out_only_what_is_not_near(
     one: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
 ) -> None:
-    """Many are compared as arrays first: what is near, and every similarity, is what comparing each would say.
+    """Many are compared as arrays first; the near ones and all similarities are those of comparing each.
 
     So too for the published schemes, which have no sketch.
     """
@@ -81,7 +81,7 @@ def test_a_line_up_rules_out_only_what_is_not_near(
 def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
     a: Stored, b: Stored, released: str, by: JudgeSettings
 ) -> None:
-    """All else is as it was, and it is the same from both sides."""
+    """Nothing else changes, and both directions agree."""
     assume(a.record.reference != b.record.reference)
     x = a if released == "b" else a._replace(released_from=b.record.reference)
     y = b if released == "a" else b._replace(released_from=a.record.reference)
@@ -91,7 +91,7 @@ def test_a_released_pair_is_not_near_whichever_of_the_two_was_released(
 
 
 def test_a_version_that_was_released_from_one_is_near_the_others() -> None:
-    """The pair is two versions: neither another article nor another version of the same is meant by it."""
+    """A released pair is of two versions: it affects no other article and no other version."""
     pair = record("b", NEAR, 1)
     for other in (record("c", sequence=2), record("a", edited(BASE, random.Random("more"), 0.02), 2)):
         released = Stored(pair, b"", None, record("a").reference)
@@ -100,7 +100,7 @@ def test_a_version_that_was_released_from_one_is_near_the_others() -> None:
 
 
 def test_a_near_pair_is_near() -> None:
-    """Two articles alike but for a tenth meet every condition; the tests below take away one each."""
+    """Two articles that differ in a tenth meet every condition; each of the tests below removes one."""
     comparison = compared(record("a"), record("b", NEAR, 1))
     assert comparison.near
     assert comparison.found_by_blocks or comparison.found_by_bands
@@ -108,34 +108,34 @@ def test_a_near_pair_is_near() -> None:
 
 
 def test_an_article_is_not_near_another_version_of_itself() -> None:
-    """The same id never matches."""
+    """Versions of the same id never match."""
     comparison = compared(record("a"), record("a", NEAR, 1))
     assert (comparison.other_ids, comparison.near) == (False, False)
 
 
 def test_fingerprints_of_two_schemes_are_not_compared() -> None:
-    """Another scheme is never near, however alike the numbers are."""
+    """Records of different schemes are never near, even with equal numbers."""
     comparison = compared(record("a"), record("b", scheme="test/2"))
     assert (comparison.same_scheme, comparison.near) == (False, False)
 
 
 @pytest.mark.parametrize(("gap_ms", "near"), [(SETTINGS.window_ms, True), (SETTINGS.window_ms + 1, False)])
 def test_the_window_includes_its_last_millisecond(gap_ms: int, near: bool) -> None:  # noqa: FBT001
-    """Arrivals exactly a window apart are within it."""
+    """Arrivals exactly one window apart are within it."""
     comparison = compared(record("a"), record("b", time_ms=TIME_MS + gap_ms))
     assert comparison.in_window == comparison.near == near
 
 
 @pytest.mark.parametrize(("end", "near"), [(1, False), (2, False), (3, True)])
 def test_a_version_matches_what_came_before_it_ended(end: int, near: bool) -> None:  # noqa: FBT001
-    """The later one has to arrive while the earlier one is in force; the reference says what a tie is."""
+    """The later one must arrive while the earlier one is in force; the reference decides ties."""
     lowest = b"\0" * 32
     comparison = compared(record("a"), record("b", NEAR, 2), ends_at=Arrival(TIME_MS, end, lowest))
     assert comparison.in_force == comparison.near == near
 
 
-def test_that_the_later_one_has_ended_since_matters_not() -> None:
-    """Only the earlier one must still be in force."""
+def test_the_end_of_the_later_one_does_not_matter() -> None:
+    """Only the earlier one must be in force."""
     assert compared(record("a", sequence=5), record("b", NEAR, 1), ends_at=Arrival(TIME_MS, 6, b"")).near
 
 
@@ -148,7 +148,7 @@ def test_that_the_later_one_has_ended_since_matters_not() -> None:
     ],
 )
 def test_within_source_forbids_matches_of_one_source(rule: SourceRule, other_source: str, near: bool) -> None:  # noqa: FBT001
-    """A source may be told not to match itself; with others it still does."""
+    """A source can be configured not to match itself; it still matches others."""
     by = replace(SETTINGS, sources=MappingProxyType({"wire": rule}))
     comparison = compared(record("a"), record("b", NEAR, 1, source=other_source), by)
     assert comparison.allowed == comparison.near == near
@@ -156,7 +156,7 @@ def test_within_source_forbids_matches_of_one_source(rule: SourceRule, other_sou
 
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
-    """It matters not which of the two is stricter, nor by similarity or by distance."""
+    """The stricter one decides, whichever of the two it is, by similarity and by distance."""
     one, other = record("a"), record("b", NEAR, 1, source="blog")
     similarity = compared(one, other).similarity or 0
     for limit, near in ((similarity, True), (similarity + 0.001, False)):
@@ -170,13 +170,13 @@ def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
 
 
 def test_a_source_cannot_be_laxer_than_all_others() -> None:
-    """A rule below the common threshold leaves the common one in place."""
+    """A rule below the general threshold has no effect."""
     by = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(similarity_min=0.1, max_distance=60)}))
     assert by.thresholds_for("wire") == (SETTINGS.similarity_min, 3, SETTINGS.facts_shared_min)
 
 
 def test_short_texts_match_by_equal_text_alone() -> None:
-    """Equal short texts are near at 1.0; a short text is not near a long one, nor another short one however alike."""
+    """Equal short texts are near at 1.0; a short text is near no long one, and no other short one, however similar."""
     short = replace(BASE, kind=TextKind.SHORT)
     equal = compared(record("a", short), record("b", short, 1))
     assert (equal.near, equal.similarity) == (True, 1.0)
@@ -187,14 +187,14 @@ def test_short_texts_match_by_equal_text_alone() -> None:
 
 
 def test_a_text_without_keywords_is_near_nothing() -> None:
-    """Two empty texts are equal in everything, and not near."""
+    """Two empty texts are equal in everything, but not near."""
     empty = replace(BASE, kind=TextKind.EMPTY)
     comparison = compared(record("a", empty), record("b", empty, 1))
     assert (comparison.near, comparison.found, comparison.similarity) == (False, False, None)
 
 
 def test_what_no_look_up_finds_is_not_near() -> None:
-    """Equal sketches are not enough: two that share no key could not have seen each other."""
+    """Equal sketches are not enough: versions without a common key could not have found each other."""
     hidden = replace(BASE, fingerprint=BASE.fingerprint ^ 0x1_0001_0001_0001, bands=tuple(b ^ 1 for b in BASE.bands))
     comparison = compared(record("a"), record("b", hidden, 1))
     assert (comparison.verified, comparison.found, comparison.near) == (True, False, False)
@@ -202,7 +202,7 @@ def test_what_no_look_up_finds_is_not_near() -> None:
 
 @pytest.mark.parametrize(("bits", "found"), [(16, True), (17, False)])
 def test_a_shared_band_counts_within_16_one_bit_minima(bits: int, found: bool) -> None:  # noqa: FBT001
-    """Beyond that a shared band is chance."""
+    """Beyond 16 bits a shared band is a coincidence."""
     far = BASE.fingerprint ^ flips(random.Random("far"), 40)
     other = replace(BASE, fingerprint=far, one_bits=BASE.one_bits ^ (1 << bits) - 1)
     comparison = compared(record("a"), record("b", other, 1))
@@ -211,19 +211,19 @@ def test_a_shared_band_counts_within_16_one_bit_minima(bits: int, found: bool) -
 
 @pytest.mark.parametrize(("by", "bits"), [(SETTINGS, SETTINGS.reach), (PLAIN, PLAIN.max_distance)])
 def test_lane_0_reaches_as_far_as_a_candidate_may_be(by: JudgeSettings, bits: int) -> None:
-    """With verification up to the reach, without up to the distance; a shared block is not enough beyond."""
+    """Up to the reach with verification and up to the distance without; beyond, a shared block is not enough."""
     for distance, found in ((bits, True), (bits + 1, False)):
         other = replace(BASE, fingerprint=BASE.fingerprint ^ (1 << distance) - 1)
         assert compared(record("a"), record("b", other, 1), by).found_by_blocks is found
 
 
 def test_without_verification_near_is_a_distance() -> None:
-    """Plain SimHash asks no sketch."""
+    """Plain SimHash ignores sketches."""
     unlike = replace(BASE, sketch=bytes(256))
     assert compared(record("a"), record("b", unlike, 1), PLAIN).near
     assert not compared(record("a"), record("b", unlike, 1)).near
 
 
 def test_comparing_with_nobody_is_nothing() -> None:
-    """No others, no comparisons."""
+    """Without others there are no comparisons."""
     assert compare(Stored(record(), None, None), [], SETTINGS) == []

@@ -1,4 +1,4 @@
-"""What a batch's decisions always are, whatever the graph of nearness and the state of the store."""
+"""Properties of the decisions on a batch, for any graph of nearness and any state of the store."""
 
 import random
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ ARTICLES_MAX = 7
 
 @dataclass(frozen=True)
 class World:
-    """Records in order of arrival, who is near whom and how, what the store says, who is judged, who never flagged."""
+    """Records in order of arrival, which are near, the states in the store, the batch, and those never flagged."""
 
     records: list[Record]
     near: dict[frozenset[bytes], tuple[int, float | None]]
@@ -25,7 +25,7 @@ class World:
     never: frozenset[bytes]
 
     def neighbours(self, record: Record) -> list[Neighbour]:
-        """Those near a record."""
+        """Return the neighbours of a record."""
         return [
             Neighbour(other, *self.near[pair])
             for other in self.records
@@ -39,7 +39,7 @@ class World:
 
 @some.composite
 def worlds(draw: some.DrawFn) -> World:
-    """Any graph over a few articles, some of them in the batch."""
+    """Draw any graph over a few articles, some of which are in the batch."""
     count = draw(some.integers(1, ARTICLES_MAX))
     records = [make_record(f"article {number}", sequence=number) for number in range(count)]
     alike = some.tuples(some.integers(0, 2), some.none() | some.sampled_from((0.8, 0.9)))
@@ -55,7 +55,7 @@ def worlds(draw: some.DrawFn) -> World:
 @settings(max_examples=100)
 @given(world=worlds())
 def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> None:
-    """Pending ones become a duplicate or are kept, not both; those with a verdict are left alone."""
+    """A pending version becomes a duplicate or is kept, never both; versions with a verdict are left alone."""
     decisions = world.decide()
     decided = [one.record.reference for one in decisions.duplicates] + [one.reference for one in decisions.kept]
     pending = [one.reference for one in world.batch if world.states[one.reference] is State.PENDING]
@@ -65,7 +65,7 @@ def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> N
 @settings(max_examples=100)
 @given(world=worlds())
 def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) -> None:
-    """So that following what duplicates name can never run in a circle."""
+    """So following ``duplicate_of`` can never run in a circle."""
     decisions = world.decide()
     kept = {one.reference for one in decisions.kept}
     kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
@@ -86,7 +86,7 @@ def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) 
 @settings(max_examples=100)
 @given(world=worlds())
 def test_no_two_near_ones_are_kept(world: World) -> None:
-    """What is kept has no near one that is kept, in the store or here, unless it is never flagged."""
+    """A kept version has no near kept version, in the store or in the batch, unless it is never flagged."""
     decisions = world.decide()
     kept = {one.reference for one in decisions.kept}
     kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
@@ -100,7 +100,7 @@ def test_no_two_near_ones_are_kept(world: World) -> None:
 @settings(max_examples=100)
 @given(world=worlds())
 def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
-    """Each of them once, and none that is never flagged, has a verdict, or becomes a duplicate of something anyway."""
+    """Each is claimed once; none is claimed that is never flagged, has a verdict, or becomes a duplicate anyway."""
     decisions = world.decide()
     duplicates = {one.record.reference for one in decisions.duplicates}
     expected = {
@@ -119,7 +119,7 @@ def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
 @settings(max_examples=100)
 @given(world=worlds())
 def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
-    """Whatever is near it."""
+    """Whatever is near it, and whatever its state."""
     decisions = world.decide()
     assert not world.never & {one.record.reference for one in (*decisions.duplicates, *decisions.claims)}
 
@@ -127,7 +127,7 @@ def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
 @settings(max_examples=100)
 @given(world=worlds())
 def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> None:
-    """Kept ones where there are any, else pending ones; the most similar first, then the nearest, then the earliest."""
+    """All kept, or all pending where none is kept; the most similar first, then the nearest, then the earliest."""
     for one in world.decide().duplicates:
         ranks = [(-(match.similarity or 0.0), match.distance, match.record.arrival) for match in one.matches]
         assert ranks == sorted(ranks)
@@ -136,13 +136,13 @@ def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> Non
 @settings(max_examples=200)
 @given(world=worlds(), order=some.randoms(use_true_random=False))
 def test_the_order_of_the_batch_decides_nothing(world: World, order: random.Random) -> None:
-    """Versions are decided in order of arrival, however they were handed over."""
+    """Versions are decided in order of arrival, whatever their order in the batch."""
     mixed = World(world.records, world.near, world.states, order.sample(world.batch, len(world.batch)), world.never)
     assert mixed.decide() == world.decide()
 
 
 def test_a_kept_neighbour_goes_before_an_earlier_pending_one() -> None:
-    """Even a less similar one: what is kept is certain."""
+    """Even where it is less similar, because a kept version stays kept."""
     earlier, kept, new = (make_record(f"article {number}", sequence=number) for number in range(3))
     neighbours = {new.reference: [Neighbour(earlier, 0, 0.9), Neighbour(kept, 2, 0.8)]}
     states = {earlier.reference: State.PENDING, kept.reference: State.KEPT, new.reference: State.PENDING}

@@ -1,4 +1,4 @@
-"""The judge on small cases: what is never flagged, what was swept, what a verdict says."""
+"""The judge on small cases: sources that are never flagged, swept articles, what a verdict contains."""
 
 import random
 import time
@@ -26,19 +26,19 @@ GROUP = near_group(random.Random("detector"), "article", 4, 0)
 
 
 def from_source(version: Version, source: str) -> Version:
-    """The same article from another source."""
+    """Return the same article from another source."""
     return Version(msgspec.structs.replace(version.record, source=source), None)
 
 
 def ticking() -> Callable[[], int]:
-    """A clock that never shows the same time twice, so that a verdict that is built again differs."""
+    """Return a clock that never shows the same time twice, so that a verdict that is built again differs."""
     return count(TIME_MS).__next__
 
 
 def judged(
     store: Store, *batches: Sequence[Version], by: JudgeSettings = SETTINGS, detector: Detector | None = None
 ) -> list[Verdict]:
-    """The verdicts of some batches, by one detector."""
+    """Return the verdicts of some batches, by one detector."""
     judge = detector or Detector(store, by, lambda: TIME_MS)
     return [event.verdict for batch in batches for event in judge.judge(batch)]
 
@@ -46,7 +46,7 @@ def judged(
 @pytest.mark.parametrize("in_one_batch", [True, False])
 @pytest.mark.parametrize("place", range(4))
 def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_batch: bool) -> None:
-    """Others are flagged against it as against any kept one; it is kept, and nobody claims it."""
+    """Others are flagged against it as against any kept version; it is kept and never claimed."""
     by = replace(SETTINGS, sources=MappingProxyType({"pinned": SourceRule(flag="never")}))
     group = [from_source(one, "pinned") if number == place else one for number, one in enumerate(GROUP)]
     batches = [group] if in_one_batch else [[one] for one in group]
@@ -56,7 +56,7 @@ def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_b
 
 
 def test_answers_come_in_the_order_of_the_batch() -> None:
-    """However it is mixed, with tombstones in it, and though it is decided in order of arrival."""
+    """The order is kept with tombstones in the batch, and though versions are decided in order of arrival."""
     batch: list[Version | Tombstone] = [GROUP[2], make_tombstone("gone", event=RETRACTED.encoded), GROUP[0], GROUP[1]]
     events = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS).judge(batch)
     assert events[1] == RETRACTED
@@ -66,7 +66,7 @@ def test_answers_come_in_the_order_of_the_batch() -> None:
 
 
 def test_a_verdict_is_decoded_only_where_another_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a judge builds it hands on with its bytes; what the store returns of a replay is decoded, once."""
+    """A judge returns its own verdicts with their bytes; a verdict that the store returns is decoded once."""
     decoded: list[bytes] = []
 
     def noted(data: bytes) -> Verdict:
@@ -84,7 +84,7 @@ def test_a_verdict_is_decoded_only_where_another_wrote_it(monkeypatch: pytest.Mo
 
 
 def test_a_copy_of_a_known_original_names_it_and_is_not_posted() -> None:
-    """From the second copy on, the detector knows the original."""
+    """The detector knows the original from the second copy on."""
     store = MemoryStore()
     detector = Detector(store, SETTINGS, lambda: TIME_MS)
     verdicts = judged(store, [GROUP[0]], [GROUP[1]], [GROUP[2]], [GROUP[3]], detector=detector)
@@ -93,8 +93,8 @@ def test_a_copy_of_a_known_original_names_it_and_is_not_posted() -> None:
     assert store.stats().postings == len(GROUP[0].record.keys)
 
 
-def test_an_original_that_is_retracted_is_known_no_more() -> None:
-    """What comes after the retraction is kept, also by a process that remembers the original."""
+def test_a_retracted_original_is_no_longer_known() -> None:
+    """An article after the retraction is kept, even by a process that remembers the original."""
     store = MemoryStore()
     detector = Detector(store, SETTINGS, lambda: TIME_MS)
     judged(store, [GROUP[0]], [GROUP[1]], detector=detector)
@@ -104,7 +104,7 @@ def test_an_original_that_is_retracted_is_known_no_more() -> None:
 
 
 def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
-    """A window shorter than the lag must not end in a guess."""
+    """A window shorter than the lag is an error, not a guess."""
 
     class Sweeping(MemoryStore):
         def read(self, references: object) -> list[Stored | None]:
@@ -116,7 +116,7 @@ def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
 
 
 def test_a_flag_says_what_both_share() -> None:
-    """The keywords of both, the distance and the similarity, and whom it goes back to."""
+    """The shared keywords, the distance, the similarity and the original."""
     verdicts = judged(MemoryStore(), [GROUP[0]], [GROUP[1]])
     assert verdicts[1].shared_keywords == ("harbour", "ferry")
     assert verdicts[1].cluster == verdicts[1].duplicate_of == "article.0"
@@ -126,7 +126,7 @@ def test_a_flag_says_what_both_share() -> None:
 
 
 def test_a_flood_is_told_from_its_hundredth_copy_on() -> None:
-    """One flood, however many copies of it follow, in whatever batches; what is repeated less often is none."""
+    """However many copies follow, in whatever batches, it is one flood; fewer copies are none."""
     detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
     flood = near_group(random.Random("flood"), "flooded", FLOOD_COPIES_MIN + 3, 0, share=0.0)
     judged(MemoryStore(), flood[:1], flood[1:FLOOD_COPIES_MIN], detector=detector)
@@ -136,7 +136,7 @@ def test_a_flood_is_told_from_its_hundredth_copy_on() -> None:
 
 
 def test_what_was_looked_at_is_counted_article_by_article() -> None:
-    """Each one's candidates and what it was compared with, and the similarity of each pair."""
+    """The candidates and comparisons of each article, and the similarity of each pair."""
     detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
     judged(MemoryStore(), GROUP[:1], GROUP[1:2], detector=detector)
     tally = detector.tally
@@ -147,7 +147,7 @@ def test_what_was_looked_at_is_counted_article_by_article() -> None:
 
 
 def test_the_time_of_judging_is_looking_up_or_settling() -> None:
-    """What the store takes to find is the one, what it takes to write the other, also where it fails."""
+    """Time that the store spends on reads is looking up, time for writes is settling, even where it fails."""
     took_s = 0.02
 
     class Slow(MemoryStore):
@@ -170,7 +170,7 @@ def test_the_time_of_judging_is_looking_up_or_settling() -> None:
 
 
 def test_far_articles_are_all_kept() -> None:
-    """Nothing in common, nothing flagged."""
+    """Articles that have nothing in common are not flagged."""
     chance = random.Random("far")
     far = [near_group(chance, f"group {n}", 1, n)[0] for n in range(20)]
     assert {verdict.outcome for verdict in judged(MemoryStore(), far)} == {"unique"}

@@ -1,4 +1,4 @@
-"""Verdicts and dead letters: their bytes say exactly what the documentation of the formats says."""
+"""Verdicts and dead letters: their bytes are what the documentation of the formats says."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ FAULT = BadRecord(Reason.INVALID_JSON, "no JSON")
 
 
 def schema(name: str) -> Draft202012Validator:
-    """The published schema of a format."""
+    """Return the published schema of a format."""
     content = json.loads((DOCS / "schemas" / f"{name}.schema.json").read_bytes())
     Draft202012Validator.check_schema(content)
     return Draft202012Validator(content)
@@ -82,7 +82,7 @@ VERDICTS = (
 
 @given(VERDICTS)
 def test_a_verdict_read_back_is_the_same(verdict: Verdict) -> None:
-    """Decoding undoes encoding, the bytes are one line, and they hold to the schema."""
+    """Decoding reverses encoding, and the bytes are one line that conforms to the schema."""
     data = encode_verdict(verdict)
     assert decode_verdict(data) == verdict
     assert encode_verdict(decode_verdict(data)) == data
@@ -91,7 +91,7 @@ def test_a_verdict_read_back_is_the_same(verdict: Verdict) -> None:
 
 
 def test_the_bytes_of_a_verdict() -> None:
-    """Names, order and nulls of an event are what they always were."""
+    """Names, order and nulls of an event never change."""
     verdict = Verdict(
         id="a", outcome="retracted", arrived_at="2026-01-31T08:15:30.250Z", decided_at="2026-01-31T08:15:31.000Z"
     )
@@ -104,7 +104,7 @@ def test_the_bytes_of_a_verdict() -> None:
 
 
 def test_a_release_says_what_it_undid() -> None:
-    """The version is unique; whom it had been flagged against stands in a member that no other event has."""
+    """The version is unique; its former original is in a member that no other event has."""
     record, of = make_record("copy"), make_record("original")
     match = Neighbour(of, 2, 0.9)
     flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
@@ -122,7 +122,7 @@ def test_a_release_says_what_it_undid() -> None:
 
 
 def test_the_schema_has_releases_of_unique_ones_only() -> None:
-    """A flag that was undone is no flag."""
+    """A duplicate cannot have been released."""
     record = make_record("copy")
     match = Neighbour(make_record("original"), 2, 0.9)
     flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS)
@@ -137,7 +137,7 @@ def test_the_schema_has_releases_of_unique_ones_only() -> None:
     [b"", b"{}", b"\xff", b"[" * 100_000, b'{"schema":"dupwatch.verdict/2"}', b'{"schema":"dupwatch.verdict/1"}'],
 )
 def test_what_is_no_verdict_is_a_value_error(data: bytes) -> None:
-    """No error of a library goes through."""
+    """Errors of the library are not raised."""
     with pytest.raises(ValueError, match="verdict event cannot be read"):
         decode_verdict(data)
 
@@ -146,7 +146,7 @@ def test_what_is_no_verdict_is_a_value_error(data: bytes) -> None:
     st.binary(max_size=40) | st.text(max_size=20).map(lambda text: text.encode(errors="replace")), st.integers(0, 45)
 )
 def test_a_dead_letter_has_the_input(data: bytes, raw_bytes_max: int) -> None:
-    """The input is there as text where it is text, else in base64; size and digest are of the whole."""
+    """The input is included as text, or in base64 where it is not text; size and digest are of the whole."""
     letter = dead_letter(FAULT, PLACE, data, raw_bytes_max=raw_bytes_max)
     plain: dict[str, Any] = json.loads(encode(letter))
     LETTER.validate(plain)
@@ -162,7 +162,7 @@ def test_a_dead_letter_has_the_input(data: bytes, raw_bytes_max: int) -> None:
 
 
 def test_text_that_is_cut_within_a_character_stays_text() -> None:
-    """The bytes of half a character at the cut go, so that the rest can be read."""
+    """The bytes of half a character at the cut are dropped, so that the rest can be read."""
     letter = dead_letter(FAULT, PLACE, ("字" * 40_000).encode())
     assert letter.cut
     assert letter.raw == "字" * (DEAD_LETTER_RAW_BYTES_MAX // 3)
@@ -170,7 +170,7 @@ def test_text_that_is_cut_within_a_character_stays_text() -> None:
 
 
 def test_a_letter_of_a_record_that_was_cut_while_reading() -> None:
-    """Size and digest of the whole are taken from whoever saw it."""
+    """Size and digest of the whole are those that the source computed."""
     letter = dead_letter(FAULT, PLACE, b"abc", size_bytes=10, sha256=b"\x01" * 32)
     assert (letter.raw, letter.size_bytes, letter.sha256, letter.cut) == ("abc", 10, "01" * 32, True)
 
@@ -198,7 +198,7 @@ def test_a_letter_of_a_record_that_was_cut_while_reading() -> None:
     ],
 )
 def test_the_article_schema_agrees_with_decoding(record: object) -> None:
-    """What the schema allows is an article, and what it forbids is refused."""
+    """What the schema allows is decoded, and what it forbids is rejected."""
     data = msgspec.json.encode(record)
     if ARTICLE.is_valid(record):
         decode(data, FieldMap(), DecodeLimits(), "text")
@@ -208,13 +208,13 @@ def test_the_article_schema_agrees_with_decoding(record: object) -> None:
 
 
 def test_the_schema_lists_every_reason() -> None:
-    """A reason that is not published cannot come, and one that cannot come is not published."""
+    """The schema has exactly the reasons that the code has."""
     content = json.loads((DOCS / "schemas" / "dead-letter.schema.json").read_bytes())
     assert content["properties"]["reason"]["enum"] == list(Reason)
 
 
 def test_the_documentation_has_an_example_of_every_reason() -> None:
-    """Each reason stands in the table of the formats, and its example, where it is one line, gives that reason."""
+    """Each reason is in the table of the formats, and its example, where it is a line, is rejected with that reason."""
     rows = [line for line in (DOCS / "formats.md").read_text().splitlines() if line.startswith("| `")]
     examples = {cells[1].strip(" `"): cells[3].strip() for cells in (row.split("|") for row in rows) if len(cells) == 5}
     assert set(Reason) <= examples.keys()

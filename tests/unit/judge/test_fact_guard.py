@@ -1,4 +1,4 @@
-"""The fact guard: near texts that tell other facts are two stories, and light rewrites are not."""
+"""The fact guard: near texts with different facts are two stories, and light rewrites are not."""
 
 import random
 from dataclasses import replace
@@ -29,20 +29,20 @@ facts = some.sets(some.integers(0, 12).map(str), max_size=13)
 
 
 def article(name: str, told: set[str], sequence: int = 0, source: str = "wire") -> Version:
-    """An article near the others of these tests, with these facts."""
+    """Return an article that is near the others of these tests, with these facts."""
     version = version_of(name, BASE if name == "a" else NEAR, sequence, source=source)
     (packed,) = pack_facts([told])
     return Version(msgspec.structs.replace(version.record, facts=packed, text_digest=name.encode() * 16), None)
 
 
 def compared(one: set[str], other: set[str], by: JudgeSettings = GUARDED) -> Comparison:
-    """The comparison of two near articles with these facts."""
+    """Return the comparison of two near articles with these facts."""
     a, b = (Stored(article(*told).record, None, None) for told in (("a", one), ("b", other, 1)))
     return compare(a, [b], by)[0]
 
 
 def numbers(*ranges: range) -> set[str]:
-    """Facts by number."""
+    """Return facts by number."""
     return {str(number) for some_numbers in ranges for number in some_numbers}
 
 
@@ -65,7 +65,7 @@ def numbers(*ranges: range) -> set[str]:
     ],
 )
 def test_what_is_held_back(one: set[str], other: set[str], *, near: bool) -> None:
-    """Most facts others: held back. Up to two others, or more of them on one side alone, or none at all: not."""
+    """Most facts have to differ: not just one or two, and not on one side only."""
     assert compared(one, other).near is compared(other, one).near is near
     assert compared(one, other, SETTINGS).near
 
@@ -73,7 +73,7 @@ def test_what_is_held_back(one: set[str], other: set[str], *, near: bool) -> Non
 @settings(max_examples=300)
 @given(facts, facts)
 def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
-    """Of the fewer facts at least three are others, and less than the asked share are common."""
+    """A pair is held back if at least three of the fewer facts differ and less than the configured share is common."""
     comparison, fewer = compared(one, other), min(len(one), len(other))
     differing = fewer - len(one & other)
     held_back = differing >= FACTS_DIFFERING_MIN and len(one & other) < 0.8 * fewer
@@ -82,7 +82,7 @@ def test_the_rule_is_what_the_facts_say(one: set[str], other: set[str]) -> None:
 
 
 def test_equal_normalised_texts_are_never_held_back() -> None:
-    """Capitals are gone from them, and the names with the capitals: the text itself is what counts."""
+    """They have no capitals and so no names, and only the text counts."""
     a, b = article("a", numbers(range(10))).record, article("b", numbers(range(20, 30)), 1).record
     b = msgspec.structs.replace(b, text_digest=a.text_digest)
     assert compare(Stored(a, None, None), [Stored(b, None, None)], GUARDED)[0].near
@@ -90,7 +90,7 @@ def test_equal_normalised_texts_are_never_held_back() -> None:
 
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
-    """Whichever of the two asks for it, and also where the judge asks for none."""
+    """Whichever of the two sources it is, and also where there is no general guard."""
     one, other = article("a", numbers(range(15))), article("b", numbers(range(12), range(20, 23)), 1, "blog")
     for common, asked, near in ((0.0, None, True), (0.0, 0.85, False), (0.8, None, True), (0.8, 0.85, False)):
         rules = MappingProxyType({stricter: SourceRule(facts_shared_min=asked)})
@@ -101,13 +101,13 @@ def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
 
 
 def test_a_source_cannot_ask_for_less_than_all_others() -> None:
-    """A rule below the common guard leaves the common one in place."""
+    """A rule below the general guard has no effect."""
     by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.1)}))
     assert by.thresholds_for("wire").facts_shared_min == 0.8
 
 
 def test_plain_simhash_has_no_guard() -> None:
-    """Without verification near is a distance, whatever the facts are."""
+    """Without verification only the distance counts, whatever the facts."""
     plain = replace(GUARDED, verify=False, lane1=False)
     a = article("a", numbers(range(10)))
     b = Version(msgspec.structs.replace(a.record, reference=b"b" * 32, facts=b"", text_digest=b"b" * 16), None)
@@ -116,7 +116,7 @@ def test_plain_simhash_has_no_guard() -> None:
 
 
 def test_the_judge_keeps_what_the_guard_holds_back() -> None:
-    """Another story in the same words is kept; a correction of it is flagged, and names it."""
+    """Another story in the same words is kept; a correction of it is flagged against it."""
     batch = [
         article("a", numbers(range(10))),
         article("b", numbers(range(20, 30)), 1),
@@ -130,7 +130,7 @@ def test_the_judge_keeps_what_the_guard_holds_back() -> None:
 
 
 def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
-    """At no similarity, so that the curve is that of the judge as it is configured."""
+    """They are similar at no threshold, so that the curve is that of the judge as it is configured."""
     articles = {
         "a": Stored(article("a", numbers(range(10))).record, None, None),
         "b": Stored(article("b", numbers(range(20, 30)), 1).record, None, None),
@@ -141,7 +141,7 @@ def test_evaluation_never_flags_what_the_guard_holds_back() -> None:
 
 
 def test_a_guard_needs_a_scheme_that_has_facts_made() -> None:
-    """Without facts it would guard nothing, in silence."""
+    """Without facts the guard would silently do nothing."""
     rules = MappingProxyType({"wire": SourceRule(facts_shared_min=0.8)})
     for asked in ({"facts_shared_min": 0.8}, {"sources": rules}):
         with pytest.raises(ValueError, match="does not extract facts"):
@@ -149,7 +149,7 @@ def test_a_guard_needs_a_scheme_that_has_facts_made() -> None:
 
 
 def test_settings_without_a_guard_are_described_as_before_there_was_one() -> None:
-    """Stores that were made before agree with them; with a guard all of it is named and comes back."""
+    """Without a guard the settings equal those of older stores; with one they are complete and can be read back."""
     words = SETTINGS.encode() + replace(SETTINGS, sources=MappingProxyType({"a": SourceRule(flag="never")})).encode()
     assert b"facts" not in words
     by = replace(GUARDED, sources=MappingProxyType({"wire": SourceRule(facts_shared_min=0.9)}))
@@ -160,7 +160,7 @@ def test_settings_without_a_guard_are_described_as_before_there_was_one() -> Non
 
 
 def test_records_from_before_there_were_facts_are_read() -> None:
-    """They have none, and are held back by nothing."""
+    """They have no facts, and are never held back."""
     record = make_record("a")
     before = msgspec.msgpack.encode(msgspec.to_builtins(record, builtin_types=(bytes,))[:-1])
     assert msgspec.msgpack.decode(before, type=Record) == record

@@ -1,4 +1,4 @@
-"""Values counted into classes."""
+"""Histograms of values."""
 
 from bisect import bisect_right
 
@@ -11,7 +11,7 @@ from consumer.judge.histogram import COUNTS, SHARES, Distribution
 
 @given(values=some.lists(some.integers(0, 20_000)))
 def test_each_bound_has_what_is_at_most_as_large(values: list[int]) -> None:
-    """Added one by one or at once; the last number is of all, larger than any bound or not."""
+    """Values are added one by one or at once; the last number counts all, also those above every bound."""
     at_once, one_by_one = Distribution(COUNTS), Distribution(COUNTS)
     at_once.add(values)
     for value in values:
@@ -25,5 +25,5 @@ def test_each_bound_has_what_is_at_most_as_large(values: list[int]) -> None:
 
 @pytest.mark.parametrize("bounds", [COUNTS, SHARES])
 def test_bounds_rise(bounds: tuple[float, ...]) -> None:
-    """Each is larger than the one before."""
+    """Each bound is greater than the one before."""
     assert list(bounds) == sorted(set(bounds))

@@ -1,4 +1,4 @@
-"""What is remembered of originals: bounded, forgotten in order, recalled by shared keys."""
+"""Known originals: bounded, forgotten in order, recalled by shared keys."""
 
 import random
 from dataclasses import replace
@@ -13,12 +13,12 @@ from tests.chaos.near_articles import new_text, version_of
 
 
 def known_record(number: int, *values: int) -> Record:
-    """A record under these keys."""
+    """Return a record under these keys."""
     return make_record(f"article {number}", sequence=number, keys=tuple(make_key(value) for value in values))
 
 
 def test_the_one_that_shares_most_keys_is_recalled_first() -> None:
-    """Then the others, and what shares none is left out."""
+    """The others follow, and originals without a shared key are left out."""
     known = KnownOriginals(10)
     one, two, none = known_record(1, 1, 9), known_record(2, 1, 2), known_record(3, 8)
     for record in (one, two, none):
@@ -29,7 +29,7 @@ def test_the_one_that_shares_most_keys_is_recalled_first() -> None:
 
 
 def test_the_least_recently_repeated_one_is_forgotten() -> None:
-    """What is repeated again stays."""
+    """An original that is repeated again is kept."""
     known = KnownOriginals(2)
     first, second, third = (known_record(number, 7) for number in range(3))
     for record in (first, second, first, third):
@@ -38,7 +38,7 @@ def test_the_least_recently_repeated_one_is_forgotten() -> None:
 
 
 def test_copies_are_counted_while_the_original_is_remembered() -> None:
-    """Each original has a count of its own, which begins anew once it was forgotten, or pushed out by others."""
+    """Each original has its own count, which restarts after it was forgotten or displaced."""
     known = KnownOriginals(2)
     first, second, third = (known_record(number, number) for number in range(3))
     assert [known.remember(one) for one in (first, first, second, first)] == [1, 2, 1, 3]
@@ -48,7 +48,7 @@ def test_copies_are_counted_while_the_original_is_remembered() -> None:
 
 
 def test_what_is_forgotten_is_recalled_no_more() -> None:
-    """Forgetting what is not known does nothing."""
+    """Forgetting an unknown original does nothing."""
     known = KnownOriginals(2)
     record = known_record(1, 7)
     known.forget(record.reference)
@@ -58,7 +58,7 @@ def test_what_is_forgotten_is_recalled_no_more() -> None:
 
 
 def test_a_memory_of_none_remembers_nothing() -> None:
-    """A capacity of 0 switches it off."""
+    """A capacity of 0 turns it off."""
     known = KnownOriginals(0)
     known.remember(known_record(1, 7))
     assert known.recall(known_record(2, 7), 10) == []
@@ -69,7 +69,7 @@ numbers = some.integers(0, 9)
 
 @given(steps=some.lists(some.tuples(some.booleans(), numbers), max_size=60), originals_max=some.integers(0, 5))
 def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], originals_max: int) -> None:
-    """Whatever is remembered and forgotten, it holds the last ones that were not forgotten, and keys of no others."""
+    """After any calls it holds the most recent originals that were not forgotten, and only their keys."""
     known = KnownOriginals(originals_max)
     expected: list[int] = []
     for remember, number in steps:
@@ -86,7 +86,7 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], original
 
 
 def test_a_key_of_a_crowd_is_passed_over() -> None:
-    """Thousands of originals may share a fingerprint: the keys that few share tell which of them was copied."""
+    """Thousands of originals may share a fingerprint; keys that few of them share tell which was copied."""
     known = KnownOriginals(10_000)
     crowd = [known_record(number, 1, 100 + number) for number in range(ORIGINALS_A_KEY_MAX)]
     for record in crowd:
@@ -98,7 +98,7 @@ def test_a_key_of_a_crowd_is_passed_over() -> None:
 
 
 def test_a_text_without_keys_is_never_recalled() -> None:
-    """It is matched by nothing."""
+    """No record matches it."""
     known = KnownOriginals(5)
     text = new_text(random.Random("known"))
     empty = version_of("empty", replace(text, bands=()), 0).record

@@ -1,4 +1,4 @@
-"""Asking without storing: what a query says is what a verdict would say."""
+"""Queries: they answer what a verdict would, and store nothing."""
 
 import random
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.chaos.near_articles import SETTINGS, new_text, version_of
 
 
 def unseen(store: MemoryStore) -> Iterator[Version | Tombstone]:
-    """A feed, each item just before it is judged for the first time; replays are judged and passed over."""
+    """Yield each article of a feed just before it is judged for the first time; replays are judged and skipped."""
     detector = Detector(store, SETTINGS, count(TIME_MS).__next__)
     for one in mixed_feed(600, "query"):
         if isinstance(one, Tombstone) or store.read([one.record.reference])[0] is None:
@@ -28,7 +28,7 @@ def unseen(store: MemoryStore) -> Iterator[Version | Tombstone]:
 
 
 def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
-    """Asked just before an article is judged, it names the same matches in the same order, and leaves no trace."""
+    """Just before an article is judged, a query returns the same matches in the same order, and stores nothing."""
     store = MemoryStore()
     asked: dict[bytes, list[str]] = {}
     for one in unseen(store):
@@ -52,7 +52,7 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
 
 
 def test_a_query_passes_over_what_is_pending() -> None:
-    """Only what is kept can be repeated."""
+    """Only kept versions are matched."""
     store = MemoryStore()
     first = version_of("first", new_text(random.Random("pending")), 0)
     store.create([first])
@@ -65,7 +65,7 @@ def test_a_query_passes_over_what_is_pending() -> None:
 
 
 def test_a_source_that_is_never_flagged_is_told_of_nothing_it_repeats() -> None:
-    """What the judge would keep in any case, a query does not call a repetition."""
+    """A query does not report an article as a duplicate that the judge would keep."""
     store = MemoryStore()
     settings = replace(SETTINGS, sources={"wire": SourceRule(flag="never")})
     first = version_of("first", new_text(random.Random("never")), 0)

@@ -1,4 +1,4 @@
-"""The settings as a store keeps them: nothing is lost on the way, and what differs is named."""
+"""Settings as a store keeps them: nothing is lost, and differences are named."""
 
 import json
 from dataclasses import fields, replace
@@ -27,7 +27,7 @@ OTHERS: dict[str, Any] = {
 
 @given(settings=judge_settings)
 def test_settings_survive_a_store(settings: JudgeSettings) -> None:
-    """Decoded, they judge and encode as before; a rule that changes nothing is left out."""
+    """Decoded settings judge and encode as before; a rule without effect is left out."""
     again = JudgeSettings.decode(settings.encode())
     assert again.encode() == settings.encode()
     named = {name: rule for name, rule in settings.sources.items() if rule != SourceRule()}
@@ -37,21 +37,21 @@ def test_settings_survive_a_store(settings: JudgeSettings) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_differs_is_named_and_nothing_else(name: str) -> None:
-    """One setting, both of its values."""
+    """The difference has the setting and both values."""
     ours = replace(SETTINGS, **{name: OTHERS[name]})
     there, here = json.dumps(getattr(SETTINGS, name)), json.dumps(OTHERS[name])
     assert differences(SETTINGS.encode(), ours) == [f"{name} is {there} in the store and {here} here"]
 
 
 def test_every_setting_is_compared() -> None:
-    """A field that is added to the settings has to be added to the test above."""
+    """A new field of the settings must be added to the test above."""
     names = {item.name for item in fields(JudgeSettings)}
     assert names - OTHERS.keys() == {"plan", "scheme", "sources", "facts_shared_min"}
     assert replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8).describe().keys() >= names
 
 
 def test_a_fact_guard_that_only_one_side_has_is_named() -> None:
-    """With the facts that it needs; where there is none it is not described."""
+    """With the facts that it needs; a guard that is off is not described."""
     ours = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8)
     assert differences(SETTINGS.encode(), ours) == [
         "facts_differing_min is null in the store and 3 here",
@@ -61,7 +61,7 @@ def test_a_fact_guard_that_only_one_side_has_is_named() -> None:
 
 
 def test_differences_within_the_scheme_and_the_rules_are_named_by_their_place() -> None:
-    """Down to the field of a rule."""
+    """The name includes the field of a rule."""
     theirs = replace(SETTINGS, sources=MappingProxyType({"wire": SourceRule(flag="never")}))
     ours = replace(
         SETTINGS,
@@ -77,13 +77,13 @@ def test_differences_within_the_scheme_and_the_rules_are_named_by_their_place() 
 
 
 def test_a_rule_of_a_source_that_only_one_side_has_is_named() -> None:
-    """Missing is null."""
+    """A missing rule is null."""
     ours = replace(SETTINGS, sources=MappingProxyType({"新华": SourceRule(flag="never")}))
     assert 'sources.新华.flag is null in the store and "never" here' in differences(SETTINGS.encode(), ours)
 
 
 def test_equal_settings_encode_alike_whatever_their_order() -> None:
-    """The digest of the settings must not depend on the order of the rules."""
+    """The digest of the settings does not depend on the order of the rules."""
     rules = {"a": SourceRule(flag="never"), "b": SourceRule(within_source=False)}
     forth = replace(SETTINGS, sources=MappingProxyType(rules))
     back = replace(SETTINGS, sources=MappingProxyType(dict(reversed(rules.items()))))
@@ -94,19 +94,19 @@ def test_equal_settings_encode_alike_whatever_their_order() -> None:
     ("name", "value"), [("one_bits_distance_max", 17), ("plan", "8x8"), ("sources", {"a": {"flag": "perhaps"}})]
 )
 def test_settings_of_another_program_are_refused(name: str, value: object) -> None:
-    """A store that was judged by rules which this program does not have cannot be judged by it."""
+    """A store whose rules this version does not have cannot be judged by it."""
     described = SETTINGS.describe() | {name: value}
     with pytest.raises(ValueError, match=r"one_bits_distance_max|8x8|perhaps"):
         JudgeSettings.decode(json.dumps(described).encode())
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    """It may change verdicts in a way unknown here."""
+    """It might change verdicts."""
     with pytest.raises(TypeError):
         JudgeSettings.decode(json.dumps(SETTINGS.describe() | {"mood": "good"}).encode())
 
 
 @pytest.mark.parametrize(("max_distance", "radius"), [(0, 0), (3, 0), (4, 1), (7, 1)])
 def test_the_radius_follows_from_the_distance(max_distance: int, radius: int) -> None:
-    """Up to three bits the blocks themselves are enough."""
+    """Up to three bits no radius is needed."""
     assert replace(SETTINGS, max_distance=max_distance).radius == radius

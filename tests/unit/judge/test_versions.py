@@ -1,4 +1,4 @@
-"""From an article to a record: which keys it gets, and what names it."""
+"""Records of articles: their keys and references."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ ARTICLE = Article(id="a", body="The ferry came in at dawn.", title="A ferry", so
 
 
 def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
-    """What the engine tells of texts of these kinds; all numbers are made up."""
+    """Return fingerprints for texts of these kinds; all numbers are invented."""
     count = len(kinds)
     return Fingerprints(
         codes=(np.arange(count, dtype=np.uint64) + np.uint64(0x0123_4567_89AB_CD00))[:, None],
@@ -36,7 +36,7 @@ def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
 
 
 def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: bool = True, digest: int = 0) -> Record:
-    """The record of one article."""
+    """Return the record of one article."""
     builder = VersionBuilder("test/1", PLAN, lane1)
     (version,) = builder.versions([article], [Came(TIME_MS, 3)], fingerprints(kind, digest=digest))
     assert version.body == article.body
@@ -55,14 +55,14 @@ def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: 
     ],
 )
 def test_a_text_gets_the_keys_of_its_kind(kind: TextKind, lanes: list[int], *, lane1: bool) -> None:
-    """None without keywords, blocks alone for a short text or without lane 1, bands too for a long one."""
+    """No keys without keywords, blocks for a short text or without lane 1, and bands as well for a long one."""
     record = built(kind=kind, lane1=lane1)
     assert [lane_of(key) for key in record.keys] == lanes
     assert record.kind == kind
 
 
 def test_the_keys_are_those_of_the_plan() -> None:
-    """Block by block from the most significant, then the bands."""
+    """The blocks from the most significant on, then the bands."""
     record = built()
     assert [key.hex() for key in record.keys] == [
         "000123", "014567", "0289ab", "03cd00", "10abcd", "11abcd", "12abcd", "13abcd",
@@ -73,7 +73,7 @@ def test_the_keys_are_those_of_the_plan() -> None:
 
 @pytest.mark.parametrize("max_distance", [3, 7])
 def test_a_record_is_looked_up_under_the_keys_that_it_is_stored_under(max_distance: int) -> None:
-    """Whatever the radius, which starts from the fingerprint as it is stored: the bytes are big-endian."""
+    """With any radius, which starts from the stored fingerprint, whose bytes are big-endian."""
     settings = replace(SETTINGS, max_distance=max_distance)
     assert set(built().keys) <= set(probe_keys(built(), settings))
 
@@ -90,12 +90,12 @@ def test_a_record_is_looked_up_under_the_keys_that_it_is_stored_under(max_distan
     ],
 )
 def test_the_reference_does_not_depend_on_what_is_not_content(change: dict[str, object]) -> None:
-    """Source, address, language and time are not content, nor is the way in which a title is written."""
+    """Source, URL, language and time are not content, and titles are normalised."""
     assert built(msgspec.structs.replace(ARTICLE, **change)).reference == built().reference
 
 
 def test_the_reference_depends_on_id_title_and_body() -> None:
-    """A change of any of these is another version, or another article."""
+    """A change of any of these makes another version, or another article."""
     references = {
         built().reference,
         built(msgspec.structs.replace(ARTICLE, id="b")).reference,
@@ -108,7 +108,7 @@ def test_the_reference_depends_on_id_title_and_body() -> None:
 
 
 def test_each_article_of_a_batch_gets_its_own() -> None:
-    """Arrivals, fingerprints and fields stay with their article."""
+    """Arrivals, fingerprints and fields belong to their article."""
     articles = [msgspec.structs.replace(ARTICLE, id=f"article {n}", source=f"source {n}") for n in range(3)]
     came = [Came(TIME_MS + n, 10 * n) for n in range(3)]
     kinds = (TextKind.LONG, TextKind.EMPTY, TextKind.SHORT)
@@ -121,7 +121,7 @@ def test_each_article_of_a_batch_gets_its_own() -> None:
 
 
 def test_a_retraction_is_named_by_where_it_stood() -> None:
-    """The same place is a replay, another one is another retraction; the words are kept with it."""
+    """The same place is a replay, another place is another retraction; the event is stored with it."""
     first = tombstone("a", Came(TIME_MS, 3), b"feed:3", TIME_MS + 9)
     again = tombstone("a", Came(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
     other = tombstone("a", Came(TIME_MS, 4), b"feed:4", TIME_MS + 9)
