@@ -27,19 +27,30 @@ class WorkerTurned(NamedTuple):
     """A worker process has finished a piece of its work."""
 
 
+class _Reports(threading.local):
+    """What each thread reports, made once: a thread turns for every record."""
+
+    def __init__(self) -> None:
+        this = threading.current_thread()
+        name = MAIN if this is threading.main_thread() else this.name
+        self.turned = ThreadTurned(name)
+        self.rested = ThreadRested(name)
+
+
 class Turns:
     """Reports the progress of the thread that calls it."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
+        self._reports = _Reports()
 
     def turn(self) -> None:
         """Report progress; called between any two pieces of work, and while waiting for something out of reach."""
-        self._hooks.report(ThreadTurned(_thread()))
+        self._hooks.report(self._reports.turned)
 
     def rest(self) -> None:
         """Report that this thread waits for records."""
-        self._hooks.report(ThreadRested(_thread()))
+        self._hooks.report(self._reports.rested)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -49,8 +60,3 @@ class Turns:
             yield
         finally:
             self.rest()
-
-
-def _thread() -> str:
-    this = threading.current_thread()
-    return MAIN if this is threading.main_thread() else this.name
