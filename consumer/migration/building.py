@@ -55,9 +55,11 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
         def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
-            # Whatever is sent of these records, the consumers of the old store send.
+            # The consumers of the old store send all that is to be sent of these records.
             dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
-            route = Route(source, decode, feed, Nowhere(), dead_letters, journal)
+            route = Route(
+                source=source, decode=decode, feed=feed, sink=Nowhere(), dead_letters=dead_letters, journal=journal
+            )
             return build_pipeline(config, judging, route, Control(stopping), hooks)
 
         began_ms = now_ms()

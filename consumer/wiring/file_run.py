@@ -121,14 +121,14 @@ def prepared_run(
             config,
             Judging(settings, fingerprints, detector),
             Route(
-                source,
-                record_decoder(config),
-                feed,
-                sink,
-                DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),
-                journal,
+                source=source,
+                decode=record_decoder(config),
+                feed=feed,
+                sink=sink,
+                dead_letters=DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),
+                journal=journal,
             ),
-            Control(stopping, check, check),
+            Control(stopping, turn=check, check=check),
             hooks,
         )
         yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))

@@ -65,14 +65,14 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
             config,
             Judging(settings, fingerprinting, detector),
             Route(
-                source,
-                record_decoder(config),
-                topic_feed(config, hooks),
-                sink,
-                DeadLetterPolicy(config.source.url, dead_letters),
-                NoJournal(),
+                source=source,
+                decode=record_decoder(config),
+                feed=topic_feed(config, hooks),
+                sink=sink,
+                dead_letters=DeadLetterPolicy(config.source.url, dead_letters),
+                journal=NoJournal(),
             ),
-            Control(stopping, drain.check, drain.check),
+            Control(stopping, turn=drain.check, check=drain.check),
             hooks,
         )
         yield Replay(pipeline, source, store, detector.tally)

@@ -99,14 +99,14 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
             config,
             Judging(settings, fingerprinting, detector),
             Route(
-                intake.source,
-                decode,
-                build_feed(config, intake.ledger, hooks),
-                delivery.sink,
-                DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
-                delivery.journal,
+                source=intake.source,
+                decode=decode,
+                feed=build_feed(config, intake.ledger, hooks),
+                sink=delivery.sink,
+                dead_letters=DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
+                journal=delivery.journal,
             ),
-            Control(stopping, turn, check, Backoff(turn_and_check, hooks)),
+            Control(stopping, turn=turn, check=check, patience=Backoff(turn_and_check, hooks)),
             hooks,
         )
         # From here on the run waits for records, and for nothing else.

@@ -1,4 +1,4 @@
-"""What a fill takes over from the store in force, and what becomes of what comes later."""
+"""What a fill adopts from the store in force, and how later articles are judged."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -35,34 +35,34 @@ RELEASED_MS = TIME_MS + 10
 def judged(
     settings: JudgeSettings, *batch: Version | Tombstone, store: Store | None = None
 ) -> tuple[Store, list[VerdictEvent]]:
-    """A store, and the events that a consumer with these settings has sent."""
-    made = MemoryStore() if store is None else store
-    return made, Detector(made, settings, lambda: TIME_MS).judge(batch)
+    """Return a store, and the events that a consumer with these settings has sent."""
+    judging = MemoryStore() if store is None else store
+    return judging, Detector(judging, settings, lambda: TIME_MS).judge(batch)
 
 
 def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingDetector:
-    """A fill that begins now; its clock shows another time, so that its own words can be told."""
+    """Return a fill; its clock differs, so that its own verdicts can be recognised."""
     return AdoptingDetector(store, settings, lambda: TIME_MS + 1_000, before=before)
 
 
 def outcomes(events: Sequence[VerdictEvent]) -> list[str]:
-    """What events say."""
+    """Return the outcomes of events."""
     return [event.verdict.outcome for event in events]
 
 
 def state(store: Store) -> dict[bytes, tuple[object, ...]]:
-    """What a store holds of each version: the record, the verdict, and its postings that are there."""
+    """Return what a store holds of each version: the record, the verdict, and which of its postings exist."""
     found: dict[bytes, tuple[object, ...]] = {}
-    for one in store.scan():
-        if isinstance(one, Stored):
-            reference = one.record.reference
-            rows = store.look_up(one.record.keys)
-            found[reference] = (one, [reference in row.postings["reference"].tolist() for row in rows])
+    for stored in store.scan():
+        if isinstance(stored, Stored):
+            reference = stored.record.reference
+            rows = store.look_up(stored.record.keys)
+            found[reference] = (stored, [reference in row.postings["reference"].tolist() for row in rows])
     return found
 
 
-def test_verdicts_are_taken_over_word_for_word() -> None:
-    """What was sent as unique is kept, what was flagged is not, whatever the new settings would say."""
+def test_verdicts_are_adopted_byte_for_byte() -> None:
+    """Whatever the new settings would decide."""
     before, sent = judged(STRICT, FIRST, SECOND)
     flags_before, flags = judged(LAX, FIRST, SECOND)
     now = filling(MemoryStore(), LAX, before)
@@ -73,8 +73,8 @@ def test_verdicts_are_taken_over_word_for_word() -> None:
     assert outcomes(flags) == ["unique", "duplicate"]
 
 
-def test_later_ones_repeat_what_readers_know() -> None:
-    """A copy is flagged against one that was sent as unique, and not against one that was sent as a duplicate."""
+def test_later_articles_repeat_what_readers_know() -> None:
+    """A copy is flagged against an article that was sent as unique, and not against one sent as a duplicate."""
     before, _ = judged(STRICT, FIRST, SECOND)
     store = MemoryStore()
     filling(store, LAX, before).judge([FIRST, SECOND])
@@ -90,20 +90,20 @@ def test_later_ones_repeat_what_readers_know() -> None:
     assert event.verdict.outcome == "unique"
 
 
-def test_what_nobody_judged_is_judged() -> None:
-    """What the store in force does not know, or has no verdict of, is decided by the new settings."""
+def test_articles_without_a_verdict_are_judged() -> None:
+    """By the new settings, whether the store in force knows them or not."""
     before, _ = judged(LAX, FIRST)
     before.create([SECOND])
     now = filling(MemoryStore(), LAX, before)
     assert outcomes(now.judge([FIRST, SECOND, THIRD, ALONE])) == ["unique", "duplicate", "duplicate", "unique"]
     assert (now.adopted.kept, now.tally.versions, now.tally.kept, now.tally.duplicates) == (1, 4, 2, 2)
-    anew = filling(MemoryStore(), LAX, None)
-    assert outcomes(anew.judge([FIRST, SECOND, ALONE])) == ["unique", "duplicate", "unique"]
-    assert anew.adopted.kept == 0
+    alone = filling(MemoryStore(), LAX, None)
+    assert outcomes(alone.judge([FIRST, SECOND, ALONE])) == ["unique", "duplicate", "unique"]
+    assert alone.adopted.kept == 0
 
 
 def test_arrivals_are_those_in_force() -> None:
-    """An article that came when it was read first came then, though it is read again later."""
+    """An article that is read again later keeps its first arrival."""
     before, _ = judged(LAX, FIRST)
     late = Version(msgspec.structs.replace(FIRST.record, time_ms=TIME_MS + 5_000, sequence=77), None)
     store = MemoryStore()
@@ -113,16 +113,16 @@ def test_arrivals_are_those_in_force() -> None:
     assert stored.record.arrival == FIRST.record.arrival
 
 
-def test_only_kept_ones_can_be_found() -> None:
-    """A duplicate that was taken over has no postings, as if it had been judged."""
+def test_only_kept_versions_can_be_found() -> None:
+    """An adopted duplicate has no postings, as if it had been judged here."""
     before, _ = judged(LAX, *GROUP)
     store = MemoryStore()
     filling(store, LAX, before).judge(GROUP)
     assert store.stats().postings == before.stats().postings > 0
 
 
-def test_it_counts_what_would_be_otherwise() -> None:
-    """Kept ones that the new settings would flag, and flagged ones that they would keep where the original is there."""
+def test_differing_decisions_are_counted() -> None:
+    """Kept articles that the new settings would flag, and flags that they would keep if the original is stored."""
     before, _ = judged(STRICT, *GROUP, ALONE)
     more = filling(MemoryStore(), LAX, before)
     more.judge([*GROUP, ALONE])
@@ -137,7 +137,7 @@ def test_it_counts_what_would_be_otherwise() -> None:
 
 
 def test_a_release_stays() -> None:
-    """A flag that a person has undone does not come back, and copies of the article are flagged."""
+    """A flag that a person has undone does not return, and copies of the article are flagged."""
     before, _ = judged(LAX, FIRST, SECOND)
     event = releases.release(before, SECOND.record.reference, Words("Kim", "another ferry"), lambda: RELEASED_MS)
     store = MemoryStore()
@@ -148,8 +148,8 @@ def test_a_release_stays() -> None:
     assert list(verify(store, LAX))[-1].wrong == []
 
 
-def test_retractions_are_taken_over() -> None:
-    """The event of a retraction is the one that was sent; one that nobody knows of is new."""
+def test_retractions_are_adopted() -> None:
+    """A known retraction keeps the event that was sent; an unknown one gets its own."""
     sent, again, other = (
         make_tombstone(article_id, event=retracted_event(article_id, time_ms=TIME_MS, decided_ms=at_ms).encoded)
         for article_id, at_ms in (("a", TIME_MS + 1), ("a", TIME_MS + 2), ("b", TIME_MS + 3))
@@ -162,14 +162,14 @@ def test_retractions_are_taken_over() -> None:
 
 
 class Cut:
-    """A store that ends after so many calls."""
+    """A store that fails after a number of calls."""
 
     def __init__(self, store: Store, calls: int) -> None:
         self._store = store
         self._left = calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A call, or the end."""
+        """Return a call that fails when none is left."""
         call: Callable[..., Any] = getattr(self._store, name)
 
         def counted(*args: object) -> object:
@@ -182,8 +182,8 @@ class Cut:
 
 
 @pytest.mark.parametrize("calls", range(14))
-def test_cut_off_anywhere_it_comes_to_the_same(calls: int) -> None:
-    """After a crash between any two calls of the store, the same batch leaves what it would have left at once."""
+def test_a_crash_anywhere_does_not_change_the_result(calls: int) -> None:
+    """After a crash between any two calls of the store, judging the batch again leads to the same state."""
     before, _ = judged(LAX, *GROUP[:3])
     batch = [*GROUP, ALONE]
     whole, cut = MemoryStore(), MemoryStore()
@@ -197,8 +197,8 @@ def test_cut_off_anywhere_it_comes_to_the_same(calls: int) -> None:
     assert state(cut) == state(whole)
 
 
-def test_filled_again_nothing_changes() -> None:
-    """A batch that was filled is filled again with the same words, and counts as filled before."""
+def test_filling_again_changes_nothing() -> None:
+    """The events are the same, and the batch counts as replayed."""
     before, sent = judged(LAX, *GROUP)
     store = MemoryStore()
     filling(store, LAX, before).judge(GROUP)
@@ -209,8 +209,8 @@ def test_filled_again_nothing_changes() -> None:
     assert (again.tally.replays, again.adopted.kept, again.adopted.duplicates) == (4, 0, 0)
 
 
-def test_only_what_was_settled_is_adopted() -> None:
-    """Taking over alone leaves what has no verdict in force untouched."""
+def test_only_settled_versions_are_adopted() -> None:
+    """Versions without a verdict in force are left alone."""
     before, sent = judged(LAX, FIRST)
     before.create([SECOND])
     store = MemoryStore()

@@ -1,4 +1,4 @@
-"""The rounds and the switch of a migration, and when it refuses; groups and topics are played."""
+"""The rounds and the switch of a migration, and what it refuses; groups and topics are fakes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ WINDOW_MS = 3_600_000
 
 
 class Cluster:
-    """Two partitions, how far the old group is in them, and what has been filled of them."""
+    """Two partitions, the old group's offsets, and what has been filled."""
 
     def __init__(self) -> None:
         self.low = {A: 0, B: 0}
@@ -47,16 +47,16 @@ class Cluster:
     # The topics
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
-        """As ``Topics``."""
+        """Return the first offset and the end of each partition."""
         return {key: (self.low[key], self.high[key]) for key in self.low}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """As ``Topics``."""
+        """Return where the window begins in each partition."""
         assert time_ms < NOW_MS - WINDOW_MS
         return {key: max(self.begins[key], self.low[key]) for key in marks}
 
     def empty(self, group: str) -> bool:
-        """As ``Topics``."""
+        """Return whether the old group has no members."""
         assert group == "old"
         return self.members == 0
 
@@ -68,7 +68,7 @@ class OldGroup:
         self._cluster = cluster
 
     def committed(self, partitions: Sequence[Partition], *, settled: bool = False) -> dict[Partition, Committed]:
-        """As ``Group``; while somebody is in the group, transactions are open all the time."""
+        """Return the offsets. While the group has members, there is always an open transaction."""
         assert not settled or self._cluster.members == 0
         self._cluster.asked_settled = settled
         notes = self._cluster.old_notes
@@ -88,15 +88,15 @@ class NewGroup:
         self._cluster = cluster
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, Committed]:
-        """As ``Group``."""
-        return {key: one for key, one in self._cluster.new.items() if key in partitions}
+        """Return the offsets of a fill."""
+        return {key: committed for key, committed in self._cluster.new.items() if key in partitions}
 
     def commit(self, places: Mapping[Partition, Committed]) -> None:
-        """As ``Group``."""
-        (state,) = {one.note.migrate for one in places.values()}
+        """Set the offsets, all with the same note but for the switch."""
+        (state,) = {committed.note.migrate for committed in places.values()}
         note = Note(migrate=state)
         assert note == FILLING or self._cluster.asked_settled, "a transaction may still move the old group"
-        self._cluster.saved.append(({key: one.offset for key, one in places.items()}, note))
+        self._cluster.saved.append(({key: committed.offset for key, committed in places.items()}, note))
         self._cluster.new |= places
 
 
@@ -108,31 +108,31 @@ class Reading:
         self._cluster = cluster
 
     def records(self) -> list[tuple[Partition, int]]:
-        """What it gives."""
+        """Return the places of its messages."""
         every = [(key, offset) for key, (start, end) in self.ranges.items() for offset in range(start, end)]
         return [place for place in every if place not in self._cluster.holes]
 
     def batches(self) -> Iterator[RawBatch]:
-        """As the port says."""
-        made = [record(key, offset, self._cluster.first_ms + offset) for key, offset in self.records()]
-        yield RawBatch(tuple(made), Offsets({}, 0))
+        """Yield all messages at once."""
+        messages = [record(key, offset, self._cluster.first_ms + offset) for key, offset in self.records()]
+        yield RawBatch(tuple(messages), Offsets({}, 0))
 
     def progress(self) -> tuple[int, int]:
-        """All of it."""
+        """Return that everything is read."""
         return len(self.records()), len(self.records())
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Filling:
-    """A pipeline: what it reads is filled, batch by batch; ``ends_after`` so many batches it dies."""
+    """A pipeline that fills what it reads, batch by batch."""
 
     def __init__(self, cluster: Cluster, source: Reading, journal: Any, stopping: Stopping) -> None:  # noqa: ANN401
         self._cluster, self._source, self._journal, self._stopping = cluster, source, journal, stopping
 
     def run(self) -> None:
-        """Fill."""
+        """Fill all batches."""
         ahead = {key: start for key, (start, _) in self._source.ranges.items()}
         records = self._source.records()
         for start in range(0, len(records), self._cluster.batch):
@@ -143,24 +143,24 @@ class Filling:
             self._journal.commit(Offsets(dict(ahead), 0), [], [])
 
 
-class Noting:
-    """Notes what a migration reports beside its batches."""
+class Reports:
+    """Keeps what a migration reports beside its batches."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.lines: list[str] = []
 
     def listen(self, hooks: Hooks) -> None:
-        """Listen."""
-        hooks.on(CaughtUp, lambda _: self.told.append("caught up"))
-        hooks.on(WindowGap, lambda gap: self.told.append(gap.sentence))
+        """Listen to both kinds of reports."""
+        hooks.on(CaughtUp, lambda _: self.lines.append("caught up"))
+        hooks.on(WindowGap, lambda gap: self.lines.append(gap.sentence))
 
 
-class Made:
-    """A migration over a cluster."""
+class Moving:
+    """A migration over a fake cluster."""
 
     def __init__(self, cluster: Cluster, *, allow_gap: bool = False) -> None:
         self.stopping = Stopping()
-        self.noting = Noting()
+        self.reports = Reports()
         fakes: Any = {
             "topics": cluster,
             "old": OldGroup(cluster),
@@ -172,7 +172,7 @@ class Made:
         }
         self.migration = Migration(
             moves=Moves("old", None, allow_gap),
-            hooks=Hooks(self.noting),
+            hooks=Hooks(self.reports),
             stopping=self.stopping,
             topic_names=["articles"],
             begin_ms=NOW_MS - 2 * WINDOW_MS,
@@ -182,61 +182,62 @@ class Made:
 
     def _adopt(self, cluster: Cluster, records: Sequence[RawRecord]) -> int:
         cluster.on_ahead()
-        places = [((one.message.topic, one.message.partition), one.start) for one in records if one.message]
+        messages = [record.message for record in records]
+        places = [((message.topic, message.partition), message.offset) for message in messages if message]
         found = [place for place in places if place in cluster.settled_ahead]
         cluster.adopted += found
         return len(found)
 
     def stop(self) -> None:
-        """As a signal would."""
+        """Ask to stop, as a signal does."""
         self.stopping.asked_by = 15
 
 
 def record(key: Partition, offset: int, time_ms: int) -> RawRecord:
-    """A message there."""
+    """Return a message at this place."""
     message = Message(key[0], key[1], offset, b"a", (), time_ms)
     return RawRecord(0, offset, b"{}", 2, None, None, Position(), message)
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """A cluster whose old group has one member; a wait calls ``on_wait``, which by default ends the member."""
-    made = Cluster()
+    """A cluster whose old group has one member; a wait calls ``on_wait``, which by default removes the member."""
+    fake = Cluster()
 
     def leave() -> None:
-        made.members = 0
+        fake.members = 0
 
-    made.on_wait = leave
-    monkeypatch.setattr(Migration, "_wait", lambda _: made.on_wait())
-    return made
+    fake.on_wait = leave
+    monkeypatch.setattr(Migration, "_wait", lambda _: fake.on_wait())
+    return fake
 
 
-def test_what_the_old_group_holds_the_new_one_holds(cluster: Cluster) -> None:
-    """Its notes go over with the offsets, once; and a switch that has been made is known again."""
+def test_partitions_that_are_held_stay_held(cluster: Cluster) -> None:
+    """The notes of the old group are copied with the offsets, once; a second run finds that the switch was made."""
     held = Note(highest_ms=7, held=Held(bad=6, records=10))
     cluster.old_notes = {B: held}
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert cluster.new[A] == Committed(50, SWITCHED)
     assert cluster.new[B] == Committed(60, msgspec.structs.replace(held, migrate="switched"))
     assert {note for _, note in cluster.saved[:-1]} == {FILLING}
     saved = len(cluster.saved)
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert len(cluster.saved) == saved
 
 
 def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> None:
-    """From where the window begins to where the old group is, each offset once; then the new group is there."""
-    made = Made(cluster)
-    assert made.migration.run()
+    """From the beginning of the window to the old group's offsets, each message once; then the new group is there."""
+    moving = Moving(cluster)
+    assert moving.migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 50)] + [(B, n) for n in range(20, 60)]
     assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
     assert {note for _, note in cluster.saved[:-1]} == {FILLING}
-    assert made.noting.told == ["caught up"]
-    assert made.migration.progress() == (80, 80)
+    assert moving.reports.lines == ["caught up"]
+    assert moving.migration.progress() == (80, 80)
 
 
 def test_it_follows_until_the_last_member_is_gone(cluster: Cluster) -> None:
-    """What is committed meanwhile is filled in rounds, what was committed at the end too."""
+    """What is committed meanwhile is filled in rounds, up to the last commit."""
 
     def on() -> None:
         cluster.old[A] += 10
@@ -244,14 +245,14 @@ def test_it_follows_until_the_last_member_is_gone(cluster: Cluster) -> None:
             cluster.members = 0
 
     cluster.on_wait = on
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 80)] + [(B, n) for n in range(20, 60)]
     assert cluster.saved[-1] == ({A: 80, B: 60}, SWITCHED)
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_group_that_moves_on_at_the_switch_has_another_round(cluster: Cluster, comes_back: bool) -> None:  # noqa: FBT001
-    """A consumer that was started once more, or a commit that came late, is waited for and filled."""
+def test_a_group_that_moves_during_the_switch_needs_another_round(cluster: Cluster, comes_back: bool) -> None:  # noqa: FBT001
+    """A consumer that was started again, or a late commit, is followed before the switch."""
 
     def moves_on() -> None:
         cluster.on_ahead = lambda: None
@@ -259,28 +260,26 @@ def test_a_group_that_moves_on_at_the_switch_has_another_round(cluster: Cluster,
         cluster.members = int(comes_back)
 
     cluster.on_ahead = moves_on
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert [note for _, note in cluster.saved].count(SWITCHED) == 1
     assert cluster.saved[-1] == ({A: 70, B: 60}, SWITCHED)
     assert max(offset for key, offset in cluster.filled if key == A) == 69
 
 
-def test_what_was_settled_and_not_committed_is_taken_over(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As far as there is any within a look, and the places stay those of the commits."""
+def test_settled_messages_without_a_commit_are_taken_over(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a search finds none; the offsets stay those that were committed."""
     monkeypatch.setattr(migration, "AHEAD_OFFSETS", 5)
     cluster.settled_ahead = {(A, 51), (A, 53), (A, 57), (B, 99)}
-    made = Made(cluster)
-    assert made.migration.run()
+    moving = Moving(cluster)
+    assert moving.migration.run()
     assert cluster.adopted == [(A, 51), (A, 53), (A, 57)]
-    assert made.migration.ahead == 3
+    assert moving.migration.ahead == 3
     assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
 
 
 @pytest.mark.parametrize("batches", range(1, 13))
-def test_killed_anywhere_it_goes_on_without_a_hole(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, batches: int
-) -> None:
-    """What was not saved is filled again, nothing is left out."""
+def test_a_killed_fill_resumes_without_a_hole(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
+    """What was not saved is filled again, and nothing is skipped."""
 
     class KilledError(Exception):
         pass
@@ -299,93 +298,93 @@ def test_killed_anywhere_it_goes_on_without_a_hole(
             super().run()
 
     monkeypatch.setattr(fill_journal, "SAVE_S", 0.0)
-    made = Made(cluster)
-    made.migration.pipeline = lambda source, journal: Dying(cluster, source, journal, made.stopping)  # type: ignore[arg-type,assignment,return-value]
+    moving = Moving(cluster)
+    moving.migration.pipeline = lambda source, journal: Dying(cluster, source, journal, moving.stopping)  # type: ignore[arg-type,assignment,return-value]
     with pytest.raises(KilledError):
-        made.migration.run()
-    saved = {key: one.offset for key, one in cluster.new.items()}
+        moving.migration.run()
+    saved = {key: committed.offset for key, committed in cluster.new.items()}
     assert all((key, offset) in cluster.filled for key in (A, B) for offset in range(cluster.begins[key], saved[key]))
     assert sum(saved.values()) > 30
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert set(cluster.filled) == {(A, n) for n in range(10, 50)} | {(B, n) for n in range(20, 60)}
 
 
-def test_stopped_it_saves_and_does_not_switch(cluster: Cluster) -> None:
-    """A signal ends it before the switch; started again it fills only what came since."""
-    made = Made(cluster)
-    cluster.on_wait = made.stop
-    assert not made.migration.run()
+def test_a_stopped_migration_saves_and_does_not_switch(cluster: Cluster) -> None:
+    """Rerun, it fills only what was committed since."""
+    moving = Moving(cluster)
+    cluster.on_wait = moving.stop
+    assert not moving.migration.run()
     assert cluster.saved[-1] == ({A: 50, B: 60}, FILLING)
     cluster.filled.clear()
     cluster.old[B] = 65
     cluster.members = 0
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert cluster.filled == [(B, n) for n in range(60, 65)]
 
 
-def test_offsets_without_messages_are_done(cluster: Cluster) -> None:
-    """The markers of transactions at the end of a stretch are not waited for, nor read again."""
+def test_offsets_without_messages_count_as_filled(cluster: Cluster) -> None:
+    """The markers of transactions at the end of a range are neither waited for nor read again."""
     cluster.holes = {(A, 48), (A, 49)}
-    made = Made(cluster)
-    cluster.on_wait = made.stop
-    assert not made.migration.run()
+    moving = Moving(cluster)
+    cluster.on_wait = moving.stop
+    assert not moving.migration.run()
     assert cluster.saved[-1] == ({A: 50, B: 60}, FILLING)
 
 
-def test_a_switch_that_was_made_stays(cluster: Cluster) -> None:
-    """Killed after the last request, and started again, there is nothing left to do."""
+def test_after_the_switch_nothing_is_done(cluster: Cluster) -> None:
+    """A migration that was killed after its last request can be rerun."""
     cluster.new = {A: Committed(50, SWITCHED), B: Committed(60, SWITCHED)}
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert (cluster.saved, cluster.filled) == ([], [])
 
 
-def test_a_partition_that_nobody_had_begins_where_it_does(cluster: Cluster) -> None:
-    """No message of it was judged, so the new consumers judge all."""
+def test_a_partition_without_an_offset_starts_at_its_first_message(cluster: Cluster) -> None:
+    """Nobody has judged it, so the new consumers judge all of it."""
     del cluster.old[B]
     cluster.low[B] = 3
     cluster.begins[B] = 3
-    assert Made(cluster, allow_gap=True).migration.run()
+    assert Moving(cluster, allow_gap=True).migration.run()
     assert cluster.saved[-1] == ({A: 50, B: 3}, SWITCHED)
     assert {key for key, _ in cluster.filled} == {A}
 
 
-def test_a_group_behind_the_window_is_filled_from_nowhere(cluster: Cluster) -> None:
-    """Where the old group has not reached the window, nothing is filled, and the new one goes on there."""
+def test_nothing_is_filled_where_the_old_group_is_behind_the_window(cluster: Cluster) -> None:
+    """The new group starts at the old group's offset."""
     cluster.begins[A] = 80
-    assert Made(cluster).migration.run()
+    assert Moving(cluster).migration.run()
     assert {key for key, _ in cluster.filled} == {B}
     assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
 
 
-def test_what_retention_took_is_refused_or_told(cluster: Cluster) -> None:
-    """The beginning of the window is gone in one partition."""
+def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
+    """The beginning of the window was deleted in one partition."""
     cluster.low[B] = 30
     cluster.first_ms = NOW_MS - WINDOW_MS // 2
     with pytest.raises(SourceError, match=r"articles \[1\] .* 1,800 s are missing.*--allow-gap"):
-        Made(cluster).migration.run()
+        Moving(cluster).migration.run()
     assert cluster.saved == []
-    allowed = Made(cluster, allow_gap=True)
+    allowed = Moving(cluster, allow_gap=True)
     assert allowed.migration.run()
-    assert [told for told in allowed.noting.told if "missing" in told]
+    assert [line for line in allowed.reports.lines if "missing" in line]
     assert min(offset for key, offset in cluster.filled if key == B) == 30
 
 
-def test_what_retention_took_since_is_looked_at(cluster: Cluster) -> None:
-    """A fill that was away so long that messages it had yet to read were deleted."""
+def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
+    """The fill was stopped for so long that messages it had yet to read were deleted."""
     cluster.new = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
     cluster.low[B] = 30
-    made = Made(cluster)
-    assert made.migration.run()
+    moving = Moving(cluster)
+    assert moving.migration.run()
     assert cluster.filled[-1] == (B, 59)
     assert (B, 29) not in cluster.filled
     cluster.new = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
     cluster.first_ms = NOW_MS
     with pytest.raises(SourceError, match="3,600 s are missing"):
-        Made(cluster).migration.run()
+        Moving(cluster).migration.run()
 
 
 @pytest.mark.parametrize(
-    ("first_ms", "said"),
+    ("first_ms", "phrase"),
     [
         (None, "nothing left"),
         (NOW_MS - 1, None),
@@ -393,13 +392,13 @@ def test_what_retention_took_since_is_looked_at(cluster: Cluster) -> None:
         (NOW_MS + GAP_MS + 1_000, "61 s are missing"),
     ],
 )
-def test_gaps(first_ms: int | None, said: str | None) -> None:
-    """Up to a minute nothing seems to be missing; where nothing is left nobody can tell."""
+def test_gaps(first_ms: int | None, phrase: str | None) -> None:
+    """Up to a minute does not count; an empty partition does."""
     sentence = gap_in(A, first_ms, NOW_MS)
-    assert (sentence is None) if said is None else (sentence is not None and said in sentence)
+    assert (sentence is None) if phrase is None else (sentence is not None and phrase in sentence)
 
 
-def test_groups_that_cannot_be_meant() -> None:
+def test_unsuitable_groups_are_refused() -> None:
     """An old group that has committed nothing, and a new one whose offsets are not those of a fill."""
     with pytest.raises(ConfigError, match="--from-group"):
         places_of({}, {A: (0, 5)}, ["articles"], "old")
