@@ -30,7 +30,7 @@ def named_state(path: Path, store: str) -> State:
     if before is not None and before.store not in {None, store}:
         raise ConfigError(
             f"{path} is the state of a backfill into {before.store}, but this one fills {store}; "
-            "name another --state, or leave it out"
+            "name another --state, or omit it"
         )
     return State(path)
 
