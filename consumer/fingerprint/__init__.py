@@ -1,9 +1,10 @@
-"""
-Fingerprints of texts, their sketches and the keys they are indexed under. Pure: no I/O, no clock, no settings.
+"""Computes fingerprints of texts, their sketches, and their index keys. Pure: no I/O, no clock, no settings.
+
+How a text becomes a fingerprint and keys::
 
     text ──▶ normalise ──▶ words ──▶ weights ──▶ sums ──▶ fingerprint ──▶ block keys  (lane 0)
                       └──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
-                      └──▶ numbers, names ──▶ facts, where the scheme has them made
+                      └──▶ numbers, names ──▶ facts, if the scheme has them
 """
 
 from consumer.fingerprint.engine import (

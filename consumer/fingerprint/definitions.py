@@ -1,4 +1,4 @@
-"""What each published scheme consists of, as data: see docs/schemes.md for where each comes from."""
+"""The parts of each published scheme, as data; docs/schemes.md names their sources."""
 
 import math
 import re
@@ -23,7 +23,7 @@ _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 
 
 class Reading(NamedTuple):
-    """The form of a text that is cut into words; sketch and text digest are always of the normalised text."""
+    """The form of a text that is split into words; sketch and text digest are always of the normalised text."""
 
     form: Callable[[str], str]
     described: str
@@ -37,7 +37,7 @@ class Counting(NamedTuple):
     described: str
 
     def counts(self, word: str, lexicon: Lexicon) -> bool:
-        """Tell whether a word counts."""
+        """Return whether a word counts."""
         return (
             len(word.strip()) >= self.characters_min
             and word.lower() not in lexicon.stop_words
@@ -46,21 +46,21 @@ class Counting(NamedTuple):
 
 
 class Weighting(NamedTuple):
-    """What a word weighs each time it is there: a factor by word, looked up in one lexicon."""
+    """The weight of each occurrence of a word: a factor that is looked up in a lexicon."""
 
     factors: Callable[[Lexicon], Callable[[str], float]]
     described: str
 
 
 class WordHash(NamedTuple):
-    """A hash of a word, unsigned, as wide as the fingerprint."""
+    """An unsigned hash of a word, as wide as the fingerprint."""
 
     hash: Callable[[str], int]
     described: str
 
 
 class Definition(NamedTuple):
-    """One scheme, apart from its parameters. A sum of exactly 0 gives the bit `tie`."""
+    """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``."""
 
     bits: int
     reading: Reading

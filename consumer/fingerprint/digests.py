@@ -1,7 +1,6 @@
-"""
-Leading bits of MD5 and SHA-1 as hashes of words.
+"""Leading bits of MD5 and SHA-1 as hashes of words.
 
-Source: RFC 1321 and FIPS 180-4. Taken for their even spread only; nothing here is a protection.
+Source: RFC 1321 and FIPS 180-4. They are used for their even spread only, not for security.
 """
 
 import hashlib

@@ -20,40 +20,41 @@ from consumer.fingerprint.sketch import no_sketches, sketch_batch
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
-# Words remembered with hash and IDF, about 200 bytes each. Checked before a chunk, so one chunk's words may come
-# on top; then all are forgotten.
 WORDS_REMEMBERED_MAX: Final = 1 << 17
-# The same for the characters of these words, since a word can be as long as its text.
+"""Words cached with hash and IDF, about 200 bytes each. Checked before each chunk, which may exceed it; then all go."""
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
-# Texts are worked on together up to so many characters; a longer one is alone. What is made of a text on the way
-# (words, counts, hashes, shingles) takes about a hundred bytes a character, and what is kept a few thousand in all.
+"""The same for the characters of these words, since a word can be as long as its text."""
 CHUNK_CHARACTERS: Final = 1 << 18
-# Keywords that go with an article as evidence; the fingerprint is made of all that the scheme counts.
+"""Texts are processed together up to this many characters; a longer one is alone.
+
+Intermediate values (words, counts, hashes, shingles) take about 100 bytes per character, results a few thousand per
+text.
+"""
 KEYWORDS_KEPT: Final = 32
+"""Keywords that go with an article as evidence; the fingerprint is computed from all that the scheme counts."""
 
 
 class TextKind(IntEnum):
     """How a text can be matched."""
 
     EMPTY = 0
-    """No keyword: no postings, matched by nothing."""
+    """No keyword: it has no postings, and nothing matches it."""
     SHORT = 1
-    """Too few keywords: equal normalised text is a duplicate, and nothing else."""
+    """Too few keywords: only equal normalised text is a duplicate."""
     LONG = 2
-    """By fingerprint and sketch."""
+    """Matched by fingerprint and sketch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """
-    What the engine tells of n texts, as arrays whose first axis is the text.
+    """The engine's results for n texts, as arrays whose first axis is the text.
 
-    `codes` uint64[n, words]: fingerprints, the most significant of `bits // 64` words first. `sketches` uint8[n, 256],
-    or uint8[n, 0] where none were asked for.
-    `one_bits` uint64[n]: one-bit minima. `bands` uint64[n, bands]: full-width folds for lane 1. `keywords`: the
-    heaviest of at most 64 characters, with their weights. `kinds` uint8[n]: see `TextKind`. `text_digests`
-    uint8[n, 16]: BLAKE2b of the normalised text. `facts`: see `consumer.fingerprint.facts`, nothing where the scheme
-    has none made. `keyword_counts` int64[n]: how many distinct keywords a text has, those beyond `keywords_max` too.
+    ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
+    ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
+    ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
+    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the normalised text.
+    ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]: the number
+    of distinct keywords, including those beyond ``keywords_max``.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -67,12 +68,12 @@ class Fingerprints:
     facts: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
-        """Count the texts."""
+        """Return the number of texts."""
         return len(self.codes)
 
 
 def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
-    """Cut a batch: each chunk has one text, or several of `characters_max` together. There is at least one chunk."""
+    """Cut a batch into chunks of one text, or of several with at most ``characters_max`` together; at least one."""
     cuts, characters = [0], 0
     for place, text in enumerate(texts):
         if place > cuts[-1] and characters + len(text) > characters_max:
@@ -83,19 +84,19 @@ def chunks(texts: Sequence[str], characters_max: int) -> list[slice]:
 
 
 def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
-    """One batch of several, at least one; none of a text depends on what batch it is in."""
+    """Join one or more batches into one; results do not depend on the batch that a text is in."""
     if len(parts) == 1:
         return parts[0]
     return Fingerprints(
-        codes=np.concatenate([one.codes for one in parts]),
-        sketches=np.concatenate([one.sketches for one in parts]),
-        one_bits=np.concatenate([one.one_bits for one in parts]),
-        bands=np.concatenate([one.bands for one in parts]),
-        keywords=tuple(chain.from_iterable(one.keywords for one in parts)),
-        kinds=np.concatenate([one.kinds for one in parts]),
-        text_digests=np.concatenate([one.text_digests for one in parts]),
-        keyword_counts=np.concatenate([one.keyword_counts for one in parts]),
-        facts=tuple(chain.from_iterable(one.facts for one in parts)),
+        codes=np.concatenate([part.codes for part in parts]),
+        sketches=np.concatenate([part.sketches for part in parts]),
+        one_bits=np.concatenate([part.one_bits for part in parts]),
+        bands=np.concatenate([part.bands for part in parts]),
+        keywords=tuple(chain.from_iterable(part.keywords for part in parts)),
+        kinds=np.concatenate([part.kinds for part in parts]),
+        text_digests=np.concatenate([part.text_digests for part in parts]),
+        keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
+        facts=tuple(chain.from_iterable(part.facts for part in parts)),
     )
 
 
@@ -108,10 +109,10 @@ class WeighedWord(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """
-    A fingerprint and what it was made of.
+    """A fingerprint with the values from which it was computed.
 
-    `words`: all that went into it, heaviest first. `sums`: bit by bit, the most significant first, of rounded weights.
+    ``words``: all words that counted, heaviest first. ``sums``: of rounded weights, for each bit, the most significant
+    first.
     """
 
     kind: TextKind
@@ -121,12 +122,11 @@ class Breakdown(NamedTuple):
 
 
 class Fingerprinter:
-    """
-    Makes fingerprints by one scheme; not for use by several threads at once.
+    """Computes fingerprints with one scheme; not thread-safe.
 
-    `keywords_kept` keywords go along as evidence, None for all; `sketched` says whether sketches are made. Neither
-    changes a fingerprint. A worker process builds its own, from the same scheme and
-    `consumer.workers.word_files.load_lexicon()`.
+    ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed.
+    Neither changes a fingerprint. Each worker process builds its own from the same scheme and
+    ``consumer.workers.word_files.load_lexicon()``.
     """
 
     def __init__(
@@ -147,14 +147,13 @@ class Fingerprinter:
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme of all fingerprints made here."""
+        """The scheme of all fingerprints computed here."""
         return self._scheme
 
     def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
-        """
-        Fingerprint raw texts; each one's result is independent of the rest of the batch.
+        """Fingerprint raw texts; the result of each is independent of the rest of the batch.
 
-        `languages` are those that the texts declare, "" for none; only the sketch depends on them.
+        ``languages`` are those that the texts declare, "" for none; only the sketch depends on them.
         """
         declared = [""] * len(texts) if languages is None else languages
         return joined([self._fingerprint(texts[chunk], declared[chunk]) for chunk in chunks(texts, CHUNK_CHARACTERS)])
@@ -183,7 +182,7 @@ class Fingerprinter:
         )
 
     def breakdown(self, text: str) -> "Breakdown":
-        """Fingerprint one raw text in steps that a person can follow."""
+        """Fingerprint one raw text, with the intermediate results for a person."""
         definition = self._scheme.definition
         features = self._features([definition.reading.form(text)])
         distinct = np.diff(features.offsets)
@@ -202,13 +201,13 @@ class Fingerprinter:
         )
 
     def words(self, text: str) -> set[str]:
-        """Tell the words of one raw text that count in this scheme, however many go into the fingerprint."""
+        """Return the words of one raw text that count in this scheme, including those beyond ``keywords_max``."""
         definition = self._scheme.definition
         counted = self._tokenizer.count(definition.reading.form(text))
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
 
     def facts(self, text: str) -> set[str]:
-        """Tell the facts of one raw text, whether or not the scheme has them made."""
+        """Return the facts of one raw text, also if the scheme does without."""
         features = self._features([self._scheme.definition.reading.form(text)])
         return self._facts([text], [normalise(text)], features)[0]
 

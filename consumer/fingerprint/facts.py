@@ -1,12 +1,11 @@
-"""
-Facts of a text: what tells two stories in the same words apart.
+"""Extracts the facts of a text, which tell two stories in the same words apart.
 
 Facts are numbers, dates, codes and names. A record keeps a sample of their hashes that is chosen by the hashes alone
-(bottom-k: Cohen and Kaplan, "Summarizing Data Using Bottom-k Sketches", PODC 2007), so that two texts choose alike and
-the overlap of their facts can be told from the samples. Up to `FACTS_KEPT` facts the sample is all of them.
+(bottom-k: Cohen and Kaplan, "Summarizing Data Using Bottom-k Sketches", PODC 2007), so that any two texts choose alike
+and the overlap of their facts can be estimated from the samples. Up to ``FACTS_KEPT`` facts all are kept.
 
     bytes 0-3          how many distinct facts the text has, big-endian
-    then 4 bytes each  the smallest hashes, ascending, at most `FACTS_KEPT`
+    then 4 bytes each  the smallest hashes, ascending, at most ``FACTS_KEPT``
 
 A text without facts has no bytes at all.
 """
@@ -38,8 +37,8 @@ _FULL_MONTHS: Final = (
 )
 _MONTHS: Final = frozenset({*_FULL_MONTHS, *(month[:3] for month in _FULL_MONTHS), "sept"})
 _NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
-# All patterns begin with a set of characters, which is what `re` looks for fastest, and none can go over the same
-# characters again and again: what stands before a match is asked for behind its first character.
+# All patterns begin with a set of characters, which `re` finds fastest, and none can backtrack over the same characters
+# again and again: what must precede a match is checked after its first character.
 _FIGURES: Final = re.compile(
     r"[0-9](?:(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
     r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"
@@ -57,17 +56,16 @@ _EAST_ASIAN_FROM: Final = chr(CJK_FROM)
 _NAME_CHARS_MIN: Final = 2
 _MONTH_CHARS_MAX: Final = 9
 _DAY_DIGITS_MAX: Final = 2
-# Letters that belong to a code; of more the last ones.
+# How many letters before a digit belong to a code, the last ones.
 _CODE_LETTERS_MAX: Final = 8
-# Latin text has 1 byte a character in UTF-8 and a little, Chinese and Japanese text nearly 3.
+# Latin text has little more than 1 byte per character in UTF-8, Chinese and Japanese text nearly 3.
 _LATIN_BYTES_A_CHARACTER_BELOW: Final = 1.25
 
 
 class FactOverlap(NamedTuple):
-    """
-    How many facts two texts have: `fewer` the one with fewer, `shared` of these the other has too.
+    """The overlap of two texts' facts: ``fewer`` is the smaller count, ``shared`` how many of these both have.
 
-    Exact up to `FACTS_KEPT` facts, beyond it an estimate whose standard error is at most 0.07 of `fewer` where both
+    Exact up to ``FACTS_KEPT`` facts, beyond that an estimate whose standard error is at most 0.07 of ``fewer`` if both
     texts have about as many.
     """
 
@@ -76,20 +74,19 @@ class FactOverlap(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part of the fewer facts that the other text has too, from 0 to 1."""
+        """The shared facts as a share of ``fewer``, from 0 to 1."""
         return self.shared / self.fewer
 
     @property
     def differing(self) -> float:
-        """How many of the fewer facts the other text does not have."""
+        """How many of the ``fewer`` facts the other text does not have."""
         return self.fewer - self.shared
 
 
 def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[str]) -> set[str]:
-    """
-    Tell the facts of a text: from itself, its normalised form, and the words that it was cut into.
+    """Return the facts of a text, given the text, its normalised form, and its words.
 
-    `known` are the words that the dictionary knows. Others, from U+2E80 on and of two letters and more, count as names.
+    ``known`` are the words of the dictionary. Other words from U+2E80 on, of two or more letters, count as names.
     """
     facts = _figures(normalised)
     facts.update(_NUMBERS_IN_WORDS.findall(normalised))
@@ -98,7 +95,7 @@ def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[
     facts.update(
         word
         for word in words
-        # In the order that leaves least to be looked up.
+        # The cheapest conditions that exclude most words come first.
         if word >= _EAST_ASIAN_FROM and len(word) >= _NAME_CHARS_MIN and word not in known and word.isalpha()
     )
     return facts
@@ -107,7 +104,7 @@ def facts_of(text: str, normalised: str, words: Iterable[str], known: Container[
 def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
     """Pack the facts of each text into the form that a record keeps."""
     codes = [crc32(fact.encode()) for facts in texts for fact in facts]
-    # CRC-32 leaves structure in short strings; what is smallest must be a matter of chance.
+    # CRC-32 leaves structure in short strings; the smallest hashes must be random.
     mixed = (mix_64(np.array(codes, dtype=np.uint64)) >> np.uint64(32)).tolist()
     packed, start = [], 0
     for facts in texts:
@@ -119,15 +116,15 @@ def pack_facts(texts: Sequence[Collection[str]]) -> tuple[bytes, ...]:
 
 
 def facts_count(packed: bytes) -> int:
-    """Tell how many facts a text has, kept or not."""
+    """Return how many facts a text has, including those not kept."""
     return int.from_bytes(packed[:_COUNT_BYTES])
 
 
 def fact_overlap(one: bytes, other: bytes) -> FactOverlap | None:
-    """Tell the overlap of two packed texts, whichever comes first; None where one of them has no facts."""
+    """Return the overlap of two packed samples, which is symmetric; None if one of them is empty."""
     if not one or not other:
         return None
-    # What a sample was cut behind is not known, so both are asked up to where the first of them ends.
+    # Hashes beyond the end of a truncated sample are unknown, so both are compared up to the end of the shorter one.
     end = min((packed[-_HASH_BYTES:] for packed in (one, other) if _is_cut(packed)), default=_GREATEST_HASH)
     (fewer, hashes), (_, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (one, other))
     if not hashes:
@@ -140,13 +137,13 @@ def _is_cut(packed: bytes) -> bool:
 
 
 def _hashes(packed: bytes, end: bytes) -> list[bytes]:
-    """Tell the hashes of a sample up to `end`, that one too."""
+    """Return the hashes of a sample up to and including ``end``."""
     hashes = (packed[place : place + _HASH_BYTES] for place in range(_COUNT_BYTES, len(packed), _HASH_BYTES))
-    return [one for one in hashes if one <= end]
+    return [value for value in hashes if value <= end]
 
 
 def _figures(text: str) -> set[str]:
-    """Tell dates, numbers and codes. One pass finds where a digit is; what belongs to it is read from there."""
+    """Return dates, numbers and codes. One pass finds digits; what belongs to them is read from there."""
     found: set[str] = set()
     end = 0
     for match in _FIGURES.finditer(text):
@@ -169,7 +166,7 @@ def _figures(text: str) -> set[str]:
 
 
 def _date(text: str, start: int, stop: int) -> tuple[str, int]:
-    """Tell a number of one or two digits together with the month and year beside it, and where that ends."""
+    """Return a number of one or two digits with the month and year next to it, and where the date ends."""
     number, month, end = text[start:stop], "", stop
     behind = _MONTH_BEHIND.match(text, stop)
     if behind and behind[1] in _MONTHS:
@@ -184,10 +181,10 @@ def _date(text: str, start: int, stop: int) -> tuple[str, int]:
 
 
 def _capitalised(text: str) -> set[str]:
-    """Tell the capitalised words; capitals are gone after case folding, so the text as written is asked."""
+    """Return the capitalised words, from the text as written, since case folding removes capitals."""
     visible = text
     if not text.isascii():
         plain = _FULL_WIDTH_LETTERS.sub(lambda row: row[0].translate(_PLAIN_LETTERS), text).replace("\u2019", "'")
-        # What is invisible goes with the rest: whoever sends a text again can put it into any name.
+        # Invisible characters are dropped with the rest: a spammer can insert them into any name.
         visible = plain.encode("ascii", "ignore").decode()
     return {word.lower() for word in _CAPITALISED.findall(visible)} - _MONTHS

@@ -1,4 +1,4 @@
-"""From counted words to the features of a batch: one hash and one weight for every keyword of every text."""
+"""Turns counted words into the features of a batch: a hash and a weight for every keyword of every text."""
 
 import heapq
 from collections.abc import Iterable
@@ -12,20 +12,19 @@ from consumer.fingerprint.definitions import Definition
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.summing import hash_words
 
-# The row of all words that do not count.
 _NO_KEYWORD: Final = 0
+"""The row of all words that do not count."""
 _ROWS_FIRST: Final = 1 << 12
-# Evidence is for people, and goes into every record and event: an unbroken run of letters can be as long as its text.
 KEYWORD_CHARS_KEPT_MAX: Final = 64
-# With more ties than this, choosing the heaviest costs less than sorting all.
+"""Longer keywords are not kept as evidence, which goes into every record: a word can be as long as its text."""
 _TIES_FACTOR: Final = 8
+"""With more ties than this, selecting the heaviest is faster than sorting all."""
 
 
 class WordTable:
-    """
-    Remembers hash and weight of every word met: a dict of rows, and arrays by row.
+    """Caches hash and weight of every word seen: a dict of rows, and arrays by row.
 
-    Grows without bound; its owner starts a new one when `len` or `characters` says so.
+    It grows without bound; its owner replaces it according to ``len`` and ``characters``.
     """
 
     def __init__(self, definition: Definition, lexicon: Lexicon) -> None:
@@ -43,14 +42,13 @@ class WordTable:
 
     @property
     def characters(self) -> int:
-        """Count the characters of all words remembered."""
+        """The number of characters of all cached words."""
         return self._characters
 
     def features(self, words: list[str], counts: list[int], stops: list[int]) -> "Features":
-        """
-        Make the features of texts whose words stand one text after the other, text t up to `stops[t]`.
+        """Return the features of texts whose words are concatenated, those of text t ending at ``stops[t]``.
 
-        Within a text every word stands once, with its count.
+        Within a text every word occurs once, with its count.
         """
         self._add(list(set(words).difference(self._rows)))
         rows = np.fromiter(map(self._rows.__getitem__, words), dtype=np.int64, count=len(words))
@@ -75,11 +73,10 @@ class WordTable:
 
 
 class Features(NamedTuple):
-    """
-    The keywords of a batch of texts: text t has the places `offsets[t]` up to `offsets[t + 1]`.
+    """The keywords of a batch of texts: text t has the places ``offsets[t]`` up to ``offsets[t + 1]``.
 
-    `hashes`, uint64[places, words], and `weights` are by place; `kept` names the place's word in `words`, which has
-    all words, those of text t up to `stops[t]`.
+    ``hashes``, uint64[places, words], and ``weights`` are by place; ``kept`` is the index of a place's word in
+    ``words``, which has all words, those of text t up to ``stops[t]``.
     """
 
     words: list[str]
@@ -90,18 +87,17 @@ class Features(NamedTuple):
     stops: list[int]
 
     def words_of_texts(self) -> list[list[str]]:
-        """Tell the distinct words of every text, those that do not count among them."""
+        """Return the distinct words of every text, including those that do not count."""
         return [self.words[start:stop] for start, stop in pairwise([0, *self.stops])]
 
     def keywords(self, places: Iterable[int]) -> tuple[tuple[str, float], ...]:
-        """Tell words and weights at these places."""
+        """Return the words and weights at these places."""
         return tuple((self.words[self.kept[place]], float(self.weights[place])) for place in places)
 
     def heaviest(self, text: int, keywords_max: int | None, chars_max: int | None = None) -> list[int]:
-        """
-        Tell the places of a text's keywords, heaviest first, then by code points, at most `keywords_max`.
+        """Return the places of a text's keywords, heaviest first, then by code points, at most ``keywords_max``.
 
-        Where `chars_max` is given, keywords with more characters are left out.
+        Keywords with more than ``chars_max`` characters are left out.
         """
         start, stop = self.offsets[text : text + 2].tolist()
         places = np.arange(start, stop)
@@ -109,7 +105,7 @@ class Features(NamedTuple):
             short = [len(self.words[word]) <= chars_max for word in self.kept[start:stop].tolist()]
             places = places[np.array(short, dtype=np.bool_)]
         if keywords_max is not None and keywords_max < len(places):
-            # Only what weighs at least as much as the last that counts needs sorting, its equals included.
+            # Only keywords at least as heavy as the last one that counts need sorting.
             weights = self.weights[places]
             least = np.partition(weights, -keywords_max)[-keywords_max]
             places = places[weights >= least]
@@ -124,14 +120,14 @@ class Features(NamedTuple):
         return [place for _, _, place in sorted(ranked)[:keywords_max]]
 
     def evidence(self, text: int, keywords_max: int | None) -> tuple[tuple[str, float], ...]:
-        """Tell a text's heaviest keywords with their weights, those of more than 64 characters left out."""
+        """Return a text's heaviest keywords with their weights, without those of more than 64 characters."""
         keywords = self.keywords(self.heaviest(text, keywords_max))
         if all(len(word) <= KEYWORD_CHARS_KEPT_MAX for word, _ in keywords):
             return keywords
         return self.keywords(self.heaviest(text, keywords_max, KEYWORD_CHARS_KEPT_MAX))
 
     def only_heaviest(self, keywords_max: int) -> "Features":
-        """Keep at most `keywords_max` of every text's keywords."""
+        """Keep at most ``keywords_max`` of every text's keywords."""
         chosen = [self.heaviest(text, keywords_max) for text in range(len(self.offsets) - 1)]
         places = np.array([place for of_text in chosen for place in of_text], dtype=np.int64)
         offsets = np.cumsum([0, *map(len, chosen)])

@@ -1,8 +1,7 @@
-"""
-How long a text becomes when it is folded, known before it is: one character can become eighteen.
+"""Computes the length of a text after folding, without folding it: one character can become eighteen.
 
-The length is the sum of what each character becomes by itself. Folding may join characters afterwards, so it is an
-upper bound, and for all but a few characters in a million the exact length.
+The length is the sum of the lengths of the folded characters. Folding may compose characters afterwards, so it is an
+upper bound, and exact for all but a few characters in a million.
 """
 
 import unicodedata
@@ -12,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-# All characters outside of these become one character at most; a test asks every code point.
+# All other characters become at most one character; a test checks every code point.
 _GROWING: Final = (
     (0x00A0, 0x3400),
     (0xFB00, 0xFFF0),
@@ -21,11 +20,11 @@ _GROWING: Final = (
 )
 _CODE_POINTS: Final = 0x110000
 GROWTH_MAX: Final = 18
-"""What U+FDFA becomes, the longest of all."""
+"""The length of U+FDFA after folding, the maximum."""
 
 
 def folded_length(text: str) -> int:
-    """Tell how many characters a text has after folding, within memory of four bytes for each it has before."""
+    """Return how many characters a text has after folding; takes four bytes of memory for each character before."""
     if text.isascii():
         return len(text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -34,7 +33,7 @@ def folded_length(text: str) -> int:
 
 @cache
 def _lengths() -> npt.NDArray[np.uint8]:
-    """Tell for every code point how many characters it becomes, 1 where that is none."""
+    """Return for every code point how many characters it becomes, at least 1."""
     lengths = np.ones(_CODE_POINTS, dtype=np.uint8)
     for first, end in _GROWING:
         lengths[first:end] = [_length(chr(code)) for code in range(first, end)]

@@ -1,4 +1,4 @@
-"""Hashes of 64 bits: FNV-1a for words, the SplitMix64 finalizer where short inputs have to be mixed."""
+"""Hashes of 64 bits: FNV-1a for words, and the SplitMix64 finalizer, which mixes short inputs."""
 
 from typing import Final
 
@@ -13,8 +13,7 @@ _MIX_SECOND: Final = 0x94D049BB133111EB
 
 
 def fnv1a_64(data: bytes) -> int:
-    """
-    Hash bytes with FNV-1a, unsigned, 64 bits.
+    """Hash bytes with FNV-1a, unsigned, 64 bits.
 
     Source: Fowler, Noll, Vo, "The FNV Non-Cryptographic Hash Algorithm" (RFC 9923).
     """
@@ -25,8 +24,7 @@ def fnv1a_64(data: bytes) -> int:
 
 
 def mix_64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """
-    Mix every value so that each input bit flips about half of the output bits; a bijection.
+    """Mix every value so that each input bit flips about half of the output bits; a bijection.
 
     Source: the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
     Generators", OOPSLA 2014) with the constants of Stafford's mix 13.

@@ -1,9 +1,8 @@
-"""
-Random hyperplanes over weighted vectors: a bit says on which side of its hyperplane the vector lies.
+"""Random hyperplanes over weighted vectors: a bit says on which side of its hyperplane the vector is.
 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), with entries of ±1
-(Achlioptas, "Database-friendly random projections", JCSS 2003). For D features and f bits that is a D × f matrix. Its
-row for a feature is made from the feature's name when it is needed, so D need not be known and no matrix is kept.
+(Achlioptas, "Database-friendly random projections", JCSS 2003). For D features and f bits that is a D × f matrix. The
+row of a feature is computed from its name when needed, so D need not be known and no matrix is stored.
 """
 
 from collections.abc import Sequence
@@ -22,20 +21,19 @@ _WORD_BITS: Final = 64
 
 
 def hyperplanes_64(feature: str) -> int:
-    """Make the feature's row of the matrix for 64 bits: a 1 stands for +1, a 0 for −1."""
+    """Return the feature's row of the matrix for 64 bits: a 1 stands for +1, a 0 for −1."""
     return _row(feature, 64)
 
 
 def hyperplanes_128(feature: str) -> int:
-    """Make the feature's row of the matrix for 128 bits; its first half is that for 64."""
+    """Return the feature's row of the matrix for 128 bits; its first half is the one for 64."""
     return _row(feature, 128)
 
 
 def fingerprint_vectors(features: Sequence[str], vectors: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint64]:
-    """
-    Reduce ready-made vectors, float64[n, len(features)], to fingerprints: uint64[n, bits // 64].
+    """Reduce given vectors, float64[n, len(features)], to fingerprints: uint64[n, bits // 64].
 
-    Weights may be negative. They are rounded as all weights are, see `round_weights`.
+    Weights may be negative. They are rounded like all weights, see ``round_weights``.
     """
     rows = hash_words([_row(feature, bits) for feature in features], bits)
     texts, places = np.nonzero(vectors)

@@ -1,5 +1,4 @@
-"""
-Jenkins' lookup3, the function `hashlittle2`.
+"""Jenkins' lookup3, the function ``hashlittle2``.
 
 Source: Bob Jenkins, lookup3.c (May 2006, public domain), burtleburtle.net/bob/c/lookup3.c.
 """
@@ -10,18 +9,18 @@ from typing import Final
 _MASK_32: Final = 0xFFFFFFFF
 _INITIAL: Final = 0xDEADBEEF
 _BLOCK_BYTES: Final = 12
-# Which of (a, b, c) is changed by which, and by how far that is rotated.
+# The rotations of the mixing steps; a, b and c take turns.
 _MIX_ROTATIONS: Final = (4, 6, 8, 16, 19, 4)
 _FINAL_ROTATIONS: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
 def hashlittle2(data: bytes, primary: int = 0, secondary: int = 0) -> tuple[int, int]:
-    """Hash bytes to two numbers of 32 bits, the primary one first; the arguments are the two initial values."""
+    """Hash bytes to two numbers of 32 bits, the primary first; the other arguments are the initial values."""
     a = b = c = (_INITIAL + len(data) + primary) & _MASK_32
     c = (c + secondary) & _MASK_32
     if not data:
         return c, b
-    # The last block, full or not, is mixed otherwise than those before it; missing bytes count as zeros.
+    # The last block, full or not, is mixed differently from those before it; missing bytes count as zeros.
     padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES, b"\0")
     *blocks, last = struct.iter_unpack("<III", padded)
     for block in blocks:
@@ -51,7 +50,7 @@ def _finished(a: int, b: int, c: int) -> tuple[int, int]:
     for rotation in _FINAL_ROTATIONS:
         c = ((c ^ b) - _rotated(b, rotation)) & _MASK_32
         a, b, c = b, c, a
-    # Seven steps leave the three one place on from where they began.
+    # After seven steps the three are rotated by one place.
     return b, a
 
 

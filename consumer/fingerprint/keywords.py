@@ -1,17 +1,16 @@
-"""
-Words of a text and their weights, as jieba has them.
+"""Splits a text into words and weighs them, as jieba does.
 
-Two engines cut the same words. `JiebaTokenizer` is the reference; `RustTokenizer` is rjieba, 25 times faster,
-with two repairs where the Rust port cuts differently:
+Two engines return the same words. ``JiebaTokenizer`` is the reference; ``RustTokenizer`` is rjieba, 25 times faster,
+with two corrections where the Rust port differs:
 
-- It keeps runs such as `non-exclusive` or `1997.8.12` whole. jieba's HMM step splits them, so they are split
-  again with jieba's own pattern. Dictionary words in ASCII (`c++`, `at&t`) have none of the joining
-  characters and stay whole in both.
-- It takes the rare ideographs outside U+4E00-U+9FD5 into its words. To jieba each of them is a word of its
-  own and ends the run before it, so the text is cut at them first.
+- It keeps runs such as ``non-exclusive`` or ``1997.8.12`` whole. jieba's HMM step splits them, so they are split again
+  with jieba's own pattern. ASCII words of the dictionary (``c++``, ``at&t``) have none of the joining characters and
+  stay whole in both.
+- It includes rare ideographs outside U+4E00-U+9FD5 in words. For jieba each of them is a word of its own and ends the
+  run before it, so the text is split at them first.
 
-Words of a user's own come on top of jieba's dictionary in both, with equal frequencies and an equal total. A word that
-jieba knows already has its frequency replaced; jieba's `add_word` would count the old one in the total too.
+The user's own words are added to jieba's dictionary in both, with equal frequencies and an equal total. A known word
+gets the new frequency; jieba's ``add_word`` would leave the old one in the total.
 """
 
 import math
@@ -21,16 +20,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from typing_extensions import override
+
 from consumer.fingerprint.definitions import KEYWORDS
 from consumer.fingerprint.lexicon import Lexicon, OwnWord
 
-# What joins letters and digits to one word in rjieba, and only there.
+# What joins letters and digits to one word in rjieba only.
 _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
-# jieba's dictionary has B超 twice and counts its 3 twice in the total, rjieba once. Where two cuts are exactly as
-# likely, which happens among words of a user's own with equal frequencies, that decides by the last digit. No run of
-# letters has a NUL in it, so this word is never found.
+# jieba's dictionary has B超 twice and counts its 3 twice in the total, rjieba once. If two cuts are equally likely, as
+# among the user's own words with equal frequencies, the last digit of the total decides. No run of letters contains a
+# NUL, so this word is never found.
 _MISSING_IN_TOTAL: Final = ("\0", 3)
-# Words remembered as needing no repair, about 100 bytes each; then all are forgotten. One as long as its text is not.
+# How many words are cached as needing no correction, about 100 bytes each; then all are dropped. Long ones are not
+# cached.
 _SOUND_WORDS_MAX: Final = 1 << 17
 _SOUND_WORD_CHARS_MAX: Final = 32
 _PARTS: Final = re.compile(r"([a-zA-Z0-9]+(?:\.\d+)?%?)")
@@ -40,23 +42,25 @@ _FOREIGN_HAN: Final = re.compile(
 
 
 class Tokenizer(Protocol):
-    """Cuts a text into words."""
+    """Splits texts into words. An engine calls it for every text, from one thread."""
 
     def cut(self, text: str) -> list[str]:
-        """Cut the text; the words, put together, are the text again."""
+        """Split the text; the concatenated words are the text again."""
+        ...
 
     def count(self, text: str) -> Counter[str]:
-        """Count the words that `cut` would give."""
+        """Count the words that ``cut`` would return. Called for fingerprints, which need no order."""
+        ...
 
 
-class RustTokenizer:
-    """jieba's words from rjieba; ImportError where there is no rjieba."""
+class RustTokenizer(Tokenizer):
+    """jieba's words from rjieba. The constructor raises ``ImportError`` without rjieba."""
 
     def __init__(self, own_words: Sequence[OwnWord] = ()) -> None:
         import rjieba  # noqa: PLC0415 -- loads its dictionary, 0.2 s that an import must not cost
 
         self._own_words = tuple(own_words)
-        # The repair must not split what the dictionary has as one word.
+        # The correction must not split words of the dictionary.
         self._whole = frozenset(word for word, _ in own_words)
         self._sound: set[str] = set()
         self._cut: Callable[[str], list[str]] = rjieba.cut
@@ -68,11 +72,11 @@ class RustTokenizer:
             self._cut = engine.cut
 
     def __reduce__(self) -> tuple[type["RustTokenizer"], tuple[tuple[OwnWord, ...]]]:
-        """Pickle as an order to build: what it holds is the same in every process."""
+        """Pickle the words only: the rest is built again in the other process."""
         return RustTokenizer, (self._own_words,)
 
+    @override
     def cut(self, text: str) -> list[str]:
-        """Cut the text as jieba does."""
         words = self._cut(text)
         if _FOREIGN_HAN.search(text):
             words = self._cut_at_foreign_han(text)
@@ -81,8 +85,9 @@ class RustTokenizer:
             return words
         return [part for word in words for part in (_parts(word) if word in joined else (word,))]
 
+    @override
     def count(self, text: str) -> Counter[str]:
-        """Count the words; much faster than counting what `cut` gives, as only words not met before are examined."""
+        """Count the words, much faster than by ``cut``: only words not seen before are examined."""
         counts = Counter(self._cut(text))
         unknown = set(counts).difference(self._sound)
         if _FOREIGN_HAN.search("".join(unknown)):
@@ -102,29 +107,28 @@ class RustTokenizer:
         self._sound.update(word for word in words if len(word) <= _SOUND_WORD_CHARS_MAX and not self._is_joined(word))
 
     def _is_joined(self, word: str) -> bool:
-        # Only ASCII words are joined; asking that first spares most words the search.
+        # Only ASCII words are joined; this check spares most words the search.
         return word.isascii() and _JOINED.search(word) is not None and word not in self._whole
 
     def _cut_at_foreign_han(self, text: str) -> list[str]:
         words: list[str] = []
-        # Of a split at a group, every second piece is what matched.
+        # After a split at a group, every second piece is a match.
         for number, piece in enumerate(_FOREIGN_HAN.split(text)):
             words += [piece] if number % 2 else self._cut(piece)
         return words
 
 
-class JiebaTokenizer:
-    """jieba itself, with its own instance; ImportError where there is no jieba."""
+class JiebaTokenizer(Tokenizer):
+    """jieba itself, in an instance of its own. The constructor raises ``ImportError`` without jieba."""
 
     def __init__(self, own_words: Sequence[OwnWord] = ()) -> None:
         self._own_words = tuple(own_words)
         with warnings.catch_warnings():
-            # jieba 0.42.1 has escapes and imports that newer Pythons warn of at each start.
+            # Newer versions of Python warn about escapes and imports of jieba 0.42.1 at each start.
             warnings.simplefilter("ignore")
             import jieba  # noqa: PLC0415 -- slow to import, and only the fallback
         self._tokenizer = jieba.Tokenizer()
-        # What initialize() does, without its log lines and without the cache file that it would read back
-        # from a folder everyone can write to.
+        # What initialize() does, without its log lines and its cache file in a world-writable folder.
         self._tokenizer.FREQ, self._tokenizer.total = jieba.Tokenizer.gen_pfdict(self._tokenizer.get_dict_file())
         self._tokenizer.initialized = True
         for word, frequency in with_frequencies(own_words, self):
@@ -133,26 +137,27 @@ class JiebaTokenizer:
             self._tokenizer.total -= before
 
     def __reduce__(self) -> tuple[type["JiebaTokenizer"], tuple[tuple[OwnWord, ...]]]:
-        """Pickle as an order to build: what it holds is the same in every process."""
+        """Pickle the words only: the rest is built again in the other process."""
         return JiebaTokenizer, (self._own_words,)
 
+    @override
     def cut(self, text: str) -> list[str]:
-        """Cut the text in jieba's precise mode with HMM."""
+        """Split the text in jieba's precise mode with HMM."""
         words: list[str] = self._tokenizer.lcut(text)
         return words
 
     def suggested_frequency(self, word: str) -> int:
-        """Tell the least frequency at which jieba would take a word for one."""
+        """Return the least frequency with which jieba would keep this word whole."""
         frequency: int = self._tokenizer.suggest_freq(word)
         return frequency
 
+    @override
     def count(self, text: str) -> Counter[str]:
-        """Count the words that `cut` gives."""
         return Counter(self.cut(text))
 
 
 def default_tokenizer(own_words: Sequence[OwnWord] = ()) -> Tokenizer:
-    """Build the fast engine, or the reference where there is no wheel of the fast one."""
+    """Build the fast engine, or the reference where the fast one is not installed."""
     try:
         return RustTokenizer(own_words)
     except ImportError:
@@ -160,26 +165,24 @@ def default_tokenizer(own_words: Sequence[OwnWord] = ()) -> Tokenizer:
 
 
 def with_frequencies(own_words: Sequence[OwnWord], reference: JiebaTokenizer | None = None) -> list[tuple[str, int]]:
-    """
-    Give each word without a frequency the one that jieba suggests, just enough for it to be cut out.
+    """Give each word without a frequency the one that jieba suggests, the least that keeps it whole.
 
-    Asked of jieba's own dictionary, so the order of the words changes nothing. Building the reference takes 1 s, and is
-    spared where `reference` is one without own words so far, or every word has its frequency.
+    jieba's own dictionary decides, so the order of the words does not matter. ``reference``, a tokenizer without own
+    words, saves building one, which takes 1 s; none is needed if every word has a frequency.
     """
-    given = [(word, frequency) for word, frequency in own_words if frequency is not None]
-    asked = [word for word, frequency in own_words if frequency is None]
-    if asked:
+    complete = [(word, frequency) for word, frequency in own_words if frequency is not None]
+    incomplete = [word for word, frequency in own_words if frequency is None]
+    if incomplete:
         suggesting = JiebaTokenizer() if reference is None else reference
-        given += [(word, suggesting.suggested_frequency(word)) for word in asked]
-    return given
+        complete += [(word, suggesting.suggested_frequency(word)) for word in incomplete]
+    return complete
 
 
 def weigh(words: Iterable[str], lexicon: Lexicon, keywords_max: int | None = None) -> tuple[tuple[str, float], ...]:
-    """
-    Weigh the keywords among words: term frequency × inverse document frequency, heaviest first.
+    """Weigh the keywords among words: term frequency × inverse document frequency, heaviest first.
 
-    As `jieba.analyse.TFIDF.extract_tags`, but not divided by the number of words, so that a weight tells how
-    often a word is there. Equal weights are in order of code points. `keywords_max` keeps the first ones.
+    This is ``jieba.analyse.TFIDF.extract_tags`` without the division by the number of words, so that a weight grows
+    with the number of occurrences. Equal weights are in order of code points. At most ``keywords_max`` are returned.
     """
     weights, median = lexicon.table()
     weighted = [
@@ -196,7 +199,7 @@ def _parts(word: str) -> list[str]:
 
 
 def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Tell the cosine of the angle between two weighted keyword vectors; 0 where one has no keyword."""
+    """Return the cosine of the angle between two weighted keyword vectors, 0 if one has no keyword."""
     lengths = math.hypot(*one.values()) * math.hypot(*other.values())
     if not lengths:
         return 0.0

@@ -1,4 +1,4 @@
-"""The words a scheme knows."""
+"""The words that a scheme knows, as a type; ``consumer.workers.word_files`` loads them from files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class OwnWord(NamedTuple):
-    """A word of a user's dictionary; where `frequency` is None it gets the one that jieba suggests."""
+    """A word of the user's dictionary; without ``frequency`` it gets the one that jieba suggests."""
 
     word: str
     frequency: int | None
 
 
 class IdfTable(NamedTuple):
-    """Inverse document frequencies by word, and the median of them, which stands in for an unknown word's."""
+    """Inverse document frequencies by word, and their median, which is used for unknown words."""
 
     weights: Mapping[str, float]
     median: float
@@ -21,12 +21,11 @@ class IdfTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """
-    The words a scheme knows: inverse document frequencies, what stands in for an unknown word's, stop words.
+    """The words that a scheme knows: inverse document frequencies, stop words, and the user's own words.
 
-    `table` gives the frequencies, the same ones each time, and is asked when a word is weighed: who only has to name
-    the scheme, or has workers that make fingerprints, need not wait for a table nor hold it. `own_words` come on top of
-    jieba's dictionary. `digest` covers the files all that came from, the tokenizer's dictionary among them.
+    ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
+    the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
+    are added to jieba's dictionary. ``digest`` covers all source files, including the tokenizer's dictionary.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
@@ -41,5 +40,5 @@ class Lexicon:
 
     @property
     def median_idf(self) -> float:
-        """What stands in for an unknown word's."""
+        """The inverse document frequency of unknown words."""
         return self.table().median

@@ -1,8 +1,7 @@
-"""
-The multiply-xor string hash with the multiplier 1000003, over code points or over UTF-16 units.
+"""The multiply-xor string hash with the multiplier 1000003, over code points or over UTF-16 units.
 
-Source: `string_hash` of CPython up to 3.2, which several SimHash programs took over, widened to 128 bits by those that
-ask for longer fingerprints. A program in Java sees UTF-16 units, so beyond U+FFFF it has another hash.
+Source: ``string_hash`` of CPython up to 3.2, which several SimHash programs adopted; some widened it to 128 bits for
+longer fingerprints. A Java program sees UTF-16 units, so that its hashes differ beyond U+FFFF.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ _FIRST_SHIFT: Final = 7
 
 
 def multiply_xor(units: Sequence[int], bits: int) -> int:
-    """Hash units of a string to `bits` bits: x = first × 2⁷, then x × 1000003 xor unit, last xor length; none: 0."""
+    """Hash units of a string to ``bits`` bits: x = first × 2⁷, then x × 1000003 xor unit, last xor length; none: 0."""
     if not units:
         return 0
     mask = (1 << bits) - 1
@@ -26,12 +25,12 @@ def multiply_xor(units: Sequence[int], bits: int) -> int:
 
 
 def code_points(text: str) -> list[int]:
-    """Tell the code points of a text."""
+    """Return the code points of a text."""
     return list(map(ord, text))
 
 
 def utf16_units(text: str) -> list[int]:
-    """Tell the UTF-16 units of a text; UnicodeEncodeError where it has a lone surrogate."""
+    """Return the UTF-16 units of a text. Raises ``UnicodeEncodeError`` for a lone surrogate."""
     units: list[int] = np.frombuffer(text.encode("utf-16-le"), dtype="<u2").tolist()
     return units
 

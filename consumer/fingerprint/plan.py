@@ -1,9 +1,8 @@
-r"""
-Block plans: which index keys a fingerprint is stored under and looked up by.
+r"""Block plans: the index keys under which a fingerprint is stored and looked up.
 
 A fingerprint is cut into blocks of equal width, block 0 the most significant. In a plain plan a key is one block. In
-a plan with parts it is one block and one part of the rest: what is left of the fingerprint without the block, most
-significant first, cut into parts of equal width. So many keys, of so many bits, give a plan its name:
+a plan with parts it is one block and one part of the rest: the fingerprint without that block, most significant bits
+first, cut into parts of equal width. The number of keys and their bits give a plan its name:
 
     plan     bits of the     blocks    parts of    exact to, and probes       for
              fingerprint               the rest    radius 0     radius 1
@@ -12,26 +11,26 @@ significant first, cut into parts of equal width. So many keys, of so many bits,
     8x16     128             8 × 16    -           7, 8         15, 136       schemes of 128 bits
     4x32     128             4 × 32    -           3, 4         7, 132        such schemes, large windows
 
-Key layout, 3 bytes (`4x16`, `8x16`) or 5 bytes (`16x28`, `4x32`):
+Key layout, 3 bytes (``4x16``, ``8x16``) or 5 bytes (``16x28``, ``4x32``):
 
     byte 0         lane << 4 | number      lane 0: SimHash block; lane 1: MinHash band 0..15
     2 or 4 bytes   the block, big-endian   lane 1: the top bits of the band, as many as the block has
     2 bytes        part << 12 | value      with parts only; lane 1: the band's next 12 bits, the part's number 0
 
-For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef in `4x16`, and in `16x28` first
+For example 0x0123456789abcdef has the keys 00 0123, 01 4567, 02 89ab, 03 cdef in ``4x16``, and in ``16x28`` first
 00 0123 0456, 00 0123 1789, 00 0123 2abc, 00 0123 3def, then 01 4567 0012 and so on.
 
-**Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block untouched, and 2b − 1
-leave one with at most a single differing bit, which is met by probing every block and its one-bit neighbours.
+**Why the plans are exact.** In a plain plan of b blocks, b − 1 differing bits leave one block equal, and 2b − 1 leave
+one with at most a single differing bit, which is found by probing every block and its one-bit neighbours.
 
-In `16x28` up to three bits leave a block untouched, and of the four parts of its rest one. Four bits hide from that
-in two ways only. One bit in each block: then block 0 is put right by one of its 16 neighbours, and the three bits in
-its rest leave one of four parts untouched. Or an untouched block with one bit in each part of its rest: then part 0
-is put right by one of its 12 neighbours. So radius 1 probes the neighbours of block 0 with each of its parts (16 × 4)
-and those of part 0 with each block (12 × 4), beside the 16 keys. Of all choices of whole blocks and parts whose
-neighbours are probed none with fewer probes is exact to 4 (docs/decisions/0011-plans.md).
+In ``16x28`` up to three bits leave a block equal, and one of the four parts of its rest. Four bits can prevent that in
+two ways only. Either each block has one of them: then one of the 16 neighbours of block 0 is equal, and the three bits
+in its rest leave one of four parts equal. Or one block is equal and each part of its rest has one bit: then one of the
+12 neighbours of part 0 is equal. So radius 1 probes the neighbours of block 0 with each of its parts (16 × 4) and those
+of part 0 with each block (12 × 4), beside the 16 keys. No other choice of whole blocks and parts whose neighbours are
+probed is exact to 4 with fewer probes (docs/decisions/0011-plans.md).
 
-A plan does not trust this page: it searches for a pair that would hide from it when it is constructed.
+The constructor of a plan does not rely on this proof: it searches for a pair that the plan would miss.
 """
 
 from collections.abc import Sequence
@@ -49,7 +48,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 _BLOCK_WIDTHS: Final = (16, 32)
 _FINGERPRINT_WIDTHS: Final = (64, 128)
-# Places in a key, which are counted from 0: that of a bit that is not the code's, and none at all.
+# Places in a key are counted from 0. These stand for a bit that is not from the code, and for no bit.
 _NOWHERE: Final = -1
 _NOT_FLIPPED: Final = -2
 
@@ -70,9 +69,9 @@ _CUTS: Final = {
 
 
 class _Key(NamedTuple):
-    """One key of a plan: `places` are bits of the fingerprint, from the most significant, which is 0.
+    """One key of a plan: ``places`` are bits of the fingerprint, counted from the most significant, which is 0.
 
-    `mask` has the same bits, and `neighbours` those of them whose other value is probed too at radius 1.
+    ``mask`` has the same bits, and ``neighbours`` those of them that are flipped for probes at radius 1.
     """
 
     block: int
@@ -83,7 +82,7 @@ class _Key(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """What keys are made with: see `BlockPlan.keys` and `BlockPlan.probe_keys`."""
+    """The tables for ``BlockPlan.keys`` and ``BlockPlan.probe_keys``."""
 
     places: npt.NDArray[np.int64]
     fixed: npt.NDArray[np.uint8]
@@ -93,10 +92,9 @@ class _Tables(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """
-    A cut of a fingerprint of `bits` into blocks of `block_bits`, and of the rest of each into so many `parts`.
+    """A cut of a fingerprint of ``bits`` into blocks of ``block_bits``, and of the rest of each block into ``parts``.
 
-    `exact_to` is the distance, at radius 0 and at radius 1, up to which every pair agrees on a key. It is checked.
+    ``exact_to`` is the distance, at radius 0 and at radius 1, up to which every pair agrees on a key. It is verified.
     """
 
     name: str
@@ -111,13 +109,13 @@ class BlockPlan:
     NAMES: ClassVar[tuple[str, ...]] = tuple(_CUTS)
 
     def __post_init__(self) -> None:
-        """Refuse a cut that leaves bits out, that the key layout cannot hold, or that is not as exact as it says."""
+        """Refuse a cut that leaves bits out, does not fit the key layout, or is less exact than it claims."""
         if self.bits not in _FINGERPRINT_WIDTHS or self.block_bits not in _BLOCK_WIDTHS:
             raise ValueError("a plan cuts fingerprints of 64 or 128 bits into blocks of 16 or 32 bits")
         if self.parts and self.part_bits * self.parts != self.bits - self.block_bits:
-            raise ValueError(f"{self.parts} parts do not make {self.bits - self.block_bits} bits")
+            raise ValueError(f"{self.bits - self.block_bits} bits cannot be cut into {self.parts} equal parts")
         if not 0 <= self.parts <= _NUMBERS_MAX or (self.parts and (_NUMBER_BITS + self.part_bits) % _BYTE_BITS):
-            raise ValueError("a key holds one of at most 16 parts, which fills its bytes with the 4 bits of its number")
+            raise ValueError("a plan has at most 16 parts, which must fill whole bytes with the 4 bits of their number")
         object.__setattr__(self, "_keys", tuple(_lane_0(self)))
         object.__setattr__(self, "_tables", _tables(self, self._keys))
         for radius, distance in enumerate(self.exact_to):
@@ -130,46 +128,45 @@ class BlockPlan:
 
     @classmethod
     def named(cls, name: str, bits: int = 64) -> Self:
-        """Build the plan of that name; ValueError when there is none, or none for that many bits."""
+        """Build the plan of that name. Raises ``ValueError`` if there is none, or it is for another number of bits."""
         if name not in _CUTS:
-            raise ValueError(f"there is no block plan {name!r}; there is {', '.join(_CUTS)}")
+            raise ValueError(f"unknown block plan {name!r}; choose {', '.join(_CUTS)}")
         cut = _CUTS[name]
         if cut.bits != bits:
-            others = [other for other, its in _CUTS.items() if its.bits == bits]
-            instead = f"for those there is {', '.join(others)}" if others else "no plan is for those"
-            raise ValueError(f"the block plan {name} is for fingerprints of {cut.bits} bits, not of {bits}: {instead}")
+            others = [other for other, other_cut in _CUTS.items() if other_cut.bits == bits]
+            instead = f"choose {', '.join(others)}" if others else f"no plan supports {bits} bits"
+            raise ValueError(f"the block plan {name} is for fingerprints of {cut.bits} bits, not of {bits}; {instead}")
         return cls(name, *cut)
 
     @property
     def blocks(self) -> int:
-        """How many blocks a fingerprint has."""
+        """The number of blocks of a fingerprint."""
         return self.bits // self.block_bits
 
     @property
     def part_bits(self) -> int:
-        """How wide a part is; 0 in a plan without parts."""
+        """The width of a part, 0 in a plan without parts."""
         return (self.bits - self.block_bits) // self.parts if self.parts else 0
 
     @property
     def key_bits(self) -> int:
-        """How many bits of a fingerprint, or of a band, go into a key."""
+        """The number of bits of a fingerprint, or of a band, in a key."""
         return self.block_bits + self.part_bits
 
     @property
     def key_bytes(self) -> int:
-        """Length of a key in bytes."""
+        """The length of a key in bytes."""
         return int(self._tables.fixed.shape[1])
 
     @property
     def code_bytes(self) -> int:
-        """Length of a fingerprint in bytes."""
+        """The length of a fingerprint in bytes."""
         return self.bits // _BYTE_BITS
 
     def radius_for(self, max_distance: int) -> int:
-        """
-        Tell the look-up radius that finds every fingerprint within `max_distance` bits.
+        """Return the look-up radius that finds every fingerprint within ``max_distance`` bits.
 
-        ValueError when no radius of this plan does; it names a plan that would.
+        Raises ``ValueError`` if no radius of this plan does; the message names plans that do.
         """
         for radius, distance in enumerate(self.exact_to):
             if 0 <= max_distance <= distance:
@@ -177,40 +174,38 @@ class BlockPlan:
         near, far = self.exact_to
         raise ValueError(
             f"the block plan {self.name} finds every pair within 0 to {far} bits (0 to {near} with radius 0, up to "
-            f"{far} with radius 1); {max_distance} was asked for, {_who_would(self.bits, max_distance)}"
+            f"{far} with radius 1), not {max_distance}; {_alternatives(self.bits, max_distance)}"
         )
 
     def keys(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-        """
-        Tell the lane-0 keys that fingerprints are stored under: uint8[n, keys, key_bytes].
+        """Return the lane-0 keys that fingerprints are stored under: uint8[n, keys, key_bytes].
 
-        `codes` are uint64[n, words], the most significant word first.
+        ``codes`` are uint64[n, words], the most significant word first.
         """
         if codes.ndim != 2 or codes.shape[1] * _WORD_BITS != self.bits:  # noqa: PLR2004  # texts by words
             raise ValueError(f"the block plan {self.name} takes codes of {self.bits // _WORD_BITS} words a text")
         return _packed(codes, self._tables.places) | self._tables.fixed
 
     def probe_keys(self, codes: npt.NDArray[np.uint64], radius: int) -> npt.NDArray[np.uint8]:
-        """
-        Tell the lane-0 keys to look up: uint8[n, probes, key_bytes], at radius 0 those of `keys`.
+        """Return the lane-0 keys to look up: uint8[n, probes, key_bytes], at radius 0 those of ``keys``.
 
-        At radius 1 each is followed by its neighbours, from the most significant bit that is flipped.
+        At radius 1 each is followed by its neighbours, from the most significant flipped bit on.
         """
         self._check_radius(radius)
         return self.keys(codes)[:, self._tables.owners[radius]] ^ self._tables.flips[radius]
 
     def band_keys(self, bands: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-        """Tell the lane-1 keys of bands given as uint64[n, b]: uint8[n, b, key_bytes]; b is at most 16."""
+        """Return the lane-1 keys of bands, given as uint64[n, b]: uint8[n, b, key_bytes]; b is at most 16."""
         count = bands.shape[1]
         if count > _NUMBERS_MAX:
-            raise ValueError(f"a key can number {_NUMBERS_MAX} bands, not {count}")
+            raise ValueError(f"keys support at most {_NUMBERS_MAX} bands, not {count}")
         top = _places_of(self, range(self.key_bits))
         keys = _packed(bands.reshape(-1, 1), top[np.newaxis]).reshape(len(bands), count, self.key_bytes)
         keys[..., 0] = LANE_MINHASH << _NUMBER_BITS | np.arange(count)
         return keys
 
     def agree(self, a: int, b: int, radius: int) -> bool:
-        """Tell whether a look-up with this radius brings the two fingerprints together (symmetric)."""
+        """Return whether a look-up with this radius finds one fingerprint from the other, which is symmetric."""
         self._check_radius(radius)
         return _agreed_key(self._keys, a ^ b, radius) is not None
 
@@ -219,12 +214,12 @@ class BlockPlan:
             raise ValueError(f"the block plan {self.name} has the radii 0 and 1, not {radius}")
 
 
-def _who_would(bits: int, max_distance: int) -> str:
-    would = [name for name, cut in _CUTS.items() if cut.bits == bits and 0 <= max_distance <= cut.exact_to[1]]
-    if would:
-        return f"which {' or '.join(would)} would hold for"
+def _alternatives(bits: int, max_distance: int) -> str:
+    suitable = [name for name, cut in _CUTS.items() if cut.bits == bits and 0 <= max_distance <= cut.exact_to[1]]
+    if suitable:
+        return f"choose {' or '.join(suitable)}"
     most = max(cut.exact_to[1] for cut in _CUTS.values() if cut.bits == bits)
-    return f"and no plan for {bits} bits holds for more than {most}"
+    return f"no plan for {bits} bits supports more than {most}"
 
 
 def _lane_0(plan: BlockPlan) -> list[_Key]:
@@ -234,7 +229,7 @@ def _lane_0(plan: BlockPlan) -> list[_Key]:
         rest = [place for place in range(plan.bits) if place not in of_block]
         for part in range(max(plan.parts, 1)):
             of_part = rest[part * plan.part_bits : (part + 1) * plan.part_bits]
-            # Without parts every block's neighbours are probed; with parts those of block 0 and of every part 0.
+            # Without parts the neighbours of every block are probed; with parts those of block 0 and of every part 0.
             flipped_block = of_block if block == 0 or not plan.parts else ()
             flipped_part = of_part if part == 0 else ()
             keys.append(
@@ -254,7 +249,7 @@ def _mask(plan: BlockPlan, places: Sequence[int]) -> int:
 
 
 def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | None:
-    """Find a key under which two fingerprints with this difference meet."""
+    """Return a key under which two fingerprints with this difference are found, None if there is none."""
     for key in keys:
         differing = difference & key.mask
         if not differing or (radius and differing & key.neighbours and not differing & (differing - 1)):
@@ -263,11 +258,10 @@ def _agreed_key(keys: Sequence[_Key], difference: int, radius: int) -> _Key | No
 
 
 def _hidden_difference(keys: Sequence[_Key], bits_max: int, radius: int) -> int | None:
-    """
-    Find a difference of at most so many bits under which two fingerprints meet under no key; None: there is none.
+    """Return a difference of at most ``bits_max`` bits with which two fingerprints agree on no key, None if none has.
 
-    Whoever hides has to change a bit of the key that is still met; bits that belong to the same keys will do the
-    same, and a third of them in one difference does nothing more. So the search is small, and complete.
+    To miss, a pair must differ in a bit of every key that still agrees. Bits that belong to the same keys are
+    equivalent, and a third one of them adds nothing. So the search is small, and complete.
     """
     alike: dict[tuple[int, ...], list[int]] = {}
     for place in range(max(key.mask.bit_length() for key in keys)):
@@ -300,7 +294,7 @@ def _tables(plan: BlockPlan, keys: Sequence[_Key]) -> _Tables:
 
 
 def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Lay a key out bit by bit: from which place of the code each bit of the key comes."""
+    """Return for each bit of a key from which place of the code it comes."""
     number = [_NOWHERE] * _NUMBER_BITS
     in_key = [*number * 2, *places[: plan.block_bits]]
     if plan.parts:
@@ -309,7 +303,7 @@ def _places_of(plan: BlockPlan, places: Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 def _packed(codes: npt.NDArray[np.uint64], places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Gather bits of codes uint64[n, words] into bytes: uint8[n, keys, key_bytes]. A bit from nowhere is 0."""
+    """Gather bits of codes, uint64[n, words], into bytes: uint8[n, keys, key_bytes]. A bit from nowhere is 0."""
     count, words = codes.shape
     bits = np.zeros((count, words * _WORD_BITS + 1), dtype=np.uint8)
     as_bytes = np.ascontiguousarray(codes, dtype=">u8").view(np.uint8)

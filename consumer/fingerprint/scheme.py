@@ -1,4 +1,4 @@
-"""A scheme names everything that makes a fingerprint what it is; two schemes are never compared."""
+"""A scheme determines how fingerprints are computed; fingerprints of different schemes are never compared."""
 
 import hashlib
 import json
@@ -17,11 +17,10 @@ SCHEME_NAMES: Final = tuple(DEFINITIONS)
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """
-    One way to make a fingerprint: a definition, by its name, and parameters.
+    """A way to compute fingerprints: a definition, by its name, and parameters.
 
-    `keywords_max` is the number of heaviest keywords that count, None for all. A text with at most
-    `short_keywords_max` distinct keywords is short: equal normalised text is its only duplicate. `facts` has the
+    ``keywords_max`` is the number of heaviest keywords that count, None for all. A text with at most
+    ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. ``facts`` has the
     facts of each text made too, for those who compare them.
     """
 
@@ -32,32 +31,32 @@ class Scheme:
     facts: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no engine computes."""
+        """Refuse schemes that no engine computes."""
         if self.name not in SCHEME_NAMES:
             raise ValueError(
-                f"there is no scheme {self.name!r}; docs/schemes.md lists all {len(SCHEME_NAMES)}, "
-                f"{SCHEME_NAMES[0]} among them"
+                f"unknown scheme {self.name!r}; choose one of the {len(SCHEME_NAMES)} in docs/schemes.md, such as "
+                f"{SCHEME_NAMES[0]}"
             )
         if self.keywords_max is not None and self.keywords_max < 1:
-            raise ValueError("keywords_max is a number of keywords from 1 on, or None for all")
+            raise ValueError("keywords_max must be at least 1, or None for all keywords")
         if self.short_keywords_max < 0:
-            raise ValueError("short_keywords_max is a number of keywords from 0 on")
+            raise ValueError("short_keywords_max must be at least 0")
 
     @property
     def definition(self) -> Definition:
-        """What the name stands for."""
+        """The definition with this name."""
         return DEFINITIONS[self.name]
 
     @property
     def bits(self) -> int:
-        """How many bits a fingerprint has."""
+        """The number of bits of a fingerprint."""
         return self.definition.bits
 
     def describe(self) -> dict[str, object]:
-        """Say in words and numbers what the digest is over, apart from the lexicon's files."""
+        """Describe everything that the digest covers apart from the lexicon's files. Changing a byte changes it."""
         definition = self.definition
         reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
-        # Not named where there are none: a scheme without facts is what it was before there were any.
+        # Facts are described only if there are any: a scheme without them keeps the digest from before they existed.
         facts = {
             "facts": {"are": FACTS_DESCRIBED, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
         }

@@ -1,19 +1,18 @@
-"""
-Sketches: one-permutation MinHash over character shingles, in numpy, for a batch of texts.
+"""Sketches: one-permutation MinHash over character shingles, in numpy, for a batch of texts.
 
 Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for
 Fast and Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
 
-A shingle's hash of 64 bits falls into the bin of its top 8 bits; a bin keeps the minimum of the other 56.
-An empty bin takes the minimum of another one, before any use. The uses, by bin:
+The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum of the other 56 bits. An empty bin takes
+the minimum of another one before any use. The uses, by bin:
 
     bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
-    the next `one_bits` bins              bit 8 of each minimum: the one-bit minima a posting carries
+    the next ``one_bits`` bins              bit 8 of each minimum: the one-bit minima a posting carries
     all bins                              bits 0-7 of each minimum: the stored sketch
 
-The top bits of a minimum are nearly always 0, its low bits are uniform: so uses take low bits, and the one-bit
-minima a bit that the sketch does not have. Bands and one-bit minima share no bin, so agreement in a band says
-nothing about the one-bit minima beyond what similarity does.
+The top bits of a minimum are nearly always 0, its low bits are uniform: so all uses take low bits, and the one-bit
+minima a bit that is not in the sketch. Bands and one-bit minima share no bin, so agreement in a band says nothing more
+about the one-bit minima than similarity does.
 """
 
 import re
@@ -29,7 +28,7 @@ from consumer.fingerprint.hashing import mix_64
 
 SHINGLE_CJK: Final = 5
 SHINGLE_OTHER: Final = 9
-# Primary subtags (BCP 47) of the languages whose texts are cut into the shorter shingles.
+# Primary subtags (BCP 47) of the languages whose texts have the shorter shingles.
 EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"})
 # From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
 CJK_FROM: Final = 0x2E80
@@ -42,20 +41,20 @@ _BANDS_MAX: Final = 16
 _EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SPACE: Final = 0x20
 _SEPARATOR: Final = "\n"
-# Code points worked on at a time: arrays of this length stay within the processor's cache.
+# Code points processed at a time: arrays of this length stay in the processor's cache.
 _CHUNK_CHARACTERS: Final = 1 << 16
 _CHUNK_TEXTS: Final = 128
-# Pieces of a text overlap by the longest shingle, and by the space that a piece can lose at either end.
+# Pieces of a text overlap by the longest shingle, and by the space that a piece may lose at either end.
 _OVERLAP: Final = SHINGLE_OTHER + 2
-# To `re`, a word character is what `_word_table` says.
+# For `re` a word character is the same as in `_word_table`.
 _OTHER_THAN_WORD: Final = re.compile(r"\W+")
-# An empty bin of a text of some hundred shingles meets a filled one within a few probes.
+# In a text of some hundred shingles an empty bin finds a filled one within a few probes.
 _PROBES_FIRST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SketchLayout:
-    """Which minima serve what; part of the scheme's digest."""
+    """Which minima are used for what; part of the scheme's digest."""
 
     bins: int = 256
     sketch_bits: int = 8
@@ -64,7 +63,7 @@ class SketchLayout:
     one_bits: int = 64
 
     def __post_init__(self) -> None:
-        """Refuse a layout that the arrays below cannot hold or that uses a minimum twice for postings."""
+        """Refuse a layout that does not fit the arrays below, or uses a minimum twice for postings."""
         if (self.bins, self.sketch_bits, self.one_bits) != (256, 8, 64):
             raise ValueError("a sketch has 256 bins of 8 bits, and 64 one-bit minima")
         if not 0 <= self.bands <= _BANDS_MAX or self.band_minima < 1:
@@ -82,13 +81,12 @@ class Sketches(NamedTuple):
 
 
 def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence[str] | None = None) -> Sketches:
-    """
-    Sketch normalised texts; every text's result is independent of the others in the batch.
+    """Sketch normalised texts; the result of each is independent of the others in the batch.
 
-    `languages` are those that the texts declare (BCP 47, "" for none); None: no text declares one.
-    A text without a word character has no shingle; its minima are all 0.
+    ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one.
+    A text without a word character has no shingle; all its minima are 0.
     """
-    declared = np.array([declared_shingle(one) for one in languages or [""] * len(texts)], dtype=np.int64)
+    declared = np.array([declared_shingle(language) for language in languages or [""] * len(texts)], dtype=np.int64)
     minima = np.full((len(texts), layout.bins), _EMPTY, dtype=np.uint64)
     start = 0
     while start < len(texts):
@@ -104,7 +102,7 @@ def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence
 
 
 def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
-    """Stand in for the sketches of so many texts where nothing is decided by them: none has a byte."""
+    """Return empty sketches for this many texts, for runs that decide nothing by them."""
     return Sketches(
         np.zeros((texts, 0), dtype=np.uint8),
         np.zeros(texts, dtype=np.uint64),
@@ -113,7 +111,7 @@ def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
 
 
 def _chunk_end(texts: Sequence[str], start: int) -> int:
-    """Tell where the chunk that begins at `start` ends: a text longer than a chunk is alone."""
+    """Return the end of the chunk that begins at ``start``; a text longer than a chunk is alone."""
     end, characters = start + 1, len(texts[start])
     while end < min(len(texts), start + _CHUNK_TEXTS) and characters + len(texts[end]) <= _CHUNK_CHARACTERS:
         characters += len(texts[end])
@@ -122,23 +120,22 @@ def _chunk_end(texts: Sequence[str], start: int) -> int:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a long text into texts that together have its shingles and no other."""
+    """Cut a long text into texts that together have the same shingles."""
     piece = ""
     for start in range(0, len(text), _CHUNK_CHARACTERS):
         stop = start + _CHUNK_CHARACTERS
         piece = _OTHER_THAN_WORD.sub(" ", piece + text[start:stop])
-        # Too short a piece would be taken for a text in which no shingle fits.
+        # A piece that is too short would count as a text shorter than a shingle.
         if len(piece) > _OVERLAP or stop >= len(text):
             yield piece
             piece = piece[-_OVERLAP:]
 
 
 def declared_shingle(language: str) -> int:
-    """
-    Tell the length of all shingles of a text that declares this language; 0 where it declares none.
+    """Return the length of all shingles of a text that declares this language, 0 if it declares none.
 
-    Then each shingle's length goes by the script of its first character. Texts cut into shingles of different
-    lengths share none: their similarity is 0.
+    Without a language the script of a shingle's first character decides on its length. Texts with shingles of different
+    lengths share none, so that their similarity is 0.
     """
     if not language:
         return 0
@@ -147,13 +144,12 @@ def declared_shingle(language: str) -> int:
 
 
 def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """
-    Estimate the Jaccard similarity of the shingle sets behind sketches uint8[..., 256], broadcast.
+    """Estimate the Jaccard similarity of the shingle sets of sketches, uint8[..., 256], broadcast.
 
-    Unrelated minima agree by accident in 1 of 256 cases; that is taken out, and the result clipped to [0, 1].
-    Equal sketches give exactly 1.0.
+    Unrelated minima agree by chance in 1 of 256 cases; this is corrected, and the result clipped to [0, 1]. Equal
+    sketches give exactly 1.0.
     """
-    # Eight minima are compared with a word: the sum of bytes that are 0 or 1 is a count of bits.
+    # Eight comparisons are counted with one word: the sum of bytes that are 0 or 1 is a count of bits.
     equal = np.ascontiguousarray(a == b).view(np.uint64)
     agreement = np.bitwise_count(equal).sum(axis=-1, dtype=np.uint16) / np.float64(a.shape[-1])
     similarity: npt.NDArray[np.float64] = np.clip((agreement - _ACCIDENTAL) / (1.0 - _ACCIDENTAL), 0.0, 1.0)
@@ -161,10 +157,9 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
 
 
 class _Characters(NamedTuple):
-    """
-    Texts as code points uint64, one after the other, runs of other than word characters as one space.
+    """Texts as code points, uint64, one after the other; runs of other than word characters are one space.
 
-    Text t stands at `starts[t]:ends[t]`; `rows` names the text of every code point.
+    Text t is at ``starts[t]:ends[t]``; ``rows`` has the number of the text of every code point.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -174,7 +169,7 @@ class _Characters(NamedTuple):
 
 
 def _lower_minima(texts: Sequence[str], declared: npt.NDArray[np.int64], minima: npt.NDArray[np.uint64]) -> None:
-    """Put the minima of every text's shingles into its row of `minima`."""
+    """Lower every text's row of ``minima`` to the minima of its shingles."""
     characters = _characters(texts)
     lengths = _shingle_lengths(characters, declared)
     positions, hashes = _shingle_hashes(characters.codes, lengths)
@@ -184,8 +179,8 @@ def _lower_minima(texts: Sequence[str], declared: npt.NDArray[np.int64], minima:
 
 
 def _characters(texts: Sequence[str]) -> _Characters:
-    # A text's first character comes after a separator, which is no word character, so other than word
-    # characters at its beginning go. Of those at its end one space stays, outside `ends`.
+    # The first character of a text follows a separator, which is not a word character, so that other than word
+    # characters at its beginning are dropped. Of those at its end one space stays, outside `ends`.
     joined = "".join(f"{text}{_SEPARATOR}" for text in texts)
     codes = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
     is_word = _word_table()[codes]
@@ -201,7 +196,7 @@ def _characters(texts: Sequence[str]) -> _Characters:
 
 @cache
 def _word_table() -> npt.NDArray[np.bool_]:
-    """Tell for every code point whether it is a word character: a letter or digit to `str.isalnum`, or `_`."""
+    """Return for every code point whether it is a word character: a letter or digit to ``str.isalnum``, or ``_``."""
     characters = np.arange(0x110000, dtype=np.uint32).view("<U1")
     table = np.strings.isalnum(characters)
     table[ord("_")] = True
@@ -209,7 +204,7 @@ def _word_table() -> npt.NDArray[np.bool_]:
 
 
 def _shingle_lengths(characters: _Characters, declared: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Tell the length of the shingle that begins at every code point; 0 where none does."""
+    """Return the length of the shingle that begins at each code point, 0 for none."""
     codes, rows, starts, ends = characters
     is_cjk = codes >= np.uint64(CJK_FROM)
     # A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
@@ -227,7 +222,7 @@ def _shingle_lengths(characters: _Characters, declared: npt.NDArray[np.int64]) -
 def _shingle_hashes(
     codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Hash all shingles: the positions at which they begin, in no order, and the hashes."""
+    """Hash all shingles; return their positions, in no particular order, and the hashes."""
     padded = np.concatenate((codes, np.zeros(SHINGLE_OTHER, dtype=np.uint64)))
     base = np.uint64(_POLYNOMIAL_BASE)
     rolling = np.zeros(len(codes), dtype=np.uint64)
@@ -246,7 +241,7 @@ def _shingle_hashes(
 
 @cache
 def _donors() -> npt.NDArray[np.uint8]:
-    """Tell for every bin the order in which an empty one asks the others: uint8[256, 255], a fixed shuffle."""
+    """Return for every bin the order in which it tries the others if it is empty: uint8[256, 255], a fixed shuffle."""
     bins = np.arange(256, dtype=np.uint64)
     ranks = mix_64((bins[:, np.newaxis] << np.uint64(8) | bins) + np.uint64(_DONOR_SEED))
     order = np.argsort(ranks, axis=1, kind="stable").astype(np.uint8)
@@ -255,7 +250,7 @@ def _donors() -> npt.NDArray[np.uint8]:
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
-    """Fill every empty bin from the first filled one in its order; rows with none filled become 0."""
+    """Fill every empty bin from the first filled one in its order; rows without any become 0."""
     filled = minima != _EMPTY
     minima[~filled.any(axis=1)] = 0
     rows, bins = np.nonzero(minima == _EMPTY)

@@ -1,11 +1,10 @@
-"""
-SimHash: weighted hashes are added up bit by bit, and the signs of the sums are the fingerprint.
+"""SimHash: weighted hashes are added up bit by bit, and the signs of the sums are the fingerprint.
 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002); Manku, Jain,
 Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007).
 
-Bit order: the first of `bits` bits is the most significant one. Tie rule: a bit is 1 where its sum is > 0, or, for the
-schemes that say so, where it is >= 0 (`tie`).
+Bit order: the first of ``bits`` bits is the most significant one. Tie rule: a bit is 1 where its sum is > 0, or in some
+schemes where it is >= 0 (``tie``).
 """
 
 import math
@@ -15,21 +14,20 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-# Weights of the engine are multiples of 2**-20: float64 then adds them exactly in any order, as long as a
-# sum stays below 2**(53 - 20).
+# The engine's weights are multiples of 2**-20, which float64 adds exactly in any order as long as a sum stays below
+# 2**(53 - 20).
 WEIGHT_SCALE: Final = float(1 << 20)
 WEIGHT_SUM_MAX: Final = float(1 << 32)
 _WORD_BITS: Final = 64
-# A bit of a feature takes 8 bytes when it is summed.
+# When summed, each bit of a feature takes 8 bytes.
 _PIECE_FEATURES: Final = 1 << 13
 
 
 def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[float]:
-    """
-    Sum the weights for every bit position, most significant first: + where a hash has a 1, − where a 0.
+    """Sum the weights for every bit position, most significant first: + where a hash has a 1, − where it has a 0.
 
-    Correctly rounded (`math.fsum`), so the order of the features does not matter.
-    ValueError when a hash is negative or wider than `bits`.
+    Sums are correctly rounded (``math.fsum``), so the order of the features does not matter. Raises ``ValueError`` if a
+    hash is negative or wider than ``bits``.
     """
     pairs = list(features)
     for value, _ in pairs:
@@ -41,10 +39,10 @@ def bit_sums(features: Iterable[tuple[int, float]], bits: int = 64) -> list[floa
 
 
 def simhash(features: Iterable[tuple[int, float]], bits: int = 64, *, tie: bool = False) -> int:
-    """
-    Reduce (hash, weight) pairs to a fingerprint of `bits` bits; a sum of 0 gives the bit `tie`, and so does no feature.
+    """Reduce (hash, weight) pairs to a fingerprint of ``bits`` bits.
 
-    ValueError when a hash is negative or wider than `bits`.
+    A sum of 0, also without any feature, gives the bit ``tie``. Raises ``ValueError`` if a hash is negative or wider
+    than ``bits``.
     """
     fingerprint = 0
     for bit_sum in bit_sums(features, bits):
@@ -53,17 +51,16 @@ def simhash(features: Iterable[tuple[int, float]], bits: int = 64, *, tie: bool 
 
 
 def hamming_distance(a: int, b: int) -> int:
-    """Count the bits in which two fingerprints differ; ValueError when one is negative."""
+    """Count the bits in which two fingerprints differ. Raises ``ValueError`` if one is negative."""
     if a < 0 or b < 0:
-        raise ValueError("a fingerprint is an unsigned number; a negative one was given")
+        raise ValueError("a fingerprint is an unsigned number, but one is negative")
     return (a ^ b).bit_count()
 
 
 def split_blocks(fingerprint: int, bits: int = 64, blocks: int = 4) -> tuple[int, ...]:
-    """
-    Cut a fingerprint into equally wide blocks, the most significant first.
+    """Cut a fingerprint into blocks of equal width, the most significant first.
 
-    ValueError when the number of blocks does not divide `bits` or the fingerprint does not fit into them.
+    Raises ``ValueError`` if the number of blocks does not divide ``bits``, or the fingerprint has more bits.
     """
     if blocks < 1 or bits % blocks:
         raise ValueError(f"{bits} bits cannot be cut into {blocks} equal blocks")
@@ -73,18 +70,18 @@ def split_blocks(fingerprint: int, bits: int = 64, blocks: int = 4) -> tuple[int
 
 
 def round_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Round weights to multiples of 2**-20, halves to even, as the engine sums them."""
+    """Round weights to multiples of 2**-20, halves to even, for the engine's sums."""
     return np.rint(weights * WEIGHT_SCALE) / WEIGHT_SCALE
 
 
 def hash_words(hashes: Sequence[int], bits: int) -> npt.NDArray[np.uint64]:
-    """Lay hashes of `bits` bits out as uint64[n, bits // 64], the most significant word first."""
+    """Return hashes of ``bits`` bits as uint64[n, bits // 64], the most significant word first."""
     joined = b"".join(value.to_bytes(bits // 8) for value in hashes)
     return np.frombuffer(joined, dtype=">u8").astype(np.uint64).reshape(len(hashes), bits // _WORD_BITS)
 
 
 def fingerprint_number(code: npt.NDArray[np.uint64]) -> int:
-    """Read one fingerprint, uint64[words] with the most significant word first, as one number."""
+    """Return a fingerprint, uint64[words] with the most significant word first, as one number."""
     return int.from_bytes(code.astype(">u8").tobytes())
 
 
@@ -95,12 +92,11 @@ def fingerprint_batch(
     *,
     tie: bool = False,
 ) -> npt.NDArray[np.uint64]:
-    """
-    Reduce many texts at once to fingerprints: uint64[texts, words], the most significant word first.
+    """Reduce many texts at once to fingerprints: uint64[texts, words], the most significant word first.
 
-    Text t has the features `offsets[t]:offsets[t + 1]` of `hashes`, uint64[features, words], and `weights`. The
-    weights are rounded first, see `round_weights`; the result equals `simhash` over the rounded pairs, bit for bit.
-    ValueError when a text's weights add up to 2**32 or more, where sums would stop being exact.
+    Text t has the features ``offsets[t]:offsets[t + 1]`` of ``hashes``, uint64[features, words], and ``weights``. The
+    weights are rounded first, see ``round_weights``; the result equals ``simhash`` over the rounded pairs, bit for bit.
+    Raises ``ValueError`` if the weights of a text add up to 2**32 or more, since sums would no longer be exact.
     """
     rounded = round_weights(weights)
     width = _WORD_BITS * hashes.shape[1]
@@ -110,7 +106,7 @@ def fingerprint_batch(
         own_weights = rounded[start:end]
         total = own_weights.sum()
         if np.abs(own_weights).sum() >= WEIGHT_SUM_MAX:
-            raise ValueError("the weights of one text add up to 2**32 or more; exact sums end there")
+            raise ValueError("the weights of a text add up to 2**32 or more, which cannot be summed exactly")
         # The sum with signs is (weights of ones) − (weights of zeros) = 2 × (weights of ones) − total.
         doubled = 2.0 * _ones(hashes[start:end], own_weights)
         fingerprints[text] = doubled >= total if tie else doubled > total
@@ -118,7 +114,7 @@ def fingerprint_batch(
 
 
 def _ones(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Add up the weights of the features that have a 1, bit by bit; exactly, so in pieces as well as at once."""
+    """Sum the weights of the features that have a 1, for each bit; sums are exact, so pieces give the same."""
     sums = np.zeros(_WORD_BITS * hashes.shape[1], dtype=np.float64)
     for start in range(0, len(hashes), _PIECE_FEATURES):
         piece = slice(start, start + _PIECE_FEATURES)
@@ -130,6 +126,6 @@ def _ones(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> n
 
 def _check_width(value: int, bits: int) -> None:
     if value < 0:
-        raise ValueError(f"a hash or fingerprint is an unsigned number; {value} is negative")
+        raise ValueError(f"a hash or fingerprint is an unsigned number, but {value} is negative")
     if value >> bits:
         raise ValueError(f"{value:#x} does not fit into {bits} bits")

@@ -1,7 +1,7 @@
-"""Optional packages: what an extra of the distribution needs, and the command that installs it.
+"""The command that installs the optional packages of an extra.
 
 dupwatch is not on a package index, so ``pip install 'dupwatch[plot]'`` finds nothing. The packages that an extra names
-can be installed from anywhere, into a checkout's environment as well as beside an installed wheel.
+can be installed directly, into the environment of a checkout or of an installed wheel.
 """
 
 import re
@@ -14,12 +14,12 @@ Extra = Literal["plot", "schemas", "tracing"]
 
 
 def requirements(extra: Extra) -> list[str]:
-    """The packages of an extra as ``pip`` takes them, from the metadata of the installed distribution."""
+    """Return the packages of an extra in ``pip``'s notation, from the metadata of the installed distribution."""
     marker = re.compile(rf"\s*;\s*extra\s*==\s*['\"]{extra}['\"]$")
     declared = metadata.requires("dupwatch") or []
-    return [marker.sub("", one) for one in declared if marker.search(one)]
+    return [marker.sub("", requirement) for requirement in declared if marker.search(requirement)]
 
 
 def install_command(extra: Extra) -> str:
-    """What to type: for the Python that runs now, whichever environment the shell is in."""
+    """Return the command to type. It names the running Python, since the shell may be in another environment."""
     return shlex.join([sys.executable, "-m", "pip", "install", *requirements(extra)])

@@ -1,7 +1,7 @@
-"""Points in time as text: what command lines, settings and feeds write.
+"""Parses points in time as command lines, settings and feeds write them.
 
-One parser for all of them. Whether a time without a zone is taken is up to the caller: options take it as UTC, as all
-output is in UTC; the articles of a feed have ``source.published_at_zone``.
+The caller decides on times without a zone: options take them as UTC, like all output; for the articles of a feed there
+is ``source.published_at_zone``.
 """
 
 import re
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from consumer.model.errors import ConfigError
 
 TIME_HELP: Final = "2026-11-21T09:00:00Z, 2026-11-21T17:00+08:00 or 2026-11-21; without a zone it is UTC"
-"""How a time is written on the command line, for help and errors."""
+"""How to write a time on the command line, for help and errors."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _ISO: Final = re.compile(
@@ -30,11 +30,11 @@ _RFC_2822: Final = re.compile(
 _OFFSET: Final = re.compile(r"(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>[0-5]\d)?", re.ASCII)
 _ZONES: Final = {"Z": 0, "UT": 0, "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8,
                  "PDT": -7}  # fmt: skip
-"""The names of RFC 2822, in hours. CST is not among them: in feeds it is as often China's (+8) as America's (-6)."""
+"""The zone names of RFC 2822, in hours, without CST: in feeds it is as often China's (+8) as America's (-6)."""
 
 
 def parse_moment(text: str) -> datetime:
-    """The time that a text gives as ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822; naive where it has no zone.
+    """Parse a time in ISO 8601 (RFC 3339 and its shorter forms) or RFC 2822; the result is naive without a zone.
 
     Raises ``ValueError`` for anything else.
     """
@@ -48,7 +48,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def parse_zone(text: str) -> tzinfo:
-    """The zone of an offset (+08:00), of Z or UTC, or of an IANA name (Asia/Shanghai). Raises ``ValueError``."""
+    """Parse an offset (+08:00), Z or UTC, or an IANA name (Asia/Shanghai). Raises ``ValueError``."""
     if text in {"Z", "UTC"} or _OFFSET.fullmatch(text):
         return _named_zone(text)
     try:
@@ -61,15 +61,15 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def localised(naive: datetime, zone: tzinfo) -> datetime | None:
-    """A local time in its zone; None in an hour that the clocks there skip or repeat, where it is not one moment."""
+    """Return a local time in its zone; None in an hour that clocks there skip or repeat, since it is ambiguous."""
     moment = naive.replace(tzinfo=zone)
     return moment if moment.utcoffset() == moment.replace(fold=1).utcoffset() else None
 
 
 def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
-    """The time that an option gives, in milliseconds since 1970; UTC where it names no zone. ``ConfigError`` otherwise.
+    """Parse the time of an option, in milliseconds since 1970; UTC without a zone. Raises ``ConfigError``.
 
-    Times before 1970 are refused: Kafka takes negative timestamps for something else.
+    Times before 1970 are refused, since negative time stamps mean something else to Kafka.
     """
     try:
         moment = parse_moment(text)
@@ -87,5 +87,5 @@ def _named_zone(text: str) -> tzinfo:
         size = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
         return timezone(-size if found["sign"] == "-" else size)
     if text not in _ZONES:
-        raise ValueError(f"{text!r} is not a zone that every reader takes for the same")
+        raise ValueError(f"{text!r} is not an unambiguous time zone")
     return timezone(timedelta(hours=_ZONES[text]))

@@ -1,1 +1,4 @@
-"""Computes fingerprints, in this process or on worker processes, with the words of the user's own files."""
+"""Runs the fingerprint engine, in this process or on worker processes, and loads the word files that it needs.
+
+How a fingerprint is computed is in ``fingerprint``.
+"""

@@ -1,4 +1,4 @@
-"""Loads the word tables of the jieba package, without importing it (slow, and it warns), and those of a user."""
+"""Loads the word tables of the jieba package, without importing it (slow, with warnings), and the user's own files."""
 
 import hashlib
 import math
@@ -15,7 +15,7 @@ import numpy as np
 
 from consumer.fingerprint import IdfTable, Lexicon, OwnWord, normalise
 
-# The default of jieba.analyse.TFIDF; it stands in its code, not in a file.
+# The default of jieba.analyse.TFIDF, which is in its code, not in a file.
 STOP_WORDS: Final = frozenset(
     {
         *("the", "of", "is", "and", "to", "in", "that", "we", "for", "an", "are", "by", "be", "as", "on", "with"),
@@ -23,7 +23,7 @@ STOP_WORDS: Final = frozenset(
     }
 )
 _IDF: Final = "analyse/idf.txt"
-# All that decides how jieba cuts and weighs: dictionary, HMM, IDF.
+# Everything that decides how jieba splits and weighs: dictionary, HMM, IDF.
 _FILES: Final = (
     "dict.txt",
     "finalseg/prob_start.py",
@@ -34,12 +34,12 @@ _FILES: Final = (
 _IDF_PIECE_BYTES: Final = 1 << 17
 _IDF_MAX: Final = 1e6
 _FREQUENCY_MAX: Final = 10**9
-# A word of any other characters ends at the first of them, whatever a dictionary says.
+# jieba ends a word at any other character, whatever a dictionary says.
 _CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
 
 
 class WordFiles(NamedTuple):
-    """The user's own files, None where jieba's is used; a worker process gets them to build its lexicon from."""
+    """The user's own files, None for jieba's. Worker processes build their lexicon from them."""
 
     dictionary: Path | None = None
     stop_words: Path | None = None
@@ -47,15 +47,14 @@ class WordFiles(NamedTuple):
 
 
 def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:
-    """
-    Digest jieba's IDF table, dictionary, HMM and stop words; the table is read when a word is weighed first.
+    """Digest jieba's IDF table, dictionary, HMM and stop words; the table is read when the first word is weighed.
 
-    `dictionary` adds words to jieba's: a word, a frequency, a tag on each line; the last two may be left out, the tag
-    is passed over. `stop_words` (one on each line) and `idf` (a word and a number on each line) stand in for jieba's.
-    Blank lines and the order of lines make no difference.
+    ``dictionary`` adds words to jieba's: on each line a word, a frequency and a tag, of which the last two may be left
+    out and the tag is ignored. ``stop_words`` (one per line) and ``idf`` (a word and a number per line) replace
+    jieba's. Blank lines and the order of lines do not matter.
 
-    ModuleNotFoundError when jieba is not installed; OSError when a file cannot be read; ValueError, with file and line,
-    when one of the user's is not as said.
+    Raises ``ModuleNotFoundError`` if jieba is not installed, ``OSError`` if a file cannot be read, and ``ValueError``
+    with file and line if one of the user's files is invalid.
     """
     folder = _jieba_folder()
     hasher = _jieba_hasher(folder).copy()
@@ -63,7 +62,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
     hasher.update("\n".join(sorted(stopped)).encode())
     own_words = () if dictionary is None else _own_words(dictionary)
     weights = None if idf is None else _idf(idf)
-    # What is a user's own follows what is always there, so that without it the digest is the plain one.
+    # The user's own files come last, so that the digest is the default one without them.
     if weights is not None:
         hasher.update(_section("idf", [f"{word} {weight!r}" for word, weight in sorted(weights.items())]))
     if dictionary is not None:
@@ -77,7 +76,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
 
 
 def _median(weights: Mapping[str, float]) -> float:
-    """The greater one of the two in the middle."""
+    """Return the median, of an even number of values the greater one of the two in the middle."""
     values = np.fromiter(weights.values(), np.float64, len(weights))
     return float(np.partition(values, len(values) // 2)[len(values) // 2])
 
@@ -86,7 +85,7 @@ def _section(name: str, lines: list[str]) -> bytes:
     return "\n".join(["", f"{name} {len(lines)}", *lines]).encode()
 
 
-# A package's files do not change under a process: they are digested once, and the table is made once.
+# The files of a package do not change during a process: they are digested once, and the table is built once.
 @cache
 def _jieba_hasher(folder: Path) -> hashlib.blake2b:
     hasher = hashlib.blake2b(digest_size=16)
@@ -100,10 +99,10 @@ def _jieba_hasher(folder: Path) -> hashlib.blake2b:
 @cache
 def _jieba_table(folder: Path) -> IdfTable:
     weights: dict[str, float] = {}
-    # There are 3,328 different numbers in 270,132 lines.
+    # The 270,132 lines have only 3,328 different numbers.
     number = cache(float)
     with (folder / _IDF).open("rb") as file:
-        # Split as a whole it would take 40 MB more for a moment, which takes longer than to read it.
+        # Splitting the whole file would take 40 MB more for a moment, and longer than reading it.
         while piece := file.read(_IDF_PIECE_BYTES) + file.readline():
             fields = iter(piece.decode().split())
             weights.update(zip(fields, map(number, fields), strict=True))
@@ -111,11 +110,11 @@ def _jieba_table(folder: Path) -> IdfTable:
 
 
 def _stop_words(path: Path) -> frozenset[str]:
-    """Both as written and as texts are normalised, so that every scheme finds them."""
+    """Return stop words both as written and normalised, so that every scheme finds them."""
     found: set[str] = set()
     for number, line in _lines(path):
         if len(line.split()) != 1:
-            raise ValueError(f"{path}, line {number}: one stop word stands on a line, not {line!r}")
+            raise ValueError(f"{path}, line {number}: expected one stop word, not {line!r}")
         found |= {line.lower(), normalise(line)}
     return frozenset(found - {""})
 
@@ -125,53 +124,51 @@ def _idf(path: Path) -> dict[str, float]:
     for number, line in _lines(path):
         fields = line.split()
         if len(fields) != 2:  # noqa: PLR2004 -- a word and a number
-            raise ValueError(f"{path}, line {number}: a word and its IDF are asked for, not {line!r}")
-        word, written = fields
-        weight = _number(written)
+            raise ValueError(f"{path}, line {number}: expected a word and its IDF, not {line!r}")
+        word, text = fields
+        weight = _number(text)
         if not 0 < weight <= _IDF_MAX:
-            raise ValueError(f"{path}, line {number}: an IDF is a number above 0 and up to 1000000, not {written!r}")
+            raise ValueError(f"{path}, line {number}: an IDF is a number above 0 and up to 1000000, not {text!r}")
         if word in weights:
-            raise ValueError(f"{path}, line {number}: {word!r} stands on an earlier line already")
+            raise ValueError(f"{path}, line {number}: {word!r} is already on an earlier line")
         weights[word] = weight
     if not weights:
-        raise ValueError(f"{path} has no word; an IDF table has one at least")
+        raise ValueError(f"{path} has no words; an IDF table needs at least one")
     return weights
 
 
-def _number(written: str) -> float:
+def _number(text: str) -> float:
     try:
-        return float(written) if written.isascii() else math.nan
+        return float(text) if text.isascii() else math.nan
     except ValueError:
         return math.nan
 
 
 def _own_words(path: Path) -> tuple[OwnWord, ...]:
-    """Both as written and as texts are normalised, so that every scheme cuts them; in order of code points."""
+    """Return own words both as written and normalised, so that every scheme finds them, in order of code points."""
     found: dict[str, OwnWord] = {}
     for number, line in _lines(path):
         where = f"{path}, line {number}"
         word, *rest = line.split()
         if not all(_CUT_WHOLE.fullmatch(form) for form in (word, normalise(word))):
             raise ValueError(
-                f"{where}: jieba never cuts {word!r} as one word; only ideographs from U+4E00 to U+9FD5, letters and "
-                "digits of ASCII and + # & . _ % - can be in one"
+                f"{where}: jieba never keeps {word!r} as one word; a word can only have ideographs from U+4E00 to "
+                "U+9FD5, ASCII letters and digits, and + # & . _ % -"
             )
         own = OwnWord(word, _frequency(rest, where))
         for form in {word, normalise(word)}:
             if form in found:
-                raise ValueError(f"{where}: {form!r} stands on an earlier line already")
+                raise ValueError(f"{where}: {form!r} is already on an earlier line")
             found[form] = own._replace(word=form)
     return tuple(found[form] for form in sorted(found))
 
 
 def _frequency(rest: list[str], where: str) -> int | None:
-    """A frequency, a tag, both in this order, or neither."""
+    """Return the frequency of a word, which may be followed by a tag; both are optional."""
     is_number = bool(rest) and re.fullmatch("[0-9]+", rest[0]) is not None
     tags = rest[1:] if is_number else rest
     if len(tags) > 1 or any(re.fullmatch("[a-zA-Z]+", tag) is None for tag in tags):
-        raise ValueError(
-            f"{where}: a word, its frequency and its tag are asked for, not {' '.join(rest)!r} behind a word"
-        )
+        raise ValueError(f"{where}: expected a frequency and a tag after the word, not {' '.join(rest)!r}")
     if not is_number:
         return None
     frequency = int(rest[0][:20])
@@ -181,12 +178,12 @@ def _frequency(rest: list[str], where: str) -> int | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, stripped, with their numbers; a byte order mark is passed over."""
+    """Yield the lines that are not blank, stripped, with their numbers; a byte order mark is ignored."""
     for number, raw in enumerate(path.read_bytes().removeprefix(BOM_UTF8).split(b"\n"), 1):
         try:
             line = raw.decode().strip()
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path}, line {number}: this is not UTF-8") from error
+            raise ValueError(f"{path}, line {number}: not UTF-8") from error
         if line:
             yield number, line
 
@@ -194,5 +191,5 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _jieba_folder() -> Path:
     spec = find_spec("jieba")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("jieba is not installed; its dictionary and IDF table are needed", name="jieba")
+        raise ModuleNotFoundError("jieba is not installed, but its dictionary and IDF table are needed", name="jieba")
     return Path(spec.submodule_search_locations[0])

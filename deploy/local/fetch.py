@@ -1,9 +1,9 @@
-"""The servers' jars, by Maven coordinates, in a cache outside of the tree: ``python -m deploy.local.fetch``.
+"""Downloads the servers' jars, by Maven coordinates, into a cache outside the tree: ``python -m deploy.local.fetch``.
 
-The cache's name has a digest of the pom files, so another set of versions is another folder. A folder is made under
-another name and renamed when it is whole: a half-fetched one is never used. A lock lets one process fetch while the
-others wait. ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). Run as a program it
-installs Java, Maven and what else tests call where they are missing and it may; with ``--servers-only`` the first two.
+The name of the cache contains a digest of the pom files, so that another set of versions gets another folder. A folder
+is created under another name and renamed when it is complete. A lock lets one process download while others wait.
+``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). As a program it also installs missing
+tools that it may install: Java, Maven and other commands of the tests; with ``--servers-only`` only the first two.
 """
 
 import fcntl
@@ -23,12 +23,12 @@ from deploy.local.java import install, java, maven
 from deploy.local.packages import MissingTools, apt_install, check, missing, packages_of
 
 PARTS: Final = ("kafka", "hbase", "shell")
-"""Each a pom file, and a folder of jars in the cache."""
+"""Each has a pom file, and a folder of jars in the cache."""
 RUBY: Final = "ruby"
 """The folder of the HBase shell's Ruby files."""
 _POMS: Final = Path(__file__).with_name("poms")
 _SHELL_JAR: Final = "hbase-shell-*.jar"
-# The shell's tracing command names a class that later servers do not bring along, and all commands are loaded at once.
+# The shell's tracing command names a class that later servers lack, and all commands are loaded at once.
 _TRACE: Final = """\
 module Shell
   module Commands
@@ -45,18 +45,18 @@ module Shell
 end
 """
 _FORMAT: Final = b"1"
-"""Counts up where what is done with the jars changes."""
+"""Incremented whenever the processing of the jars changes."""
 
 
 def home() -> Path:
-    """Where all that is kept for this user: ``$XDG_CACHE_HOME/dupwatch``, else ``~/.cache/dupwatch``."""
+    """Return the cache of this user: ``$XDG_CACHE_HOME/dupwatch``, or ``~/.cache/dupwatch``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dupwatch"
 
 
 def jars() -> Path:
-    """The folder of the servers' jars, fetched where it is not there yet.
+    """Return the folder of the servers' jars; download them if it does not exist.
 
-    Raises ``java.MissingTools`` without Maven, and CalledProcessError where Maven fails.
+    Raises ``java.MissingTools`` without Maven, and ``CalledProcessError`` if Maven fails.
     """
     digest = hashlib.sha256(_FORMAT)
     for part in PARTS:
@@ -78,12 +78,12 @@ def _pom(part: str) -> Path:
 
 def _fetch(folder: Path) -> None:
     command = [maven(), "--quiet", "--batch-mode", *shlex.split(os.environ.get("MVN_ARGS", ""))]
-    sys.stderr.write("Fetching Kafka and HBase (once, 190 MB) ...\n")
+    sys.stderr.write("Downloading Kafka and HBase (once, 190 MB) ...\n")
     unfinished = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}.unfinished-"))
     try:
         for part in PARTS:
             copy = ["dependency:copy-dependencies", f"-DoutputDirectory={unfinished / part}", "-DincludeScope=runtime"]
-            # What Maven prints belongs to a person, not into what our caller prints.
+            # Maven's output is for a person; standard output is our result.
             subprocess.run([*command, "-f", str(_pom(part)), *copy], check=True, stdout=sys.stderr)  # noqa: S603  # ours
         _unpack_shell(unfinished)
         unfinished.rename(folder)
@@ -93,7 +93,7 @@ def _fetch(folder: Path) -> None:
 
 
 def _unpack_shell(folder: Path) -> None:
-    """Take the shell's Ruby files out of their jar: one of them is replaced."""
+    """Extract the shell's Ruby files from their jar, and replace one of them."""
     (jar,) = (folder / "shell").glob(_SHELL_JAR)
     with zipfile.ZipFile(jar) as archive:
         archive.extractall(folder / RUBY)
@@ -102,22 +102,24 @@ def _unpack_shell(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Have all that servers and tests need; the exit code."""
+    """Provide everything that servers and tests need; return the exit code."""
     try:
-        _have_tools(servers_only="--servers-only" in arguments)
+        _provide_tools(servers_only="--servers-only" in arguments)
         tool = maven()
         sys.stdout.write(f"{jars()}\n")
     except MissingTools as lacking:
         sys.stderr.write(f"{lacking}\n")
         return 1
     except subprocess.CalledProcessError as error:
-        sys.stderr.write(f"{tool} could not fetch Kafka and HBase (exit code {error.returncode}); it says why above.\n")
+        sys.stderr.write(
+            f"{tool} could not download Kafka and HBase (exit code {error.returncode}); see its messages above.\n"
+        )
         return 1
     return 0
 
 
-def _have_tools(*, servers_only: bool) -> None:
-    """Install what is missing; MissingTools names all that still is."""
+def _provide_tools(*, servers_only: bool) -> None:
+    """Install missing tools. Raises ``MissingTools``, which names all that are still missing."""
     wanted: list[Callable[[], object]] = [java, maven]
     if _lacks(wanted):
         install()
@@ -133,9 +135,9 @@ def _have_tools(*, servers_only: bool) -> None:
 
 def _lacks(wanted: Sequence[Callable[[], object]]) -> list[str]:
     reasons = []
-    for one in wanted:
+    for find in wanted:
         try:
-            one()
+            find()
         except MissingTools as lacking:
             reasons.append(str(lacking))
     return reasons

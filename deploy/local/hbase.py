@@ -1,4 +1,4 @@
-"""HBase by itself, and its Thrift gateways."""
+"""A standalone HBase, and its Thrift gateways."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
 
 @dataclass(slots=True, kw_only=True)
 class Hbase(Server):
-    """HBase by itself: master, region server and ZooKeeper in one process, on the local file system."""
+    """A standalone HBase: master, region server and ZooKeeper in one process, on the local file system."""
 
     zookeeper_port: int
     master_port: int
@@ -38,68 +38,68 @@ class Hbase(Server):
 
     @property
     def conf(self) -> Path:
-        """The folder with its configuration, which is also a client's."""
+        """The folder with its configuration, which clients use too."""
         return self.folder / "conf"
 
     def ports(self) -> tuple[int, ...]:
-        """Where it listens."""
+        """Return the ports of ZooKeeper, master and region server."""
         return (self.zookeeper_port, self.master_port, self.region_port)
 
     def prepare(self) -> None:
-        """Write the configuration."""
+        """Write hbase-site.xml and the logging configuration."""
         _write_conf(self.conf, _hbase(self) | dict(self.settings))
 
     def options(self) -> list[str]:
-        """What Hadoop and HBase need of later Javas than they were written for."""
+        """Return the access to modules that Hadoop and HBase need."""
         return _hbase_options()
 
     def command(self) -> list[str]:
-        """Master, region server and ZooKeeper."""
+        """Return the master, which also runs a region server and ZooKeeper."""
         return [*_hbase_class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
 
     def ready(self) -> bool:
-        """Whether the master has said so."""
+        """Return whether the master has logged that it is initialized."""
         return self.logged("Master has completed initialization")
 
 
 @dataclass(slots=True, kw_only=True)
 class ThriftGateway(Server):
-    """A gateway to an HBase; there may be several."""
+    """A Thrift 1 gateway to an HBase, for happybase; there may be several."""
 
     port: int
     zookeeper_port: int
     heap_mb: int = 384
     idle_ms: int = 60_000
-    """How long a connection may be silent before it is closed."""
+    """How long a connection may be idle before it is closed."""
     settings: Mapping[str, str] = field(default_factory=dict)
     name: ClassVar[str] = "the Thrift gateway"
     kind: ClassVar[str] = "gateway"
 
     @property
     def address(self) -> str:
-        """What a client is given as host and port."""
+        """Host and port for clients."""
         return f"{HOST}:{self.port}"
 
     def ports(self) -> tuple[int, ...]:
-        """Where it listens."""
+        """Return the port for clients; the gateway has no other."""
         return (self.port,)
 
     def prepare(self) -> None:
-        """Write the configuration."""
+        """Write hbase-site.xml and the logging configuration."""
         idle = {"hbase.thrift.server.socket.read.timeout": str(self.idle_ms)}
         _write_conf(self.folder / "conf", _hbase_client(self.zookeeper_port) | idle | dict(self.settings))
 
     def options(self) -> list[str]:
-        """As HBase."""
+        """Return the same as for HBase."""
         return _hbase_options()
 
     def command(self) -> list[str]:
-        """The gateway of the first kind, which is happybase's."""
+        """Return the gateway for Thrift 1."""
         main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "start", "-b", HOST, "-p", str(self.port)]
         return [*_hbase_class_path(self.folder / "conf", self.jars), *main]
 
     def ready(self) -> bool:
-        """Whether it answers, and HBase behind it."""
+        """Return whether the gateway answers, and HBase behind it."""
         return gateway_answers(self.port, tls=self.settings.get("hbase.thrift.ssl.enabled") == "true")
 
 
@@ -121,7 +121,7 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.tmp.dir": str(data / "scratch"),
         "hadoop.tmp.dir": str(data / "hadoop"),
         "hbase.zookeeper.property.dataDir": str(data / "zookeeper"),
-        # Of the local file systems only this one flushes what is written to a log.
+        # The only local file system that flushes writes to a log.
         "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "hbase.wal.provider": "filesystem",
         "hbase.master.ipc.address": HOST,
@@ -132,7 +132,7 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.regionserver.port": str(hbase.region_port),
         "hbase.master.info.port": "-1",
         "hbase.regionserver.info.port": "-1",
-        # There is one region server, and nobody has to wait for more.
+        # There is only one region server to wait for.
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": "1",
         "hbase.master.wait.on.regionservers.timeout": "200",
@@ -140,7 +140,7 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.regionserver.msginterval": "300",
         "hbase.regionserver.handler.count": "10",
         "hbase.master.handler.count": "5",
-        # All is in one process, which may stand still: nobody else would notice, and a restart does not wait for this.
+        # Everything is in one process, which may be suspended; a restart does not wait for this.
         "zookeeper.session.timeout.localHBaseCluster": "60000",
     }
 
@@ -158,6 +158,7 @@ def _write_conf(folder: Path, settings: Mapping[str, str]) -> None:
 
 
 def _hbase_options() -> list[str]:
+    """Return what Hadoop and HBase need with newer versions of Java than they were written for."""
     return [
         "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
         "--add-modules=jdk.unsupported",
@@ -168,5 +169,5 @@ def _hbase_options() -> list[str]:
 
 
 def _hbase_class_path(conf: Path, jars: Path) -> list[str]:
-    # None of the jars has a file of the name of one of ours.
+    # No jar contains a file with the name of a configuration file.
     return ["-cp", f"{jars / 'hbase'}/*:{conf}"]

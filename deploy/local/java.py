@@ -1,4 +1,4 @@
-"""Whether there is a Java and a Maven that will do."""
+"""Finds Java and Maven, in versions that the servers support."""
 
 import os
 import re
@@ -11,34 +11,34 @@ from deploy.local.packages import MissingTools, apt_install
 
 JAVA_MIN: Final = 17
 JAVA_MAX: Final = 21
-"""Hadoop 3.3 asks for a part of Java that later ones no longer have."""
+"""Hadoop 3.3 needs a part of Java that later versions no longer have."""
 PACKAGES: Final = ("openjdk-17-jdk-headless", "maven")
 _LATER_PACKAGES: Final = ("openjdk-21-jdk-headless", "maven")
-"""For releases of Debian that have no Java 17 any more."""
+"""For releases of Debian without Java 17."""
 _MISSING: Final = (
     "Kafka and HBase need Java 17 and Maven; on Debian: apt-get install {}. Without them: make test-core"
 ).format(" ".join(PACKAGES))
 
 
 def java() -> str:
-    """The path of Java. Raises ``MissingTools``."""
+    """Return the path of Java. Raises ``MissingTools``."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     version = None if found is None else _version(found)
     if found is None or version is None:
         raise MissingTools(_MISSING)
     if not JAVA_MIN <= version <= JAVA_MAX:
-        raise MissingTools(f"{found} is Java {version}. {_MISSING}; JAVA_HOME names another one")
+        raise MissingTools(f"{found} is Java {version}. {_MISSING}; set JAVA_HOME to use another one")
     return found
 
 
 def environment() -> dict[str, str]:
-    """Our environment for a program in Java, without what would change its Java."""
+    """Return our environment for a Java program, without variables that change Java's options."""
     return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}}
 
 
 def maven() -> str:
-    """The path of Maven. Raises ``MissingTools``."""
+    """Return the path of Maven. Raises ``MissingTools``."""
     found = shutil.which("mvn")
     if found is None:
         raise MissingTools(_MISSING)
@@ -46,14 +46,14 @@ def maven() -> str:
 
 
 def install() -> bool:
-    """Install both by apt, where that is allowed; whether that was done."""
+    """Install both with apt if that is allowed; return whether it was done."""
     return apt_install(*PACKAGES) or apt_install(*_LATER_PACKAGES)
 
 
 def _version(path: str) -> int | None:
     try:
-        told = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)  # noqa: S603  # as found
+        ran = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)  # noqa: S603  # as found
     except OSError:
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)
+    found = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
     return int(found[1]) if found else None

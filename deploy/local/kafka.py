@@ -14,7 +14,7 @@ from deploy.local.ports import HOST
 from deploy.local.server import Server, ServerFailed
 
 _CLUSTER: Final = "ZHVwd2F0Y2gtbG9jYWwwMQ"
-"""A broker's cluster needs an id of 22 characters; there is one broker in each, so any will do."""
+"""A cluster needs an id of 22 characters; since each has one broker, any id will do."""
 _NODE: Final = "1"
 
 
@@ -33,21 +33,21 @@ class KafkaBroker(Server):
 
     @property
     def address(self) -> str:
-        """What a client is given as bootstrap server."""
+        """The bootstrap server for clients."""
         return f"{HOST}:{self.port}"
 
     def ports(self) -> tuple[int, ...]:
-        """Where it listens."""
+        """Return the ports for clients and for the controller."""
         return (self.port, self.controller_port)
 
     def prepare(self) -> None:
-        """Write the configuration, and the marks of a new cluster where there is none yet."""
+        """Write the configuration, and format the data of a new cluster if there is none."""
         data = self.folder / "data"
         lines = (f"{name}={value}" for name, value in (_kafka(self, data) | dict(self.settings)).items())
         self._properties.write_text("\n".join(lines) + "\n", encoding="ascii")
         if (data / "meta.properties").exists():
             return
-        # Beside the jars it is as they wrote it. The marks of one new broker are those of any other.
+        # All new brokers have the same formatted data, so a copy is kept beside the jars.
         new = self.jars / f"new-broker-{_CLUSTER}-{_NODE}"
         if not new.exists():
             self._format(data, new)
@@ -55,27 +55,27 @@ class KafkaBroker(Server):
             shutil.copytree(new, data, dirs_exist_ok=True)
 
     def _format(self, data: Path, keep: Path) -> None:
-        """Make the marks of a new cluster, and keep them: a Java for each would take half as long as a broker."""
+        """Format the data of a new cluster, and keep a copy: formatting takes half as long as starting a broker."""
         format_data = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)]
         java = [self.java, "-Xmx128m", "-XX:+UseSerialGC", *quick.OPTIONS, *self.options()]
         command = [*java, *self._class_path(), *format_data]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
         if done.returncode:
-            raise ServerFailed(f"Kafka's data could not be made in {data}: {done.stdout}{done.stderr}")
+            raise ServerFailed(f"Kafka's data in {data} could not be formatted: {done.stdout}{done.stderr}")
         try:
             unfinished = Path(mkdtemp(dir=keep.parent, prefix=f"{keep.name}.unfinished-"))
         except OSError:
-            # The jars may lie where only others write; the next broker takes as long again.
+            # The folder of the jars may be read-only; then the next broker formats its own data.
             return
         try:
             shutil.copytree(data, unfinished, dirs_exist_ok=True)
             unfinished.rename(keep)
         except OSError:
-            # Another was sooner, or the disk is full.
+            # Another process was faster, or the disk is full.
             shutil.rmtree(unfinished)
 
     def options(self) -> list[str]:
-        """Quiet, but for the line that says it has started."""
+        """Log warnings only, and the line that says it has started."""
         return [
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -84,11 +84,11 @@ class KafkaBroker(Server):
         ]
 
     def command(self) -> list[str]:
-        """The broker."""
+        """Return the broker with its properties file."""
         return [*self._class_path(), "kafka.Kafka", str(self._properties)]
 
     def ready(self) -> bool:
-        """Whether the broker has said so: its port answers earlier."""
+        """Check the log: the port answers earlier."""
         return self.logged("Kafka Server started")
 
     @property
@@ -111,7 +111,7 @@ def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(data),
         "auto.create.topics.enable": "false",
-        # There is one broker: no second one to copy to.
+        # There is only one broker.
         "default.replication.factor": "1",
         "min.insync.replicas": "1",
         "offsets.topic.replication.factor": "1",
@@ -123,9 +123,9 @@ def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
         "num.network.threads": "2",
         "num.io.threads": "4",
         "log.cleaner.dedupe.buffer.size": str(16 << 20),
-        # A broker that was killed is let in again when its session is over.
+        # A killed broker is admitted again when its session has expired.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
-        # A controller alone has nobody to whom it would have to show twice a second that it is there.
+        # A single controller need not prove to others twice a second that it is alive.
         "metadata.max.idle.interval.ms": "5000",
     }

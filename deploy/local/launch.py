@@ -1,12 +1,12 @@
-"""Runs a program by itself; prints its process id. As a script: ``launch.py OWNER LOG PROGRAM [ARGUMENT ...]``.
+"""Runs a detached program and prints its process id. As a script: ``launch.py OWNER LOG PROGRAM [ARGUMENT ...]``.
 
-``launch.py watch OWNER PID`` only ties a program that runs already to an owner.
+``launch.py watch OWNER PID`` only ties a running program to an owner.
 
-The program gets a session of its own, so that neither a closed terminal nor Ctrl-C ends it, and its output goes to the
-log's end. It is no child of whoever asked for it, who may come and go. OWNER is the id of a process, or 0: where a
-process is named the program ends, killed, as soon as that one has ended in whatever way. A kernel's parent death signal
-would not do: it is tied to a thread, and to the parent, while servers of tests are started by one process and belong to
-another. So a second small process waits for both.
+The program gets its own session, so that neither a closed terminal nor Ctrl-C ends it; its output is appended to the
+log. It is not a child of the calling process, which may end. OWNER is a process id, or 0: with an owner the program is
+killed as soon as the owner has ended in any way. The kernel's parent death signal does not suffice: it is tied to a
+thread and to the parent, but the servers of tests are started by one process and belong to another. So a second small
+process waits for both.
 """
 
 import os
@@ -34,14 +34,14 @@ def _watch(owner: int, program: int) -> None:
 
 
 def _accept_signals() -> None:
-    """Undo what was inherited: a program that was started with SIGTERM ignored or blocked could only be killed."""
+    """Restore default signals: a program that inherits SIGTERM ignored or blocked could only be killed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _become(owner: int, log: str, command: list[str], report: int) -> None:
-    """Turn this process into the program, with a watcher as its child where it has an owner."""
+    """Turn this process into the program, with a watcher as its child if it has an owner."""
     os.setsid()
     _accept_signals()
     nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -63,14 +63,14 @@ def main(arguments: list[str]) -> None:
         _watch(*map(int, arguments[1:]))
         return
     owner, log, *command = arguments
-    heard, report = os.pipe()
+    pipe, report = os.pipe()
     if os.fork() == 0:
-        os.close(heard)
+        os.close(pipe)
         _become(int(owner), log, command, report)
     os.close(report)
-    # The pipe ends when the program's own code begins, or when it could not begin.
-    told = b"".join(iter(lambda: os.read(heard, 64), b""))
-    sys.stdout.write(told.decode() + "\n")
+    # The pipe is closed when the program's own code starts, or fails to start.
+    pid = b"".join(iter(lambda: os.read(pipe, 64), b""))
+    sys.stdout.write(pid.decode() + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Commands that come from the distribution, and how they are installed where that is allowed."""
+"""Commands that the distribution provides, and their installation where that is allowed."""
 
 import os
 import shutil
@@ -16,21 +16,21 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "promtool": "prometheus",
     }
 )
-"""What the tests of pages, metrics, alerts and manifests call, and Debian's package of each."""
+"""The commands that tests of pages, metrics, alerts and manifests call, with their Debian packages."""
 _INSTALL: Final = ("install", "--yes", "--quiet", "--no-install-recommends")
 
 
-class MissingTools(Exception):  # noqa: N818  # what is missing is no error of a program's
+class MissingTools(Exception):  # noqa: N818  # it names what is missing
     """Something is not installed; the message says what to install."""
 
 
 def missing(commands: Mapping[str, str] = COMMANDS) -> list[str]:
-    """Those of these commands that are not there."""
+    """Return those of these commands that are not installed."""
     return [command for command in commands if shutil.which(command) is None]
 
 
 def check(commands: Mapping[str, str] = COMMANDS) -> None:
-    """Raise ``MissingTools`` where one of these commands is not there."""
+    """Raise ``MissingTools`` if one of these commands is not installed."""
     lacking = missing(commands)
     if lacking:
         packages = " ".join(packages_of(lacking, commands))
@@ -40,12 +40,12 @@ def check(commands: Mapping[str, str] = COMMANDS) -> None:
 
 
 def packages_of(lacking: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> list[str]:
-    """The packages that bring these commands, each once."""
+    """Return the packages of these commands, each once."""
     return list(dict.fromkeys(commands[command] for command in lacking))
 
 
 def apt_install(*packages: str) -> bool:
-    """Install these, where this is Debian or its like and we may; whether that was done."""
+    """Install packages with apt if there is one and we are root; return whether that was done."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return False
@@ -54,5 +54,5 @@ def apt_install(*packages: str) -> bool:
     def works(*arguments: str) -> bool:
         return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # our words
 
-    # Lists of packages that were never fetched, or long ago, name packages that are no longer there.
+    # Package lists may be missing or outdated, and name packages that no longer exist.
     return works(*_INSTALL, *packages) or (works("update", "--quiet") and works(*_INSTALL, *packages))

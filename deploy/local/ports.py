@@ -1,4 +1,4 @@
-"""Ports of this machine that are free, and who answers behind them."""
+"""Finds free ports of this machine, and checks whether a gateway answers on one."""
 
 import random
 import socket
@@ -10,7 +10,7 @@ from typing import Final
 HOST: Final = "127.0.0.1"
 _FIRST: Final = 20_000
 _LAST: Final = 32_000
-"""Below those that the kernel gives to connections going out, which could take one before its server does."""
+"""Below the ports of outgoing connections, one of which could take a port before its server does."""
 _PROBE_WAIT_S: Final = 5.0
 _VERSION_CALL: Final = 0x80010001
 _STOP: Final = b"\0"
@@ -18,7 +18,7 @@ _HEAD: Final = struct.Struct(">IIi")
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports that nobody listens on, chosen by chance so that two who ask at once get others."""
+    """Return ports on which nothing listens, at random so that concurrent callers get different ones."""
     found: list[int] = []
     for port in random.sample(range(_FIRST, _LAST), _LAST - _FIRST):
         if len(found) == count:
@@ -29,7 +29,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there."""
+    """Return whether a server could listen on this port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -40,9 +40,9 @@ def is_free(port: int) -> bool:
 
 
 def gateway_answers(port: int, *, tls: bool = False) -> bool:
-    """Whether a Thrift gateway is there that reaches HBase: it is asked for the names of all tables.
+    """Return whether a Thrift gateway answers and reaches HBase, by asking it for the names of all tables.
 
-    The call is Thrift's binary protocol by hand: version and kind, name, number, no arguments.
+    The call is written in Thrift's binary protocol: version and kind, name, number, no arguments.
     """
     name = b"getTableNames"
     call = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", 1) + _STOP
@@ -50,13 +50,13 @@ def gateway_answers(port: int, *, tls: bool = False) -> bool:
         connection = _trusting().wrap_socket(plain) if tls else plain
         connection.sendall(call)
         reply = connection.makefile("rb").read(_HEAD.size + len(name) + 3)
-        # The result is field 0. What went wrong, here or in HBase, comes as another field.
+        # The result is field 0; errors, of the gateway or of HBase, are another field.
         return len(reply) == _HEAD.size + len(name) + 3 and reply[-2:] == b"\0\0"
     return False
 
 
 def _trusting() -> ssl.SSLContext:
-    """TLS to whoever it is: it is asked whether it answers, and told nothing."""
+    """Return a TLS context that checks nothing: no data is sent beyond the question whether it answers."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

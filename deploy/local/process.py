@@ -1,4 +1,4 @@
-"""A program that runs by itself, known by its process id and by when it started: an id alone may be given out again."""
+"""A detached program, identified by its process id and start time, since ids are reused."""
 
 import os
 import select
@@ -20,27 +20,27 @@ _BYTES_PER_KIB: Final = 1024
 
 
 class Process(NamedTuple):
-    """A program's process id, and its start in clock ticks since the machine's."""
+    """The process id of a program, and its start in clock ticks since the machine's start."""
 
     pid: int
     started: int
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs. One that has ended and that nobody has asked after counts as ended."""
+        """Whether the program is running; a zombie is not."""
         fields = _fields(self.pid)
         return bool(fields) and int(fields[_STARTED]) == self.started and fields[_STATE] not in "ZX"
 
     @property
     def age_s(self) -> float:
-        """Since when it runs."""
+        """How long it has been running."""
         with Path("/proc/uptime").open() as file:
             uptime_s = float(file.read().split()[0])
         return uptime_s - self.started / _TICKS_PER_S
 
     @property
     def resident_bytes(self) -> int:
-        """How much memory it has just now; 0 where it has ended."""
+        """Its current resident memory, 0 if it has ended."""
         with suppress(OSError):
             for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
                 if line.startswith("VmRSS:"):
@@ -48,12 +48,12 @@ class Process(NamedTuple):
         return 0
 
     def terminate(self, wait_s: float) -> None:
-        """Ask it to end, wait for that, and kill it where it takes too long."""
+        """Send SIGTERM, wait for it to end, and kill it if that takes longer than ``wait_s``."""
         if not self._ended_after(signal.SIGTERM, wait_s):
             self.kill()
 
     def kill(self) -> None:
-        """End it now, as ``kill -9``, and wait until it has ended. Raises TimeoutError where the kernel cannot."""
+        """Send SIGKILL and wait until it has ended. Raises ``TimeoutError`` if it does not end."""
         if not self._ended_after(signal.SIGKILL, _KILL_WAIT_S):
             raise TimeoutError(f"process {self.pid} does not end")
 
@@ -63,7 +63,7 @@ class Process(NamedTuple):
         except ProcessLookupError:
             return True
         try:
-            # What the descriptor stands for stays what is checked here, whatever happens to the id.
+            # The descriptor keeps referring to the process that is checked here, even if the id is reused.
             if not self.alive:
                 return True
             signal.pidfd_send_signal(descriptor, which)
@@ -76,31 +76,31 @@ class Process(NamedTuple):
 
 
 def launch(command: Sequence[str], log: Path, *, owner: int | None, environment: Mapping[str, str]) -> Process:
-    """Start a program by itself; it is killed when the process ``owner`` ends, or never where that is None.
+    """Start a detached program; it is killed when the process ``owner`` ends, or never if that is None.
 
-    Raises OSError where it could not be started; the log says why.
+    Raises ``OSError`` if it could not be started; the log says why.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
-    told = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
-    pid = int(told.stdout)
+    ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
+    pid = int(ran.stdout)
     fields = _fields(pid)
     if not fields:
-        raise OSError(f"{command[0]} ended at once; see {log}")
+        raise OSError(f"{command[0]} ended immediately; see {log}")
     return Process(pid, int(fields[_STARTED]))
 
 
 def _fields(pid: int) -> list[str]:
-    """What the kernel tells of a process, from its state on; nothing where there is none."""
+    """Return the fields of /proc/PID/stat from the state on, none if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return []
-    # The program's name stands before, in parentheses, and may have anything in it.
+    # The program's name comes before, in parentheses, and may contain any characters.
     return text.rpartition(")")[2].split()
 
 
 def wait_until(holds: Callable[[], bool], wait_s: float, pause_s: float = 0.05) -> bool:
-    """Whether it comes to hold within that time."""
+    """Wait until ``holds`` returns True; return False if it does not within that time."""
     until = time.monotonic() + wait_s
     while not holds():
         if time.monotonic() > until:

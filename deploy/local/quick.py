@@ -1,9 +1,9 @@
-"""Java that starts sooner: what it is told, and archives of the classes that a start loads.
+"""Makes Java start faster: options, and archives of the classes that a start loads.
 
-Java writes down the classes that one run has loaded, and later runs take them from there, parsed and linked (class data
-sharing). The archives lie beside the jars in the cache, one for each kind of program; the first run that may writes it.
-One that does not fit the Java or the jars is passed over by Java. It archives jars alone, and compares class paths from
-their beginning as far as it took classes from them: folders come last.
+Java can save the classes that one run has loaded, and later runs load them parsed and linked (class data sharing). The
+archives are beside the jars in the cache, one for each kind of program; the first run that may writes it. Java ignores
+an archive that does not match its version or the jars. It archives classes from jars only, and compares class paths
+from the beginning up to the last entry that it took classes from, so folders come last.
 """
 
 import fcntl
@@ -18,23 +18,23 @@ from deploy.local.java import environment
 
 OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1",
-    # A third of a start went into compiling what a short life calls a few hundred times.
+    # A third of the start was spent on compiling code that a short run calls a few hundred times.
     "-XX:CompileThresholdScaling=3",
-    # Not verifying the classes of known jars saves a quarter of what a start takes.
+    # Not verifying the classes of known jars saves a quarter of the start.
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
-    # That an archive does not fit is no news, and would stand among what a tool prints.
+    # Messages about archives that do not match would be mixed with a tool's output.
     "-Xlog:cds=off",
     "-Xlog:cds+dynamic=off",
 )
-"""Compile little and in a hurry, trust the jars."""
+"""Compile less, and trust the jars."""
 _WRITE_WAIT_S: Final = 60.0
 _OWN_CLASSES: Final = Path("lib", "server", "classes.jsa")
-"""Java's archive of its own classes. Ours are written on top of it: told to do so without it Java does not start."""
+"""Java's archive of its own classes, which ours extend. Without it Java would not start with the option."""
 
 
 def archive(jars: Path, kind: str, java: str) -> Path:
-    """Where the archive for programs of this kind lies or will lie. Raises OSError where there is no such Java."""
+    """Return the path of the archive for programs of this kind. Raises ``OSError`` if there is no such Java."""
     program = Path(java).resolve(strict=True)
     found = program.stat()
     fits = hashlib.sha256(repr((OPTIONS, str(program), found.st_size, found.st_mtime_ns)).encode())
@@ -42,21 +42,21 @@ def archive(jars: Path, kind: str, java: str) -> Path:
 
 
 def use(file: Path, java: str) -> list[str]:
-    """What Java is told to start with the archive, or to be ready to write it where there is none yet."""
+    """Return Java's options to use the archive, or to be able to write it if there is none yet."""
     if file.exists():
         return [f"-XX:SharedArchiveFile={file}"]
     return ["-XX:+RecordDynamicDumpInfo"] if _can_write(java) else []
 
 
 def use_or_write(file: Path, unfinished: Path | None) -> list[str]:
-    """What Java is told to start with the archive, or to write it when it ends, as ``unwritten`` says."""
+    """Return Java's options to use the archive, or to write it at its end to the path from ``unwritten``."""
     if unfinished:
         return [f"-XX:ArchiveClassesAtExit={unfinished}"]
     return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
 
 
 def write(file: Path, java: str, pid: int) -> None:
-    """Let a program that runs write the archive where there is none; where it cannot there stays none."""
+    """Let a running program write the archive if there is none; failures are ignored."""
     jcmd = Path(java).resolve().with_name("jcmd")
     with suppress(OSError, subprocess.SubprocessError), unwritten(file, java) as unfinished:
         if unfinished and jcmd.exists():
@@ -64,16 +64,15 @@ def write(file: Path, java: str, pid: int) -> None:
             try:
                 subprocess.run(dump, check=True, capture_output=True, timeout=_WRITE_WAIT_S, env=environment())  # noqa: S603
             finally:
-                # Where Java has heard jcmd. It would stay when the program is killed.
+                # Java's socket for jcmd, which would remain if the program is killed.
                 Path("/tmp", f".java_pid{pid}").unlink(missing_ok=True)  # noqa: S108  # Java's own choice
 
 
 @contextmanager
 def unwritten(file: Path, java: str) -> Iterator[Path | None]:
-    """Where to write the archive; None where it is there, is being written, or cannot be.
+    """Yield where to write the archive; None if it exists, is being written, or cannot be written.
 
-    What was written gets its name when the block has ended well. Java crashes over a file that is cut short, and so
-    never sees an unfinished one.
+    The file gets its name when the block has succeeded: Java crashes on a truncated archive, so it must never see one.
     """
     if file.exists() or not _can_write(java):
         yield None
@@ -83,7 +82,7 @@ def unwritten(file: Path, java: str) -> Iterator[Path | None]:
             file.parent.mkdir(exist_ok=True)
             lock = held.enter_context(file.with_suffix(".lock").open("w"))
         except OSError:
-            # The jars may lie where only others write; all that is lost is time.
+            # The folder of the jars may be read-only; that only costs time.
             yield None
             return
         if not _locked(lock) or file.exists():

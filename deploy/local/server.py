@@ -1,8 +1,8 @@
-"""A server as an object that is started, stopped and killed.
+"""A server as an object that can be started, stopped and killed.
 
-It listens on 127.0.0.1, writes into one folder (``data`` and ``log``) and has its memory bounded: the heap, what
-Java takes beside it for buffers, and what it takes for code. With ``owner`` the id of a process it is killed when that
-process ends. A server that was stopped or killed is started again with the data it had.
+It listens on 127.0.0.1, writes into one folder (``data`` and ``log``), and its memory is limited: heap, buffers and
+code. With ``owner``, a process id, it is killed when that process ends. A server that was stopped or killed can start
+again with its data.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ _LOG_LINES: Final = 30
 
 
 class ServerFailed(Exception):  # noqa: N818  # it is what the server did
-    """A server could not be started; the message has the end of its log."""
+    """A server could not be started; the message contains the end of its log."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,38 +38,38 @@ class Server(ABC):
     owner: int | None = None
     process: Process | None = None
     quick: bool = False
-    """Compile in a hurry: it starts sooner, and is slower under load for ever. See ``quick.py``."""
+    """Compile less: it starts faster, but stays slower under load. See ``quick.py``."""
     direct_mb: ClassVar[int] = 64
     code_mb: ClassVar[int] = 64
     metaspace_mb: ClassVar[int] = 128
     name: ClassVar[str]
     kind: ClassVar[str]
-    """Names the archive of the classes that it loads."""
+    """The name of the archive of its classes."""
     _log_begins: int = field(default=0, repr=False)
 
     @property
     def log(self) -> Path:
-        """The file with all that it printed since its folder was made."""
+        """The file with its output since its folder was created."""
         return self.folder / "log"
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether its process is running."""
         return self.process is not None and self.process.alive
 
     def log_tail(self, lines: int = _LOG_LINES) -> str:
-        """The last lines of the log."""
+        """Return the last lines of the log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 
     def launch(self) -> None:
-        """Start the process, and do not wait until it can be used."""
+        """Start the process without waiting until it is ready. Raises ``ServerFailed``."""
         if self.alive:
-            raise ServerFailed(f"{self.name} runs already, in {self.folder}")
+            raise ServerFailed(f"{self.name} is already running, in {self.folder}")
         taken = [str(port) for port in self.ports() if not is_free(port)]
         if taken:
-            # Whoever is there might answer in its place, and it would seem to have started.
-            raise ServerFailed(f"{self.name} needs the port {', '.join(taken)}, where another program listens")
+            # The other program might answer in its place, so that it would seem to have started.
+            raise ServerFailed(f"{self.name} needs port {', '.join(taken)}, which another program uses")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.prepare()
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
@@ -80,7 +80,7 @@ class Server(ABC):
             raise ServerFailed(f"{self.name} did not start: {error}") from error
 
     def wait(self, wait_s: float = START_WAIT_S) -> None:
-        """Return when it can be used. Raises ``ServerFailed``, and ends it, where that takes too long."""
+        """Wait until it is ready. If that takes too long, kill it and raise ``ServerFailed``."""
         if wait_until(lambda: not self.alive or self.ready(), wait_s) and self.alive:
             return
         why = f"did not become ready within {wait_s:.0f} s" if self.alive else "ended"
@@ -88,49 +88,49 @@ class Server(ABC):
         raise ServerFailed(f"{self.name} {why}. The end of {self.log}:\n{self.log_tail()}")
 
     def start(self, wait_s: float = START_WAIT_S) -> None:
-        """Start it and return when it can be used. Raises ``ServerFailed``."""
+        """Start it and wait until it is ready. Raises ``ServerFailed``."""
         self.launch()
         self.wait(wait_s)
 
     def keep_classes(self) -> None:
-        """Let others of this kind that are quick start sooner. It stands still meanwhile, so nobody may need it."""
+        """Save its classes so that quick servers of this kind start faster. Meanwhile it does not answer."""
         if self.quick and self.process is not None and self.alive:
             quick.write(self._archive, self.java, self.process.pid)
 
     def stop(self) -> None:
-        """End it as an operator would, and wait for that."""
+        """Terminate it, as an operator would, and wait for its end."""
         if self.process is not None:
             self.process.terminate(_STOP_WAIT_S)
 
     def kill9(self) -> None:
-        """End it as a failing machine would."""
+        """Kill it, as a failing machine would."""
         if self.process is not None and self.alive:
             self.process.kill()
-            # A child that it was about to start has its sockets for a moment longer.
+            # A child that it was just starting keeps its sockets for a moment longer.
             wait_until(lambda: all(is_free(port) for port in self.ports()), _CHILD_WAIT_S)
 
     @abstractmethod
     def ports(self) -> tuple[int, ...]:
-        """Where it listens."""
+        """Return the ports on which it listens. Called before each start, which fails if one is taken."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Write its configuration into its folder, which is there."""
+        """Write its configuration into its folder, which exists. Called before each start."""
 
     @abstractmethod
     def options(self) -> list[str]:
-        """What Java is told beside memory: properties, modules."""
+        """Return Java's options apart from memory: properties and modules."""
 
     @abstractmethod
     def command(self) -> list[str]:
-        """Class path, main class and arguments."""
+        """Return class path, main class and arguments."""
 
     @abstractmethod
     def ready(self) -> bool:
-        """Whether it can be used now."""
+        """Return whether it can be used now. Called repeatedly after a start."""
 
     def logged(self, words: str) -> bool:
-        """Whether the log has these words since the last start."""
+        """Return whether these words were logged since the last start."""
         with self.log.open("rb") as file:
             file.seek(self._log_begins)
             return words.encode() in file.read()
@@ -142,7 +142,7 @@ class Server(ABC):
             f"-XX:MaxDirectMemorySize={self.direct_mb}m",
             f"-XX:MaxMetaspaceSize={self.metaspace_mb}m",
             f"-XX:ReservedCodeCacheSize={self.code_mb}m",
-            # One collector thread and no room for it: the machine is shared, and heaps are small.
+            # A single collector thread: the machine is shared, and heaps are small.
             "-XX:+UseSerialGC",
             "-Djava.awt.headless=true",
             "-Djava.net.preferIPv4Stack=true",
@@ -157,7 +157,7 @@ class Server(ABC):
 
 
 def start_together(servers: Sequence[Server], wait_s: float = START_WAIT_S) -> None:
-    """Start several at once; where one fails all are ended. Raises ``ServerFailed``."""
+    """Start several servers at once; if one fails, kill all of them and raise ``ServerFailed``."""
     try:
         for server in servers:
             server.launch()

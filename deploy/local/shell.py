@@ -1,7 +1,7 @@
 """The HBase shell: ``python -m deploy.local.shell [--conf FOLDER] ARGUMENT ...`` is ``hbase shell ARGUMENT ...``.
 
-It is run with the configuration in that folder; without one with that of ``make stack-up``. A script comes on standard
-input: ``... -n <script.rb``.
+It uses the configuration in that folder, by default that of ``make stack-up``. Scripts are read from standard input:
+``... -n <script.rb``.
 """
 
 import os
@@ -16,23 +16,23 @@ from deploy.local import fetch, java, quick
 _OPENED: Final = ("java.lang", "java.nio", "sun.nio.ch", "java.io", "java.util")
 _CONF: Final = "--conf"
 _HASTE: Final = "hbase.client.pause=20"
-"""The shell waits in steps of this for what it asked for; the servers are near."""
+"""The shell waits for results in steps of this many milliseconds; the servers are local."""
 _TABLES: Final = Path(__file__).with_name("tables.rb")
 
 
 def command(conf: Path, arguments: Sequence[str]) -> list[str]:
-    """The command that runs the shell. Raises ``java.MissingTools``."""
+    """Return the command that runs the shell. Raises ``java.MissingTools``."""
     program = java.java()
     return _ruby(program, conf, _shell(arguments), quick.use_or_write(_archive(program), None))
 
 
 def run(conf: Path, script: str) -> str:
-    """Run a script to its end; what it printed. Raises CalledProcessError, which has that too."""
+    """Run a script and return its output. Raises ``CalledProcessError``, which has the output too."""
     return _run(conf, _shell([f"-D{_HASTE}", "-n"]), script)
 
 
 def make_tables(conf: Path, script: str) -> str:
-    """Run a script that only makes tables, as ``run`` in less than half of its time."""
+    """Run a script that only creates tables, in less than half of the time of ``run``."""
     return _run(conf, ["--disable-gems", str(_TABLES), _HASTE], script)
 
 
@@ -79,7 +79,7 @@ def _archive(program: str) -> Path:
 
 
 def main(arguments: list[str]) -> None:
-    """Become the shell."""
+    """Replace this process by the shell."""
     from deploy.local.stack import conf_of_stack  # noqa: PLC0415  # the stack runs the shell too
 
     conf = Path(arguments[1]) if arguments[:1] == [_CONF] else conf_of_stack()

@@ -1,8 +1,8 @@
-"""One broker, one HBase and its gateways for a developer: ``python -m deploy.local.stack up|down|status``.
+"""One broker, one HBase and its gateway for a developer: ``python -m deploy.local.stack up|down|status``.
 
-What runs where stands in ``stack/state.json`` in the cache, beside the servers' data and logs; it is one stack for a
-user, whichever checkout starts it. The servers outlive the command that starts them. ``down`` keeps the data,
-``down --wipe`` does not.
+``stack/state.json`` in the cache has ports and processes, beside the servers' data and logs; each user has one stack,
+whichever checkout starts it. The servers keep running after the command. ``down`` keeps the data, ``down --wipe``
+deletes it.
 """
 
 import argparse
@@ -36,17 +36,17 @@ _PORTS: Final = {
     "hbase-regions": 16020,
     "gateway": 19090,
 }
-"""What is taken where it is free; another port, by chance, where it is not."""
+"""The preferred ports; where one is taken, a random one is used."""
 _HEAPS_MB: Final = {"kafka": 512, "hbase": 1024, "gateway": 512}
 _REGIONS: Final = 4
 _DUPWATCH: Final = "from consumer.cli import main; main()"
-"""The checkout's own, whatever is on the PATH."""
+"""Runs the checkout's own dupwatch, whatever is on the PATH."""
 _MIB: Final = 1 << 20
 _MINUTE_S: Final = 60
 
 
 class Stack(NamedTuple):
-    """The servers of the stack, each as it runs or would run."""
+    """The servers of the stack, running or not."""
 
     kafka: KafkaBroker
     hbase: Hbase
@@ -54,35 +54,35 @@ class Stack(NamedTuple):
 
     @property
     def servers(self) -> dict[str, Server]:
-        """Each by the name that it has in the state."""
+        """The servers by their names in the state file."""
         return {"kafka": self.kafka, "hbase": self.hbase, "gateway": self.gateway}
 
     @property
     def addresses(self) -> tuple[str, str]:
-        """What is given to ``--source`` and ``--store``."""
+        """The values for ``--source`` and ``--store``."""
         return f"kafka://{self.kafka.address}", self.store(NAMESPACE)
 
     def store(self, namespace: str) -> str:
-        """What is given to ``--store`` for tables in this namespace."""
+        """Return the value for ``--store`` for tables in this namespace."""
         return f"hbase://{self.gateway.address}/{namespace}"
 
     @property
     def shell(self) -> str:
-        """What is given to ``dupwatch store init --shell``, in whatever folder."""
+        """The value for ``dupwatch store init --shell``, usable in any folder."""
         program = [sys.executable, "-m", "deploy.local.shell", "--conf", str(self.hbase.conf)]
         return shlex.join(["env", f"PYTHONPATH={_ROOT}", *program])
 
 
 def up(owner: int | None = None) -> Stack:
-    """Start what does not run yet, and make the tables; with an owner it all ends when that process does."""
+    """Start the servers that are not running, and create the tables; with an owner all end when that process does."""
     with _locked():
         stack = _stack(_state())
         missing = [server for server in stack.servers.values() if not server.alive]
-        # A gateway that has lost its HBase finds the new one by itself, for ports stay what they were.
+        # A gateway that has lost its HBase finds the new one by itself, since ports stay the same.
         for server in missing:
             server.owner = owner
             server.launch()
-            # Whatever happens to us now, they will be found.
+            # If this process ends now, the next one finds the servers.
             _write_state(stack)
         for server in missing:
             server.wait()
@@ -91,12 +91,12 @@ def up(owner: int | None = None) -> Stack:
 
 
 def down(*, wipe: bool = False) -> list[str]:
-    """End what runs, and with ``wipe`` forget what it held; the names of those that were ended."""
+    """Stop all servers, and with ``wipe`` delete their data; return the names of those that were running."""
     with _locked():
         state = _state()
         ended = []
         if state:
-            # The gateway goes first: it would wait for HBase.
+            # The gateway first, since it would wait for HBase.
             for name, server in reversed(_stack(state, running=True).servers.items()):
                 if server.alive:
                     server.stop()
@@ -109,7 +109,7 @@ def down(*, wipe: bool = False) -> list[str]:
 
 
 def status() -> list[tuple[str, ...]]:
-    """A line for each server: name, process id, port, memory, for how long."""
+    """Return a line for each server: name, process id, port, memory, running time."""
     state = _state()
     if not state:
         return []
@@ -125,10 +125,10 @@ def status() -> list[tuple[str, ...]]:
 
 
 def conf_of_stack() -> Path:
-    """The configuration with which a client reaches the stack's HBase."""
+    """Return the configuration for clients of the stack's HBase."""
     conf = _folder() / "hbase" / "conf"
     if not conf.is_dir():
-        raise SystemExit("There is no HBase here yet; start it with: make stack-up")
+        raise SystemExit("There is no local HBase yet; start it with: make stack-up")
     return conf
 
 
@@ -172,14 +172,14 @@ def _write_state(stack: Stack) -> None:
 
 
 def _stack(state: dict[str, Any], *, running: bool = False) -> Stack:
-    """The servers at the ports of the state, or at new ones; ``running``: they need neither Java nor jars any more."""
+    """Return the servers at the ports of the state, or at new ones; ``running`` servers need neither Java nor jars."""
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
-    # A server that was yet to be launched when the state was written has nothing there.
-    processes = {name: Process(*one) for name, one in state.get("processes", {}).items() if one}
+    # A server that was not launched yet when the state was written has no process there.
+    processes = {name: Process(*process) for name, process in state.get("processes", {}).items() if process}
     alive = any(process.alive for process in processes.values())
-    # Those that still run have to be found by the others; where none does, somebody may have taken a port since.
+    # Servers must find those that are still running; if none is, a port may have been taken by now.
     ports = state["ports"] if running or alive else _free()
-    given: dict[str, dict[str, Any]] = {
+    arguments: dict[str, dict[str, Any]] = {
         name: {
             "folder": _folder() / name,
             "jars": jars,
@@ -190,14 +190,14 @@ def _stack(state: dict[str, Any], *, running: bool = False) -> Stack:
         for name, heap in _HEAPS_MB.items()
     }
     return Stack(
-        KafkaBroker(port=ports["kafka"], controller_port=ports["kafka-controller"], **given["kafka"]),
+        KafkaBroker(port=ports["kafka"], controller_port=ports["kafka-controller"], **arguments["kafka"]),
         Hbase(
             zookeeper_port=ports["zookeeper"],
             master_port=ports["hbase-master"],
             region_port=ports["hbase-regions"],
-            **given["hbase"],
+            **arguments["hbase"],
         ),
-        ThriftGateway(port=ports["gateway"], zookeeper_port=ports["zookeeper"], **given["gateway"]),
+        ThriftGateway(port=ports["gateway"], zookeeper_port=ports["zookeeper"], **arguments["gateway"]),
     )
 
 
@@ -207,17 +207,17 @@ def _free() -> dict[str, int]:
 
 
 def _make_tables(stack: Stack) -> None:
-    """Let dupwatch make its tables with our shell."""
+    """Let dupwatch create its tables with our shell."""
     init = [sys.executable, "-c", _DUPWATCH, "store", "init", "--apply", "--regions", str(_REGIONS)]
     init += ["--store", stack.addresses[1], "--shell", stack.shell]
     environment = os.environ | {"PYTHONPATH": str(_ROOT)}
     ran = subprocess.run(init, check=False, capture_output=True, text=True, env=environment)  # noqa: S603  # it is ours
     if ran.returncode:
-        raise ServerFailed(f"the tables could not be made:\n{ran.stdout}{ran.stderr}")
+        raise ServerFailed(f"the tables could not be created:\n{ran.stdout}{ran.stderr}")
 
 
 def init_command(stack: Stack, namespace: str) -> str:
-    """The command that makes the tables of a store in another namespace, to be typed in whatever folder."""
+    """Return the command that creates the tables of a store in another namespace, usable in any folder."""
     program = str(Path(sys.executable).with_name("dupwatch"))
     return shlex.join([program, "store", "init", "--apply", "--store", stack.store(namespace), "--shell", stack.shell])
 
@@ -228,24 +228,24 @@ def _duration(seconds: float) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one of the commands; the exit code."""
+    """Run one of the commands; return the exit code."""
     parser = argparse.ArgumentParser(prog="stack", description="Kafka and HBase on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("up", help="start what does not run, make the tables, print the addresses")
-    commands.add_parser("down", help="end what runs").add_argument(
-        "--wipe", action="store_true", help="forget the data"
+    commands.add_parser("up", help="start the servers, create the tables, print the addresses")
+    commands.add_parser("down", help="stop the servers").add_argument(
+        "--wipe", action="store_true", help="delete their data"
     )
-    commands.add_parser("status", help="what runs where")
-    asked = parser.parse_args(arguments)
+    commands.add_parser("status", help="show the servers, their ports and memory")
+    options = parser.parse_args(arguments)
     try:
-        if asked.command == "up":
+        if options.command == "up":
             stack = up()
-            _tell([*stack.addresses, "", "Tables in another namespace:", f"  {init_command(stack, 'NAMESPACE')}"])
-        elif asked.command == "down":
-            ended = down(wipe=asked.wipe)
-            _tell([f"Ended {', '.join(ended)}." if ended else "Nothing was running."])
+            _print([*stack.addresses, "", "Tables in another namespace:", f"  {init_command(stack, 'NAMESPACE')}"])
+        elif options.command == "down":
+            stopped = down(wipe=options.wipe)
+            _print([f"Stopped {', '.join(stopped)}." if stopped else "Nothing was running."])
         else:
-            _tell("{:<10}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
+            _print("{:<10}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
     except (ServerFailed, MissingTools) as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str]) -> int:
 _HEADINGS: Final = ("server", "process", "port", "memory", "runs")
 
 
-def _tell(lines: Iterator[str] | Sequence[str]) -> None:
+def _print(lines: Iterator[str] | Sequence[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 

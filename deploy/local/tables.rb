@@ -1,7 +1,7 @@
-# Runs a script for the HBase shell that only makes and alters tables. It does what the shell's commands do, without what
-# takes most of the shell's start: its other hundred commands, Ruby's packages, and the reading of lines one by one.
+# Runs a script for the HBase shell that only creates and alters tables. It does the same as the shell's commands, without
+# what takes most of the shell's start: its other hundred commands, Ruby's packages, and reading line by line.
 module Gem
-  # All that the shell's own code asks of Ruby's packages.
+  # All that the shell's own code needs from Ruby's packages.
   module Deprecate
     def deprecate(*); end
   end

@@ -94,7 +94,7 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
         (["--store", STORE], "use either --print, to print the script, or --apply"),
         (["--store", STORE, "--print", "--apply"], "use either --print, to print the script, or --apply"),
         (["--store", "lmdb:store", "--print"], "hbase://HOST:PORT"),
-        (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "no block plan"),
+        (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "unknown block plan"),
         (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "is 1 to 2147483647 seconds"),
         (["--store", STORE, "--apply", "--shell", "/nowhere/hbase shell"], "/nowhere/hbase: No such file"),
         (["--store", STORE, "--apply", "--shell", "'"], "No closing quotation"),
@@ -121,7 +121,7 @@ def test_the_shell_of_the_local_servers_is_named(dupwatch: Command, tmp_path: Pa
     options = shlex.split(ended.err.partition("For the HBase of make stack-up: ")[2])
     again = dupwatch("store", "init", "--store", STORE, "--apply", *options, XDG_CACHE_HOME=str(tmp_path))
     assert again.code == 5
-    assert "There is no HBase here yet; start it with: make stack-up" in again.err
+    assert "There is no local HBase yet; start it with: make stack-up" in again.err
 
 
 def test_postings_by_first_byte() -> None:

@@ -141,7 +141,7 @@ def test_a_port_that_is_taken_is_told(
 ) -> None:
     """A gateway at another's port does not take that one's answers for its own."""
     _, first = hbase_servers
-    with pytest.raises(ServerFailed, match=f"the Thrift gateway needs the port {first.port}, where another"):
+    with pytest.raises(ServerFailed, match=f"the Thrift gateway needs port {first.port}, which another"):
         new_gateway(port=first.port)
     assert first.alive
 

@@ -63,9 +63,9 @@ def test_description_is_plain_data(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"name": "unknown/1"}, "no scheme 'unknown/1'"),
-        ({"keywords_max": 0}, "from 1 on"),
-        ({"short_keywords_max": -1}, "from 0 on"),
+        ({"name": "unknown/1"}, "unknown scheme 'unknown/1'"),
+        ({"keywords_max": 0}, "at least 1"),
+        ({"short_keywords_max": -1}, "at least 0"),
     ],
 )
 def test_refused_schemes(fields: dict[str, Any], reason: str) -> None:
