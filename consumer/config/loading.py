@@ -114,7 +114,9 @@ def _check_environment() -> None:
                 )
             if section not in Config.model_fields:
                 known = ", ".join(sorted(Config.model_fields))
-                raise ConfigError(f"the environment variable {name} names no section of the configuration ({known})")
+                raise ConfigError(
+                    f"the environment variable {name} does not name a section of the configuration ({known})"
+                )
 
 
 def _sentences(error: ValidationError) -> Iterator[str]:
@@ -124,7 +126,7 @@ def _sentences(error: ValidationError) -> Iterator[str]:
         if fault["type"] in _UNKNOWN:
             known = [setting for setting, _ in flatten(Config.model_construct())]
             meant = "".join(f" did you mean {setting}?" for setting in get_close_matches(name, known, 1, _MEANT_MIN))
-            yield f"there is no setting {name};{meant} dupwatch config show lists all"
+            yield f"unknown setting {name};{meant} dupwatch config show lists all"
         elif name:
             if fault["type"] in _NOT_A_SECTION:
                 message = "this is a section; set the settings in it"

@@ -55,7 +55,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
         def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
-            # The consumers of the old store send all that is to be sent of these records.
+            # Of these records, the consumers of the old store send verdicts and dead letters.
             dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
             route = Route(
                 source=source, decode=decode, feed=feed, sink=Nowhere(), dead_letters=dead_letters, journal=journal

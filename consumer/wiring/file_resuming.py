@@ -82,7 +82,7 @@ def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSetti
 def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
     """Refuse to resume with other settings, or with a store that the earlier run has not judged into.
 
-    The store has to be bound to the settings before: its refusal says which settings differ.
+    Bind the store to the settings first: its refusal says which settings differ.
     """
     check_settings(before, settings.digest())
     _check_remembered(before, is_empty=next(store.scan(), None) is None)

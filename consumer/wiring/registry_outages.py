@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from typing_extensions import override
+
 from consumer.decode.registry import RegistryUnavailable
-from consumer.lifecycle.retry import Waiting
+from consumer.lifecycle.retry import Patience, Waiting
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
@@ -17,15 +19,16 @@ _PAUSE_S: Final = 1.0
 Result = TypeVar("Result")
 
 
-class Briefly:
+class Briefly(Patience):
     """For an interactive command: the registry is retried for a while, then the command ends."""
 
     def __init__(self, seconds: float = BRIEFLY_S, pause_s: float = _PAUSE_S) -> None:
         self._seconds = seconds
         self._pause_s = pause_s
 
+    @override
     def call(self, work: Callable[[], Result]) -> Result:
-        """As the port says; RegistryUnavailable when the time is up."""
+        """Raise RegistryUnavailable when the time is over."""
         until_s = time.monotonic() + self._seconds
         while True:
             try:
@@ -37,7 +40,7 @@ class Briefly:
 
 
 def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> Waiting:
-    """What waits for as long as the registry is away, or until the run is to stop: the batch was not begun."""
+    """Return what waits until the registry is back or the run is asked to stop: the batch has not begun."""
     turns = Turns(hooks)
 
     def check() -> None:

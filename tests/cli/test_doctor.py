@@ -45,7 +45,7 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [
-        (("--set", "judge.nope=1"), 2, "There is no setting judge.nope; dupwatch config show lists all."),
+        (("--set", "judge.nope=1"), 2, "Unknown setting judge.nope; dupwatch config show lists all."),
         (("--set", "judge.max_distance=9"), 2, "4x16"),
         (("--set", "fingerprint.idf=nowhere.txt"), 2, "nowhere.txt"),
         (("--source", "nowhere.jsonl"), 3, "There is no file nowhere.jsonl."),

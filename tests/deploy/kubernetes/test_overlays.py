@@ -290,7 +290,7 @@ def test_a_name_twice_is_told(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [("[judge]", "[judge]\nplans = 1", "there is no setting judge.plans"), ('"16x28"', '"17x28"', "17x28")],
+    [("[judge]", "[judge]\nplans = 1", "unknown setting judge.plans"), ('"16x28"', '"17x28"', "17x28")],
 )
 def test_a_configuration_that_is_wrong_is_told(cluster: Cluster, old: str, new: str, said: str) -> None:
     """The program itself is asked about its configuration."""

@@ -40,10 +40,10 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"judge": {"mood": 1}}, "there is no setting judge.mood"),
-        ({"mood": 1}, "there is no setting mood"),
-        ({"rules": {"wire": {"flags": "never"}}}, "there is no setting rules.wire.flags;"),
-        ({"source": {"fields": {"bodi": "x"}}}, "no setting source.fields.bodi; did you mean source.fields.body?"),
+        ({"judge": {"mood": 1}}, "unknown setting judge.mood"),
+        ({"mood": 1}, "unknown setting mood"),
+        ({"rules": {"wire": {"flags": "never"}}}, "unknown setting rules.wire.flags;"),
+        ({"source": {"fields": {"bodi": "x"}}}, "unknown setting source.fields.bodi; did you mean source.fields.body?"),
         ({"source": {"fields": {"body": ""}}}, "source.fields.body: String should have at least 1 character"),
         ({"source": {"fields": "body"}}, "source.fields: this is a section; set the settings in it (it is 'body')"),
         ({"judge": 3}, "judge: this is a section; set the settings in it (it is 3)"),

@@ -1,77 +1,48 @@
-"""A sink that waits for its brokers says so when it has become long, and when it is over."""
+"""A long wait for brokers is announced with its reason; a short one is not."""
 
-from types import SimpleNamespace
+import logging
+import socket
+import time
 
 import pytest
 
-from consumer.model.errors import Abandoned
-from consumer.model.hooks import Hooks, Outage
-from consumer.sinks import producing
-from consumer.sinks.producing import TROUBLE_AFTER_S, Waiting
+from consumer.lifecycle import wait_notice
+from consumer.lifecycle.wait_notice import waiting_for_brokers
+
+WAIT_S = 10.0
 
 
-@pytest.fixture
-def now_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the clock shows."""
-    clock = [1_000.0]
-    monkeypatch.setattr(producing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    return clock
+@pytest.fixture(autouse=True)
+def short_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announce a wait after 50 ms."""
+    monkeypatch.setattr(wait_notice, "NOTICE_S", 0.05)
 
 
-def keeping(told: list[str | None]) -> Hooks:
-    """Hooks whose listener keeps what is reported of the sink."""
-    hooks = Hooks()
-    hooks.on(Outage, lambda outage: told.append(outage.why))
-    return hooks
+def until_logged(caplog: pytest.LogCaptureFixture) -> str:
+    """Wait for a message in the log, and return it."""
+    end_s = time.monotonic() + WAIT_S
+    while not caplog.messages:
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+    return caplog.messages[0]
 
 
-@pytest.fixture
-def told() -> list[str | None]:
-    """What was reported of the sink."""
-    return []
+def test_a_long_wait_names_the_brokers_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    """The clients do not say why they wait; a connection of our own shows it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as closed, caplog.at_level(logging.WARNING):
+        # Bound, but not listening: connections are refused.
+        closed.bind(("127.0.0.1", 0))
+        accepting, refusing = (f"127.0.0.1:{each.getsockname()[1]}" for each in (silent, closed))
+        with waiting_for_brokers(f"{accepting},{refusing}"):
+            message = until_logged(caplog)
+    assert f"{accepting}: it accepts connections, but has not answered completely yet" in message
+    assert f"{refusing}: Connection refused" in message
 
 
-@pytest.fixture
-def waiting(told: list[str | None]) -> Waiting:
-    """One that waits for ever."""
-    return Waiting(keeping(told), lambda: None)
-
-
-def test_trouble_is_told_once_it_is_long_and_again_when_it_is_over(
-    waiting: Waiting, told: list[str | None], now_s: list[float]
-) -> None:
-    """Once for each outage, with its last error; health and metrics go by it."""
-    for _ in range(2):
-        told.clear()
-        waiting.still("nothing is acknowledged", "")
-        now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.still("nothing is acknowledged", "")
-        assert told == []
-        now_s[0] += 0.1
-        waiting.still("nothing is acknowledged", "connection refused")
-        waiting.still("nothing is acknowledged", "connection refused")
-        assert told == ["nothing is acknowledged: connection refused"]
-        waiting.moved()
-        waiting.moved()
-        assert told == ["nothing is acknowledged: connection refused", None]
-
-
-def test_what_moves_in_time_is_no_trouble(waiting: Waiting, told: list[str | None], now_s: list[float]) -> None:
-    """Time that has passed before something moved does not count."""
-    for _ in range(5):
-        waiting.still("nothing is acknowledged", "")
-        now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.moved()
-    assert told == []
-
-
-def test_whoever_gives_up_is_heard_at_once(told: list[str | None]) -> None:
-    """Nothing is told of a wait that has ended."""
-
-    def give_up() -> None:
-        raise Abandoned("asked to end")
-
-    waiting = Waiting(keeping(told), give_up)
-    with pytest.raises(Abandoned):
-        waiting.still("nothing is acknowledged", "")
-    assert told == []
+def test_a_short_wait_is_not_announced(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor is one that ended before the connections were tried."""
+    with caplog.at_level(logging.WARNING):
+        with waiting_for_brokers("127.0.0.1:1"):
+            pass
+        time.sleep(0.2)
+    assert caplog.messages == []

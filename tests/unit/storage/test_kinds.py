@@ -35,7 +35,7 @@ def test_a_url_names_one_kind(url: str, kind: StoreKind) -> None:
 
 @pytest.mark.parametrize("url", ["", "memory", "memory:x", "lmdb:", "hbase://gateway", "hbase:/g/feed", "redis://x"])
 def test_the_error_for_another_url_lists_all_forms(url: str) -> None:
-    """Whoever mistypes a URL sees how to write it."""
+    """So that a mistyped URL can be corrected."""
     with pytest.raises(ValueError, match="write it as memory:, lmdb:PATH or hbase://HOST:PORT") as error:
         kind_of(url)
     assert all(kind.form in str(error.value) for kind in KINDS)
