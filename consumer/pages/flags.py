@@ -106,14 +106,14 @@ class FlagPages:
     def _json(self, request: Request) -> Response:
         latest = self._latest.latest()
         flags = latest.flags[: _number(request.query.get("limit", ""))]
-        told = FlagsJson(
+        body = FlagsJson(
             began_at=latest.began_at,
             seen=latest.seen,
             flags_max=self._latest.flags_max,
             trouble=latest.trouble,
             flags=tuple(map(_flag, flags)),
         )
-        return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(told) + b"\n")
+        return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
 
     def _page(self, latest: Latest, name: tuple[str, str], make: Callable[[Latest], bytes]) -> bytes:
         with self._lock:

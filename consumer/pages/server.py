@@ -195,7 +195,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self._connections: dict[socket.socket, Connection] = {}
         self._cut = 0
         self._log_cut_s = 0.0
-        super().__init__(address, _Handler)  # type: ignore[arg-type]  # made in ``finish_request``
+        super().__init__(address, _Handler)  # type: ignore[arg-type]  # ``finish_request`` makes it
 
     def service_actions(self) -> None:
         """Called after each request, and several times a second."""

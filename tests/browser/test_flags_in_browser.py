@@ -1,4 +1,4 @@
-"""The page of flags in Chromium, of a consumer that runs: what a moderator sees, and what an article cannot do."""
+"""The page of flags of a running consumer in Chromium: what a moderator sees, and what an article cannot do."""
 
 import json
 import signal
@@ -34,14 +34,14 @@ CHINESE = (
 
 
 class Shown(NamedTuple):
-    """A consumer that has judged all, and where its pages are."""
+    """A consumer that has judged all articles, and the URL of its pages."""
 
     url: str
     flags: list[dict[str, Any]]
 
 
 def feed() -> list[dict[str, Any]]:
-    """Three articles, one of which tries everything, each followed by what repeats it."""
+    """Three articles, one of them hostile, each followed by its duplicate."""
     kinds = {
         "plain": {"title": "Ferry landing", "body": ENGLISH + text(1), "url": "https://wire.example/a?x=1&y=2"},
         "zh": {"title": "重建码头", "body": CHINESE * 2, "lang": "zh", "source": "新闻"},
@@ -71,7 +71,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
 
 
 def flags(url: str) -> list[dict[str, Any]]:
-    """What programs are told."""
+    """The flags as JSON."""
     with urllib.request.urlopen(f"{url}/flags.json", timeout=10) as answer:
         told: list[dict[str, Any]] = json.load(answer)["flags"]
         return told
@@ -117,7 +117,7 @@ def test_a_moderator_sees_what_repeats_what(browser: Chrome, shown: Shown) -> No
 
 
 def test_chinese_is_marked_and_named_as_such(browser: Chrome, shown: Shown) -> None:
-    """Words within a text without blanks are marked, and the browser knows the language."""
+    """Words are marked in text without spaces, and the language attribute is set."""
     browser.get(f"{shown.url}/")
     chinese = card(browser, "zh-2")
     assert chinese.find_element(By.CSS_SELECTOR, ".side .text").get_attribute("lang") == "zh"
@@ -126,7 +126,7 @@ def test_chinese_is_marked_and_named_as_such(browser: Chrome, shown: Shown) -> N
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_hostile_article_is_text(browser: Chrome, shown: Shown, whole: bool) -> None:  # noqa: FBT001  # two pages
-    """Scripts, handlers, frames and addresses stand there as they were written; nothing runs, nothing turns."""
+    """Scripts, handlers, frames and addresses are shown as text; nothing runs, and no text changes direction."""
     (flag,) = [one for one in shown.flags if "evil" in one["duplicate_of"] or "script" in one["duplicate_of"]]
     browser.get(f"{shown.url}{flag['href'] if whole else '/'}")
     time.sleep(0.3)
@@ -145,7 +145,7 @@ def test_a_hostile_article_is_text(browser: Chrome, shown: Shown, whole: bool) -
 
 
 def test_titles_do_not_turn_what_stands_beside_them(browser: Chrome, shown: Shown) -> None:
-    """Each is isolated: its direction is its own."""
+    """Each is isolated, with a direction of its own."""
     browser.get(f"{shown.url}/")
     for selector in ("h2 > *", ".about > .id"):
         found = browser.find_elements(By.CSS_SELECTOR, selector)
@@ -165,7 +165,7 @@ def test_the_policy_would_stop_what_slips_through(browser: Chrome, shown: Shown)
 
 
 def test_it_is_read_on_a_phone_and_in_the_dark(browser: Chrome, shown: Shown) -> None:
-    """On a narrow screen the two stand one above the other and nothing is cut off; dark where that is wanted."""
+    """On a narrow screen the articles are stacked and nothing is cut off; dark mode follows the system."""
     size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -183,7 +183,7 @@ def test_it_is_read_on_a_phone_and_in_the_dark(browser: Chrome, shown: Shown) ->
 
 
 def test_one_flag_has_a_page_of_its_own(browser: Chrome, shown: Shown) -> None:
-    """A click opens both texts in full, and another goes back."""
+    """A click opens both full texts, another one goes back."""
     browser.get(f"{shown.url}/")
     card(browser, "plain-2").find_element(By.LINK_TEXT, "Show full texts").click()
     assert "/flags/" in browser.current_url

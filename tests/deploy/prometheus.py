@@ -1,4 +1,4 @@
-"""A real Prometheus on this machine: the rules of the tree, everything every second."""
+"""A real Prometheus on this machine, with the rules of the tree, scraping every second."""
 
 import json
 import os
@@ -23,7 +23,7 @@ _WAIT_S = 30.0
 
 
 class Prometheus:
-    """One that runs, asked over its HTTP API."""
+    """A running Prometheus, queried over its HTTP API."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -89,7 +89,7 @@ def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
 
 
 def _configured(folder: Path, targets: tuple[str, ...]) -> Path:
-    """The tree's configuration and rules, but for where consumers are found and how often it is looked."""
+    """The configuration and rules of the tree, with other targets and intervals."""
     every = "1s"
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     (job,) = config["scrape_configs"]

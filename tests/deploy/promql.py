@@ -1,4 +1,4 @@
-"""PromQL as far as tests have to look into it."""
+"""The parts of PromQL that tests have to understand."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Grafana's dashboards: made by their code, and fit to be shown."""
+"""Grafana's dashboards: generated from their code, and valid."""
 
 import re
 from itertools import pairwise
@@ -17,7 +17,7 @@ _PLAIN = {"stat", "table"}
 
 
 def test_the_files_are_what_the_code_makes() -> None:
-    """Else they were edited by hand, or not made anew: python -m deploy.grafana.build."""
+    """Otherwise they were edited by hand, or not generated again: python -m deploy.grafana.build."""
     made = {dashboard.name: text_of(dashboard) for dashboard in DASHBOARDS}
     lying = {path.stem: path.read_text() for path in (GRAFANA / "dashboards").glob("*")}
     assert lying == made
@@ -42,7 +42,7 @@ def test_dashboards_name_metrics_that_a_consumer_has() -> None:
 
 
 def test_every_metric_of_ours_is_shown_somewhere() -> None:
-    """What is measured and never looked at need not be measured."""
+    """Every metric is on a panel; a metric that nobody looks at is not needed."""
     named = {name for query in queries() for name in metrics_named(query.expr)}
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in metrics_of_a_consumer()}
     ours = {name for name in families if name.startswith("dupwatch_")}

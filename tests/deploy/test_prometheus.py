@@ -1,4 +1,4 @@
-"""A real Prometheus looks at a real consumer: every panel and every alert has something to show."""
+"""A real Prometheus scrapes a real consumer: every panel and every alert has data."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The alert rules, by promtool: written as they must be, and each seen firing and not firing."""
+"""The alert rules, checked by promtool: valid, and each shown firing and not firing."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def promtool(*arguments: str | Path) -> str:
 
 @pytest.mark.servers
 def test_configuration_and_rules_are_valid() -> None:
-    """Promtool takes them, and has nothing to complain of in their style."""
+    """Promtool accepts them, including their style."""
     assert "1 rule files found" in promtool("check", "config", PROMETHEUS / "prometheus.yml")
     promtool("check", "rules", "--lint=all", "--lint-fatal", RULES)
 
@@ -33,12 +33,12 @@ def test_configuration_and_rules_are_valid() -> None:
 @pytest.mark.servers
 @pytest.mark.parametrize("file", sorted(RULE_TESTS.glob("*.yml")), ids=lambda path: path.stem)
 def test_alerts_fire_when_they_should_and_only_then(file: Path) -> None:
-    """The cases beside the rules hold."""
+    """The test cases beside the rules pass."""
     promtool("test", "rules", file)
 
 
 def test_every_alert_is_shown_firing_and_not_firing() -> None:
-    """There are cases of both for each, so that none fires always or never."""
+    """Each alert has cases of both, so that none fires always or never."""
     seen: defaultdict[str, set[bool]] = defaultdict(set)
     for file in RULE_TESTS.glob("*.yml"):
         for case in yaml.safe_load(file.read_text())["tests"]:

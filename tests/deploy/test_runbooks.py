@@ -1,4 +1,4 @@
-"""Runbooks: one for each alert, and nothing in them that is not there."""
+"""Runbooks: one for each alert, and everything that they name exists."""
 
 import re
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_commands_and_options_are_there(page: str) -> None:
 
 
 def test_metrics_settings_and_links_are_there(page: str) -> None:
-    """What was renamed in the code is renamed here."""
+    """Metrics, settings and links in runbooks exist."""
     assert set(_OURS.findall(page)) <= metrics_of_a_consumer() | {"dupwatch_compared_similarity_ratio"}
     for setting in _SETTING.findall(page):
         found: object = Config().model_dump()
@@ -65,7 +65,7 @@ def test_metrics_settings_and_links_are_there(page: str) -> None:
 
 
 def test_panels_are_called_what_they_are_called(page: str) -> None:
-    """A panel that is named after a dashboard's name is on it."""
+    """Every panel that a runbook names is on a dashboard."""
     titles = {name: {panel["title"] for panel in board["panels"]} for name, board in dashboards().items()}
     every = set().union(*titles.values())
     for sentence in re.findall(r'Dashboard "\w+"[^.]*', " ".join(page.split())):

@@ -1,4 +1,4 @@
-"""The pages of flags as HTML and JSON: what they show, and that nothing of an article is more than text."""
+"""The pages of flags as HTML and JSON: what they show, and that articles never become markup."""
 
 import json
 import re
@@ -56,7 +56,7 @@ class Reader(HTMLParser):
 
 
 def ask(page: Page, path: str = "/", **query: str) -> Response:
-    """What a page answers."""
+    """The answer of a page."""
     return page.answer(Request(path, query, Message(), trusted=True))
 
 
@@ -71,7 +71,7 @@ def shown(article: Version, original: Version, similarity: float | None = 0.94) 
 
 
 def hostile(article_id: str) -> Version:
-    """An article that tries everything in every field."""
+    """An article with an attack in every field."""
     return make_version(
         article_id + HOSTILE, b"same", f"The ferry {HOSTILE} came. " * 3, title=HOSTILE, source=HOSTILE,
         url="javascript:alert(1)", lang='en" onload="alert(1)', keywords=((HOSTILE, 3.0), ("ferry", 2.0)),
@@ -81,7 +81,7 @@ def hostile(article_id: str) -> Version:
 
 @pytest.mark.parametrize("path", ["/", "/flags/"])
 def test_nothing_of_an_article_is_markup(path: str) -> None:
-    """Only elements and attributes of the page's own are there, no script, no foreign address; the text shows all."""
+    """The page has only its own elements and attributes, no scripts or foreign addresses; the text is complete."""
     pages, latest = shown(hostile("bb"), hostile("a"))
     where = path if path == "/" else f"{path}{latest.latest().flags[0].reference.hex()}"
     response = ask(pages[path], where)
@@ -97,7 +97,7 @@ def test_nothing_of_an_article_is_markup(path: str) -> None:
 
 
 def test_policy_allows_the_style_sheet_and_nothing_else() -> None:
-    """No script, no image, no frame, no form; the style sheet is named by its digest."""
+    """No scripts, images, frames or forms; the policy names the style sheet by its digest."""
     pages, _ = shown(make_version("b"), make_version("a"))
     policy = ask(pages["/"]).headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -125,7 +125,7 @@ def test_a_flag_shows_what_repeats_what_and_why() -> None:
 
 
 def test_without_texts_titles_and_keywords_are_there() -> None:
-    """A store that keeps no bodies still shows what repeats what; plain SimHash shows no similarity."""
+    """A store without bodies still shows both articles; plain SimHash shows no similarity."""
     pages, _ = shown(make_version("b", body=None), make_version("a", body=None), None)
     page = Reader(ask(pages["/"]).body)
     assert page.text.count("Text not stored.") == 2
@@ -144,7 +144,7 @@ def test_long_texts_are_cut_on_the_list_and_whole_on_their_page() -> None:
 
 
 def test_a_flag_that_is_not_held_is_not_found() -> None:
-    """Another reference, or something that is none, is no page."""
+    """An unknown or malformed reference is not found."""
     pages, _ = shown(make_version("b"), make_version("a"))
     for name in ("00" * 32, "", "x/../y", "ü"):
         assert ask(pages["/flags/"], f"/flags/{name}").status == 404
@@ -157,14 +157,14 @@ def test_nothing_flagged_yet() -> None:
 
 
 def test_it_refreshes_only_where_asked_to() -> None:
-    """Who reads is not interrupted."""
+    """A page without the parameter does not reload."""
     pages, _ = shown(make_version("b"), make_version("a"))
     assert b"http-equiv" not in ask(pages["/"]).body
     assert b'http-equiv="refresh" content="10"' in ask(pages["/"], refresh="10").body
 
 
 def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks a hundred times a second costs one page; a new flag makes a new one, but not at once."""
+    """Many requests in a second make one page; a new flag makes another one, but not at once."""
     made: list[int] = []
 
     def counted(latest: Latest, *, refreshes: bool) -> bytes:
@@ -184,7 +184,7 @@ def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_version_that_is_over_shows() -> None:
-    """A flag names what it was judged against; that this was replaced or retracted since is said on both pages."""
+    """A flag names the version it was compared with; both pages show if it was replaced or retracted since."""
     store = MemoryStore()
     latest = LatestFlags(5, TIME_MS, lambda: None)
     latest.read_from(store)
@@ -200,7 +200,7 @@ def test_a_version_that_is_over_shows() -> None:
 
 
 def test_json_for_programs() -> None:
-    """The verdict's fields and both articles' titles, no texts; a link that is none is left out."""
+    """The fields of the verdict and the titles of both articles, without texts; unsafe links are left out."""
     pages, latest = shown(hostile("bb"), make_version("a", b"same", url="https://two.example/"))
     told = json.loads(ask(pages["/flags.json"]).body)
     assert told["schema"] == "dupwatch.flags/1"
@@ -221,7 +221,7 @@ def test_json_for_programs() -> None:
     ("limit", "count"), [("1", 1), ("0", 0), ("99", 2), ("", 2), ("-1", 2), ("x", 2), ("9" * 99, 2)]
 )
 def test_json_of_fewer(limit: str, count: int) -> None:
-    """A limit that is a number holds; anything else is passed over."""
+    """A numeric limit applies; anything else is ignored."""
     pages, latest = shown(make_version("b"), make_version("a"))
     Hooks(latest).report(BatchCommitted([flagged(MemoryStore(), make_version("d"), make_version("c"))], []))
     assert len(json.loads(ask(pages["/flags.json"], limit=limit).body)["flags"]) == count
@@ -240,5 +240,5 @@ def test_addresses_that_are_not_followed(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://x.example/?a=1&b=2#c", "HTTP://X.example", "https://例.example/路"])
 def test_addresses_that_are_followed(url: str) -> None:
-    """As they are, whatever their case or script."""
+    """They are shown unchanged, in any case or script."""
     assert safe_url(url) == url

@@ -16,13 +16,13 @@ def basic(credentials: str) -> str:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_this_machine_alone_may_always_look(host: str) -> None:
-    """No password is asked for on a loopback address."""
+    """A loopback address needs no password."""
     check_exposure(Address(host, 0), Access(), is_open=False)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # it is refused
 def test_other_machines_need_a_password_or_a_word(host: str) -> None:
-    """It is said what to set; with credentials, or where it was said that the pages are open, it is allowed."""
+    """The error says what to set; with credentials, or with ``http.open``, it is allowed."""
     with pytest.raises(ConfigError, match=r"http\.user and http\.password_file, or http\.open = true"):
         check_exposure(Address(host, 9464), Access(), is_open=False)
     check_exposure(Address(host, 9464), Access(), is_open=True)
@@ -47,12 +47,12 @@ def test_other_machines_need_a_password_or_a_word(host: str) -> None:
     ],
 )
 def test_credentials(header: str | None, let_in: bool) -> None:  # noqa: FBT001  # a table
-    """Only the exact user and password, in UTF-8, are let in; nothing else breaks it."""
+    """Only the exact user and password, in UTF-8, are accepted; no other header causes an error."""
     assert Access(Account("ops", "s:é")).lets_in(header) is let_in
 
 
 def test_without_an_account_everybody_is_let_in() -> None:
-    """Nobody is asked."""
+    """Every request is accepted."""
     assert Access().lets_in(None)
     assert not Access().asks
 
@@ -72,13 +72,13 @@ def test_without_an_account_everybody_is_let_in() -> None:
     ],
 )
 def test_under_which_names_articles_are_shown(host: str | None, known: bool) -> None:  # noqa: FBT001  # a table
-    """Addresses, localhost and named hosts: a name that somebody else points here is none of these."""
+    """IP addresses, localhost and configured names, but not a foreign name that points here."""
     assert Access(names=["Dup.example"]).knows(host) is known
     assert Access(Account("a", "b")).knows(host)
 
 
 def test_a_password_from_a_file(tmp_path: Path) -> None:
-    """The line's end is not part of it; a file that is empty, missing or no text is named."""
+    """Without the line end; the error names a file that is empty, missing or not text."""
     path = tmp_path / "password"
     path.write_bytes("pass wörd \n".encode())
     assert read_password(str(path)) == "pass wörd "

@@ -1,4 +1,4 @@
-"""The latest flags: how many are held, when the store is read, and what becomes of a store that fails."""
+"""The latest flags: how many are held, when the store is read, and what a failing store does."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ from tests.unit.pages.flagged import flagged
 
 
 class SlowStore(MemoryStore):
-    """Counts reads, waits where it is told to, and fails where it is told to."""
+    """Counts reads, and waits or fails on demand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class SlowStore(MemoryStore):
         self.error: Exception | None = None
 
     def read(self, references: Sequence[bytes]) -> list[Stored | None]:
-        """As the port says, or not."""
+        """Read, or fail."""
         self.reads += 1
         self.go_on.wait(20)
         if self.error is not None:
@@ -86,7 +86,7 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 
 def test_the_newest_come_first_and_no_more_are_held_than_allowed(store: SlowStore, latest: LatestFlags) -> None:
-    """Of all that went by the last three are there, with both articles; verdicts of other kinds are passed over."""
+    """The last three flags are held, with both articles; other verdicts are ignored."""
     flags = [flag(store, number) for number in range(5)]
     Hooks(latest).report(BatchCommitted(flags[:2], []))
     Hooks(latest).report(BatchCommitted(flags[2:], []))
@@ -111,7 +111,7 @@ def test_what_is_unique_is_no_flag(store: SlowStore, latest: LatestFlags) -> Non
 
 
 def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFlags) -> None:
-    """After a crash a batch is judged again: its flags are the newest, and there once."""
+    """A batch that is judged again after a crash moves its flags to the top, without repeating them."""
     flags = [flag(store, number) for number in range(2)]
     Hooks(latest).report(BatchCommitted(flags, []))
     Hooks(latest).report(BatchCommitted(flags[:1], []))
@@ -119,7 +119,7 @@ def test_a_flag_that_comes_again_is_held_once(store: SlowStore, latest: LatestFl
 
 
 def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: SlowStore, latest: LatestFlags) -> None:
-    """A run alone reads nothing; many who ask within a second cause one read."""
+    """A run alone reads nothing; many requests within a second cause one read."""
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     assert store.reads == 0
     for _ in range(20):
@@ -130,7 +130,7 @@ def test_the_store_is_read_only_when_somebody_asks_and_not_too_often(store: Slow
 def test_a_run_and_who_asks_do_not_wait_for_a_slow_store(
     store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Flags are shown without articles after the wait, and go on being noted; with them when the store is back."""
+    """While the store is slow, flags are shown without articles after a short wait; the run is not delayed."""
     later(monkeypatch)
     store.go_on.clear()
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
@@ -153,7 +153,7 @@ def test_a_store_that_fails_is_counted_and_asked_again(
     caplog: pytest.LogCaptureFixture,
     error: Exception,
 ) -> None:
-    """What was read before is shown still, with a word about it; the next who asks may have more luck."""
+    """Articles read before are still shown, with a notice; the next request tries again."""
     later(monkeypatch)
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     latest.latest(20)
@@ -171,7 +171,7 @@ def test_a_store_that_fails_is_counted_and_asked_again(
 def test_texts_are_held_cut_and_read_once(
     store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a long text its beginning is held, with its whole length; what has left the page is forgotten."""
+    """The beginning of a long text is held, with its full length; texts that left the page are dropped."""
     later(monkeypatch)
     long = make_version("long", b"long", "x" * (latest_flags.TEXT_CHARS_MAX + 5), time_ms=TIME_MS + 1)
     Hooks(latest).report(BatchCommitted([flagged(store, long, make_version("none", b"long", None))], []))
@@ -192,7 +192,7 @@ def test_texts_are_held_cut_and_read_once(
 
 
 def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who undoes a flag sees that on the page."""
+    """A released flag is marked as such."""
     later(monkeypatch)
     told = flag(store, 1)
     Hooks(latest).report(BatchCommitted([told], []))
@@ -205,7 +205,7 @@ def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pyt
 
 
 def test_who_asks_before_there_is_a_store_gets_an_answer() -> None:
-    """The pages are there before the store is."""
+    """The pages are served before the store is open."""
     latest = LatestFlags(3, TIME_MS, lambda: None)
     began_s = time.monotonic()
     assert latest.latest(20).flags == ()
@@ -223,7 +223,7 @@ def test_plain_simhash_has_no_similarity(store: SlowStore, latest: LatestFlags) 
 
 
 def test_who_asks_right_after_a_flag_sees_its_articles(store: SlowStore, latest: LatestFlags) -> None:
-    """What was read a moment ago does not hide what came since; still the store is not read at every question."""
+    """An earlier read does not hide a new flag, but not every request reads the store."""
     Hooks(latest).report(BatchCommitted([flag(store, 1)], []))
     assert latest.latest(20).flags[0].article is not None
     Hooks(latest).report(BatchCommitted([flag(store, 2)], []))

@@ -28,11 +28,11 @@ def marks(text: str, *words: str) -> list[str]:
     ],
 )
 def test_words_are_found_as_they_were_written(text: str, words: list[str], expected: list[str]) -> None:
-    """Case, width, marks and hidden characters do not matter; whole words do, where a script sets them apart."""
+    """Case, width, marks and hidden characters do not matter; in scripts with spaces only whole words match."""
     assert marks(text, *words) == expected
 
 
 @given(st.text(max_size=60), st.lists(st.text(min_size=1, max_size=3), max_size=4))
 def test_nothing_of_a_text_is_lost(text: str, words: list[str]) -> None:
-    """The pieces are the text, whatever it and the words are."""
+    """The pieces always add up to the text."""
     assert "".join(piece.text for piece in marked(text, words)) == text

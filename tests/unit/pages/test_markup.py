@@ -1,10 +1,10 @@
-"""Markup that is made of strings from anywhere."""
+"""Markup made of strings from anywhere."""
 
 from consumer.pages.markup import element, joined
 
 
 def test_strings_are_text_wherever_they_stand() -> None:
-    """Between tags and in attributes; markup that was made here stays markup, also within other markup."""
+    """Strings are escaped between tags and in attributes; markup made here stays markup, also when nested."""
     inner = element("b", '<&">')
     assert inner.markup == "<b>&lt;&amp;&quot;&gt;</b>"
     assert element("p", inner, "'x'", class_='a" onclick="b').markup == (
@@ -14,5 +14,5 @@ def test_strings_are_text_wherever_they_stand() -> None:
 
 
 def test_names_of_attributes() -> None:
-    """Words of Python and hyphens can be written, what is None is left out, and empty elements are not closed."""
+    """Python keywords and hyphens can be used, None is left out, and void elements are not closed."""
     assert element("meta", http_equiv="refresh", name="x", class_=None).markup == '<meta http-equiv="refresh" name="x">'

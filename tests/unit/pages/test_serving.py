@@ -1,4 +1,4 @@
-"""Passwords, TLS and names, asked of a server over its port."""
+"""Passwords, TLS and host names, tested against a running server."""
 
 import json
 import socket
@@ -30,7 +30,7 @@ NAMED_PAGES = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "
 
 @pytest.fixture
 def _reached_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server takes its address for one that other machines reach; tests listen on loopback only."""
+    """The server takes its address for a public one; tests listen on loopback only."""
     monkeypatch.setattr(health_server, "is_loopback", lambda address: address is None)
 
 
@@ -53,7 +53,7 @@ def basic(credentials: str) -> str:
 
 
 def certificate(folder: Path) -> tuple[str, str]:
-    """A certificate for this machine that signs itself, and its key."""
+    """A self-signed certificate for this machine, and its key."""
     made = str(folder / "certificate.pem"), str(folder / "key.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     told = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST}", "-days", "2"]
@@ -62,7 +62,7 @@ def certificate(folder: Path) -> tuple[str, str]:
 
 
 def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
-    """Without credentials there are the statuses of the two probes, without their details, and nothing else."""
+    """Without credentials only the statuses of the two probes are shown, without details."""
     failures: list[int] = []
     health = Health(60)
     pages = health_pages(health, Metrics(Build("1", "scheme", "plan"))) | SECRET_PAGES
@@ -82,7 +82,7 @@ def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
 
 
 def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
-    """A probe learns that the loop is stuck, and not where."""
+    """Without the password a probe learns that the loop is stuck, but not where."""
     now_s = [1000.0]
     health = Health(60, clock=lambda: now_s[0])
     now_s[0] += 61
@@ -93,7 +93,7 @@ def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
 
 
 def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Somebody who guesses can be seen; what was guessed is not in the log."""
+    """Guessing shows in log and metrics; the guessed password is not in the log."""
     failures: list[int] = []
     with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), ACCOUNT) as server:
         assert get(server, "/", Authorization=basic("ops:guess"))[0] == 401
@@ -103,7 +103,7 @@ def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixtu
 
 
 def test_articles_are_not_shown_under_a_strange_name() -> None:
-    """A page of another site whose name points here reads nothing, wherever the consumer listens."""
+    """A page of another site whose host name points here cannot read articles, wherever the consumer listens."""
     with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
         assert get(server, "/", Host="evil.example")[:2] == (421, health_server._UNKNOWN_NAME.body.decode())
         assert get(server, "/", Host="known.example:80")[1] == "articles"
@@ -111,7 +111,7 @@ def test_articles_are_not_shown_under_a_strange_name() -> None:
 
 
 def test_on_loopback_no_page_answers_a_strange_name() -> None:
-    """Only a browser that was led here asks so. Addresses, localhost, configured names and no name are answered."""
+    """On loopback only addresses, localhost, configured names and requests without a name are answered."""
     with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
         for host in ("evil.example", "evil.example:9464", "127.0.0.1.evil.example"):
             assert get(server, "/other", Host=host)[0] == 421
@@ -126,7 +126,7 @@ def test_on_loopback_no_page_answers_a_strange_name() -> None:
 
 @pytest.mark.usefixtures("_reached_by_others")
 def test_elsewhere_scrapers_and_probes_use_names_of_services() -> None:
-    """Those of Kubernetes, of a compose file and of machines, without any setting; articles stay hidden."""
+    """Names of Kubernetes services, compose files and machines work without settings; articles stay hidden."""
     with HealthServer(LOCAL, NAMED_PAGES, lambda: None) as server:
         assert get(server, "/", Host="dupwatch.news")[0] == 421
         for host in ("dupwatch", "dupwatch.news:9464", "dupwatch-0.dupwatch.news.svc.cluster.local:9464", "10.2.3.4"):
@@ -134,7 +134,7 @@ def test_elsewhere_scrapers_and_probes_use_names_of_services() -> None:
 
 
 def test_every_answer_has_a_policy() -> None:
-    """Nothing is loaded or run from any page, none is kept, framed, or taken for another kind."""
+    """Pages load and run nothing, and are not cached, framed or sniffed."""
     with HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server:
         for path in ("/", "/nothing"):
             headers = get(server, path)[2]
@@ -144,7 +144,7 @@ def test_every_answer_has_a_policy() -> None:
 
 
 def test_tls(tmp_path: Path) -> None:
-    """The certificate is shown and the pages come; who does not speak TLS is counted and gets nothing."""
+    """Pages are served over TLS; a client that does not speak TLS is counted and gets nothing."""
     paths = certificate(tmp_path)
     failures: list[int] = []
     with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=tls_context(*paths)) as server:
@@ -165,7 +165,7 @@ def test_tls(tmp_path: Path) -> None:
 
 
 def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> None:
-    """Others are served while a connection waits for its TLS to begin."""
+    """Other clients are served while a connection has not begun its handshake."""
     paths = certificate(tmp_path)
     with (
         HealthServer(LOCAL, SECRET_PAGES, lambda: None, tls=tls_context(*paths)) as server,
@@ -177,7 +177,7 @@ def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> Non
 
 
 def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However alive a connection is, it ends after a while."""
+    """A connection that keeps sending bytes ends after a while."""
     monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
     with (
         HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server,
@@ -198,7 +198,7 @@ def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytes
 
 
 def test_certificates_that_cannot_be_used(tmp_path: Path) -> None:
-    """A file that is missing or is no certificate, a key of another one, and a key with a passphrase are named."""
+    """The error names a missing file, a file without a certificate, a wrong key, or a key with a passphrase."""
     made, key = certificate(tmp_path)
     other = tmp_path / "other"
     other.mkdir()

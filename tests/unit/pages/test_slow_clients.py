@@ -1,4 +1,4 @@
-"""Clients that send and read as slowly as they can, and those who probe the run meanwhile."""
+"""Clients that send and read very slowly, and probes meanwhile."""
 
 import socket
 import ssl
@@ -33,7 +33,7 @@ _REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
 
 @contextmanager
 def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
-    """200 clients at the address of the probes that send a byte every now and then; who is cut comes again."""
+    """200 clients from the address of the probes that send a byte now and then; those that are cut reconnect."""
     with ExitStack() as held:
         left = threading.Event()
 
@@ -65,7 +65,7 @@ def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
 
 
 def probed_s(server: HealthServer, path: str, context: ssl.SSLContext | None = None) -> float:
-    """How long an answer to a probe takes; it is to be 200."""
+    """The time until a probe is answered with 200."""
     began_s = time.monotonic()
     with urllib.request.urlopen(f"{server.url}{path}", timeout=10, context=context) as answer:
         assert answer.status == HTTPStatus.OK
@@ -75,7 +75,7 @@ def probed_s(server: HealthServer, path: str, context: ssl.SSLContext | None = N
 
 @pytest.fixture
 def pages() -> dict[str, Page]:
-    """Those of a run that is ready."""
+    """The pages of a ready run."""
     health = Health(600)
     Hooks(health).report(Rebalanced("assigned", 1))
     return health_pages(health, Metrics(Build("1", "scheme", "plan")))
@@ -83,7 +83,7 @@ def pages() -> dict[str, Page]:
 
 @pytest.mark.parametrize("given", [b"", _REQUEST], ids=["request line", "header"])
 def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, Page], given: bytes) -> None:
-    """Every probe and every scrape is answered of 40, within a second as a rule."""
+    """All of 40 probes and scrapes are answered, usually within a second."""
     with HealthServer(LOCAL, pages, lambda: None) as server, trickling(server, given):
         taken_s = []
         for number in range(PROBES):
@@ -106,7 +106,7 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
 
 
 def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A probe whose request is on its way while others come in a burst, from its own address, is answered."""
+    """A probe is answered although many clients connect at the same time from its address."""
     monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(health_server, "GRACE_S", 600.0)
     with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
@@ -120,7 +120,7 @@ def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.Mo
 
 
 def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often a byte comes, the request has to be there in time; and it is counted."""
+    """A request that trickles in has to be complete in time; otherwise it is cut and counted."""
     monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
     cut: list[int] = []
     with (
@@ -144,7 +144,7 @@ def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypat
 
 
 def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> None:
-    """All places of pages are taken by clients that do not read: pages are refused, probes and scrapes answered."""
+    """While slow readers occupy all pages, further pages are refused, but probes and scrapes are answered."""
     pages["/"] = Page(lambda _: Response(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
     with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
         for _ in range(health_server.REQUESTS_MAX["page"]):
@@ -160,7 +160,7 @@ def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> N
 
 
 def test_a_request_has_a_length(pages: dict[str, Page]) -> None:
-    """Headers without end are answered with 431, not kept."""
+    """Endless headers are answered with 431."""
     with (
         HealthServer(LOCAL, pages, lambda: None) as server,
         socket.create_connection(server.address, timeout=10) as client,
@@ -177,7 +177,7 @@ def connection(client: str) -> Connection:
 
 
 def test_who_crowds_makes_room() -> None:
-    """The oldest connection of the client with the most is cut, and nobody else's."""
+    """Only the oldest connection of the client with the most is cut."""
     cut: list[int] = []
     room = Room(4, 10, lambda: cut.append(1))
     prober, *many = [connection("prober"), *(connection("crowd") for _ in range(3))]
@@ -198,7 +198,7 @@ def test_who_crowds_makes_room() -> None:
 
 
 def test_nobody_is_cut_within_the_grace() -> None:
-    """The newcomer waits until the grace of the oldest is over, or until somebody leaves."""
+    """A new connection waits until the grace of the oldest is over, or until another leaves."""
     room = Room(2, 10, lambda: None, grace_s=0.2)
     first, second, third, fourth = (connection("crowd") for _ in range(4))
     for one in (first, second):
@@ -218,7 +218,7 @@ def test_nobody_is_cut_within_the_grace() -> None:
 
 
 def test_time_in_a_room_ends() -> None:
-    """Of those inside, those that have been there too long are cut."""
+    """Connections that have been inside for too long are cut."""
     now_s = [100.0]
     room = Room(4, 5, lambda: None, clock=lambda: now_s[0])
     first, second = connection("a"), connection("a")
@@ -233,7 +233,7 @@ def test_time_in_a_room_ends() -> None:
 
 
 def test_connections_that_say_nothing_are_bounded(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit the oldest are cut at once, long before their time is up."""
+    """Beyond the limit the oldest silent connections are cut, long before their time is up."""
     monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(health_server, "ARRIVING_MAX", 3)
     with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:

@@ -1,4 +1,4 @@
-"""When things came, and where a batch is cut because an id comes again."""
+"""Arrival times and places of records, and where a batch is split because an id occurs again."""
 
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ def owner(one: Version | Tombstone) -> bytes:
 
 @given(batch=some.lists(arrived, max_size=20))
 def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombstone]) -> None:
-    """The parts make up the batch, ids differ within each, and each next part begins with an id of the one before."""
+    """The parts add up to the batch, ids differ within each, and each part begins with an id of the previous one."""
     parts = list(distinct_ids(batch))
     assert [one for part in parts for one in part] == batch
     for part in parts:
@@ -48,7 +48,7 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 
 
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
-    """So that a run that goes on gives each record the arrival it had."""
+    """A resumed run gives each record the same arrival."""
     feed = FileFeed(TIME_MS, b"identity")
     assert [feed.came(raw_line(number), ARTICLE) for number in (1, 2)] == [Came(TIME_MS, 1), Came(TIME_MS, 2)]
     assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
@@ -62,7 +62,7 @@ def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     [([5, 6, 7, 8], [6, 7, 8]), ([5, 9, 3, 4, 10], [9, 9, 9, 10]), ([5, 1], [5])],
 )
 def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int]) -> None:
-    """A clock that is set back does not bring later records before earlier ones."""
+    """A clock that is set back does not move later records before earlier ones."""
     ticks = iter(clock)
     feed = StreamFeed(lambda: next(ticks))
     assert [feed.came(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
@@ -76,7 +76,7 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 
 
 def test_a_message_came_when_its_timestamp_says() -> None:
-    """And its sequence is its offset."""
+    """The sequence is the offset."""
     feed = TopicFeed(lambda: TIME_MS + 5, 1_000, Hooks())
     assert feed.came(raw_message(b"", offset=7), ARTICLE) == Came(TIME_MS, 7)
     assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == Came(TIME_MS + 1_005, 0)
@@ -84,7 +84,7 @@ def test_a_message_came_when_its_timestamp_says() -> None:
 
 @pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
 def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -> None:
-    """By the time of reading: without one, or too far ahead."""
+    """Missing times, and times too far ahead, are replaced by the time of reading."""
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
@@ -95,7 +95,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
 
 
 def test_a_message_is_named_by_topic_partition_and_offset() -> None:
-    """The same in every run, and like no other."""
+    """The name is unique, and the same in every run."""
     feed = TopicFeed(lambda: TIME_MS, 1_000, Hooks())
     places = {
         feed.place(raw_message(b"", offset=offset, topic=topic, partition=partition))
@@ -110,7 +110,7 @@ def test_a_message_is_named_by_topic_partition_and_offset() -> None:
 
 @pytest.mark.parametrize("published_at", [None, -1.0, TIME_MS / 1000 + 1])
 def test_an_article_of_an_archive_came_when_it_was_published(published_at: float | None) -> None:
-    """One that cannot say when came when the run began, and is counted."""
+    """Without a usable time it arrives when the run begins, and is counted."""
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
@@ -153,7 +153,7 @@ class Live:
 
 
 def test_a_message_far_behind_its_partition_arrives_after_what_came_before_it() -> None:
-    """Also within a batch; the bound itself is allowed; and what it was stamped with is kept."""
+    """Within a batch, too. The bound itself is allowed, and the original time is kept."""
     live = Live()
     assert live.came(TIME_MS - 10, 1) == Came(TIME_MS - 10, 1)
     hour_ago = TIME_MS - 3_600_000
@@ -166,7 +166,7 @@ def test_a_message_far_behind_its_partition_arrives_after_what_came_before_it() 
 
 
 def test_the_highest_arrival_is_what_the_note_says() -> None:
-    """Else the first message after a restart could be from any time; other partitions have their own."""
+    """Otherwise the first message after a restart could have any time; partitions do not affect each other."""
     live = Live(p0=Note(highest_ms=TIME_MS - 5, window=((9, 1),)))
     assert live.came(0, 1) == Came(TIME_MS - 5, 1, stamped_ms=0)
     assert live.came(0, 1, partition=1) == Came(0, 1)
@@ -176,7 +176,7 @@ def test_the_highest_arrival_is_what_the_note_says() -> None:
 
 
 def test_a_message_that_is_ahead_makes_nobody_late() -> None:
-    """It arrives when it says; for those behind it only the clock's time counts."""
+    """It arrives at its own time, but later messages are compared with the clock only."""
     live = Live()
     ahead = TIME_MS + 200_000
     assert live.came(ahead, 1) == Came(ahead, 1)
@@ -191,14 +191,14 @@ def test_a_message_that_is_ahead_makes_nobody_late() -> None:
 def test_a_time_that_cannot_be_is_that_of_reading_and_raises_the_highest(
     timestamp_ms: int, stamped_ms: int | None
 ) -> None:
-    """What no event could say, of a year that has five digits, is left out."""
+    """A time after the year 9999, which no event can contain, is left out."""
     live = Live()
     assert live.came(timestamp_ms, 1) == Came(TIME_MS, 1, stamped_ms)
     assert live.highest_ms() == TIME_MS
 
 
 def test_only_messages_arrive_live() -> None:
-    """And they are named as by any feed of topics."""
+    """Records of files are refused; messages are named as in any feed of topics."""
     live = Live()
     assert live.feed.place(raw_message(b"", offset=7)) == live.feed.topics.place(raw_message(b"", offset=7))
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""The limit on poison: a bad record now and then is a dead letter, too many hold their partition."""
+"""The limit on bad records: a few become dead letters, too many hold their partition."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -28,7 +28,7 @@ def exceeded(limit: PoisonLimit, batches: Iterable[tuple[int, int]], window: Win
 
 
 def test_a_few_records_say_nothing_yet() -> None:
-    """Below the least number nothing is too much, however bad."""
+    """Below the minimum number of records no share is too much."""
     over, window = exceeded(PoisonLimit(0.5, 100), [(10, 10)] * 9)
     assert not over
     over, window = exceeded(PoisonLimit(0.5, 100), [(10, 5)], window)
@@ -50,13 +50,13 @@ def test_what_was_good_long_ago_does_not_count() -> None:
 
 
 def test_what_was_bad_long_ago_does_not_count_either() -> None:
-    """A feed that was mended goes on."""
+    """A corrected feed continues."""
     assert exceeded(PoisonLimit(0.5, 10), [(9, 9), (1, 1)])[0]
     assert not exceeded(PoisonLimit(0.9, 10), [(10, 9), *[(10, 1)] * 20])[0]
 
 
 def test_a_share_of_one_is_never_exceeded() -> None:
-    """Who wants everything answered, whatever it is, can have that."""
+    """With a share of 1 the limit is off."""
     assert not exceeded(PoisonLimit(1.0, 1), [(10, 10)] * 100)[0]
 
 
@@ -69,7 +69,7 @@ def test_a_share_of_one_is_never_exceeded() -> None:
 def test_a_window_has_the_last_records_and_stays_small(
     share_max: float, records_min: int, batches: Sequence[tuple[int, int]], before: Window
 ) -> None:
-    """However batches were cut; also where the limit was another one before."""
+    """For any batch sizes, and after the limit was changed."""
     limit, window = PoisonLimit(share_max, records_min), before
     for at, (records, bad) in enumerate(batches):
         window = limit.after(window, records, bad)
@@ -87,7 +87,7 @@ def record(partition: Partition, offset: int) -> RawRecord:
 
 
 class Gate:
-    """A gate over notes that outlive it, as those of a group do; what it holds is noted."""
+    """A gate over notes that outlive it, as those of a group do; notes what it holds."""
 
     def __init__(self, share_max: float = 0.5, records_min: int = 10) -> None:
         self.notes: dict[Partition, Note] = {}
@@ -112,7 +112,7 @@ class Gate:
 
 
 def test_each_partition_is_counted_by_itself() -> None:
-    """One that is all bad is held, where its part of the batch begins; the good one beside it is not."""
+    """A bad partition is held where its part of the batch begins; a good one beside it is not."""
     given = Gate()
     given.see((P0, range(6), range(6)), (P1, range(40), []))
     with pytest.raises(Abandoned, match="articles:0 is held"):
@@ -122,7 +122,7 @@ def test_each_partition_is_counted_by_itself() -> None:
 
 
 def test_a_good_batch_holds_nothing() -> None:
-    """What is over the limit since that was lowered is held when something bad comes next."""
+    """After the limit was lowered, a partition is held only when its next bad record arrives."""
     given = Gate()
     given.notes[P0] = Note(window=((10, 8),))
     given.see((P0, [10], []))
@@ -131,7 +131,7 @@ def test_a_good_batch_holds_nothing() -> None:
 
 
 def test_what_a_person_let_through_does_not_count() -> None:
-    """Up to the offset that was named; from it on all does."""
+    """Records up to the named offset do not count; later ones do."""
     given = Gate()
     given.notes[P0] = Note(free_until=100)
     given.see((P0, range(50), range(50)))

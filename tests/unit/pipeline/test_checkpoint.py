@@ -1,4 +1,4 @@
-"""The checkpoint: whole or not there, and only for the run that it is about."""
+"""The checkpoint: complete or missing, and only valid for its own run."""
 
 import os
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_a_save_that_fails_leaves_the_old_checkpoint(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
-    """What cannot be understood is never taken for a beginning."""
+    """A damaged checkpoint never means a fresh start."""
     path = tmp_path / "c"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="to start over, remove it"):
@@ -77,7 +77,7 @@ def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path: Path, content: byt
 
 
 def test_a_checkpoint_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    """Something that is there but is no file is not taken for a beginning either."""
+    """Something else in its place does not mean a fresh start either."""
     with pytest.raises(ConfigError, match="cannot read the checkpoint"):
         load(tmp_path)
 
@@ -89,7 +89,7 @@ def beginning_of(feed: Path) -> Beginning:
 
 @pytest.mark.parametrize("offset", [0, 10, HEAD_BYTES_MAX, 10**9])
 def test_a_feed_that_grew_or_moved_is_the_same(tmp_path: Path, offset: int) -> None:
-    """Only what was read, and at most its first part, makes a file what it is."""
+    """A file is identified by the first part of what was read."""
     feed, moved = tmp_path / "feed", tmp_path / "moved"
     feed.write_bytes(b"0123456789" * 7_000)
     checkpoint = msgspec.structs.replace(CHECKPOINT, head=head_of(beginning_of(feed), Position(1, offset), Head()))
@@ -98,7 +98,7 @@ def test_a_feed_that_grew_or_moved_is_the_same(tmp_path: Path, offset: int) -> N
 
 
 def test_another_feed_is_refused(tmp_path: Path) -> None:
-    """A file that begins otherwise, or is shorter, is not gone on with."""
+    """A file that begins differently, or is shorter, is refused."""
     feed = tmp_path / "feed"
     feed.write_bytes(b"0123456789")
     checkpoint = msgspec.structs.replace(CHECKPOINT, head=head_of(beginning_of(feed), Position(1, 10), Head()))
@@ -109,7 +109,7 @@ def test_another_feed_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_settings_are_refused() -> None:
-    """Verdicts by two sets of settings do not go into one sink."""
+    """One sink never gets verdicts of two sets of settings."""
     check_settings(CHECKPOINT, "ab12")
     with pytest.raises(ConfigError, match="other settings"):
         check_settings(CHECKPOINT, "ab13")

@@ -27,7 +27,7 @@ from tests.unit.pipeline.fakes import KEEP_MS, TEXT, Ahead, Ends, Never, line, p
 
 
 class SweptStore(MemoryStore):
-    """A store that writes down when it was swept."""
+    """A store that notes when it was swept."""
 
     def __init__(self) -> None:
         super().__init__(clock=lambda: 0)
@@ -65,7 +65,7 @@ def test_nothing_is_committed_when_verdicts_or_letters_cannot_be_written(full: s
 
 
 def test_every_answer_names_the_record_it_is_of() -> None:
-    """A sink sees which record each verdict is about, also behind one that was rejected."""
+    """A sink sees the record of each verdict, also after one that was rejected."""
     ends = Ends([line("a"), b"{", line("b"), line("c", None)])
     pipeline(ends, MemoryStore()).run()
     assert [(one.record.line, one.verdict.outcome) for one in ends.sink.answers] == [
@@ -76,7 +76,7 @@ def test_every_answer_names_the_record_it_is_of() -> None:
 
 
 def test_a_batch_is_measured() -> None:
-    """All its records and their bytes; who said what of those that were judged; keywords of those with a body."""
+    """Records and bytes of all, sources and outcomes of those that were judged, keywords of those with a body."""
     lines = [line("a", source="wire"), b"{", line("b"), line("c", None, source="wire"), line("d", "!!!")]
     ends = Ends(lines)
     pipeline(ends, MemoryStore()).run()
@@ -102,7 +102,7 @@ def test_an_id_that_comes_again_in_a_batch_sees_what_was_decided_before() -> Non
 
 
 def test_the_store_is_swept_behind_the_newest_arrival() -> None:
-    """After each batch what arrived before window and slack may go, a few times as much as came at most."""
+    """After each batch, versions older than window and slack are swept, at most a few times the size of the batch."""
     store = SweptStore()
     pipeline(Ends([line("a"), line("b")], [b"{"]), store).run()
     assert store.sweeps == [(10_000 - KEEP_MS, 8)]
@@ -118,14 +118,14 @@ def test_many_postings_an_article_are_warned_of_once(caplog: pytest.LogCaptureFi
 
 
 def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:
-    """A window that its plan can bear is not talked about."""
+    """A window that fits its plan causes no warning."""
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         pipeline(Ends([line("a")], [line("b")]), MemoryStore()).run()
     assert caplog.records == []
 
 
 def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
-    """What was begun is committed, what follows is not read, and the run does not count as finished."""
+    """The current batch is committed, the next one is not read, and the run does not count as finished."""
     ends = Ends([line("a")], [line("b")])
     running = pipeline(ends, MemoryStore())
 
@@ -139,7 +139,7 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
 
 
 def test_articles_without_keywords_are_counted() -> None:
-    """What nothing can match is kept, and the operator is told how much of it there was."""
+    """They are kept, and counted."""
     ends = Ends([line("a", "!!!"), line("b", "!!!"), line("c")])
     running = pipeline(ends, MemoryStore())
     running.run()
@@ -148,7 +148,7 @@ def test_articles_without_keywords_are_counted() -> None:
 
 
 def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
-    """However many articles a batch has, the rows of a few are held at once, and all are found."""
+    """Only the rows of a few articles are held at once, however large the batch, and all matches are found."""
 
     class Counting(MemoryStore):
         """Notes how many keys are asked for at once."""
@@ -169,7 +169,7 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
 
 
 def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> None:
-    """Nothing of it is committed; what was judged of it stays as it is in the store."""
+    """Nothing of it is committed; its verdicts stay in the store."""
     ends = Ends([line("a")], [line("b")])
     ends.journal.taken_away.add(0)
     pipeline(ends, MemoryStore()).run()
@@ -188,7 +188,7 @@ def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> No
 
 
 class Patient:
-    """Waits so many times, and then no more."""
+    """Waits a number of times."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -205,7 +205,7 @@ class Patient:
 
 
 class Flickering(MemoryStore):
-    """Out of reach some times, in the middle of a batch."""
+    """Unreachable a few times, in the middle of a batch."""
 
     outages = 3
 
@@ -230,7 +230,7 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
 
 @pytest.mark.parametrize("asked_by", [15, None])
 def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(asked_by: int | None) -> None:
-    """It was not begun: what came before it is committed, and the run ends. Nothing is passed over in any other run."""
+    """It has not begun: earlier batches are committed, and the run ends. Otherwise the error is raised."""
     ends = Ends([line("a")], [line("b")], [line("c")])
     running = pipeline(ends, MemoryStore())
     decode_all = running.decode
@@ -249,7 +249,7 @@ def test_a_batch_that_waits_to_be_decoded_is_given_up_when_the_run_is_to_stop(as
 
 
 def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
-    """By default the run is over when the store has given up; nothing is committed."""
+    """By default the run ends with the store's error, and commits nothing."""
     ends = Ends([line("a")])
     with pytest.raises(StoreUnavailable, match="the gateway is down"):
         pipeline(ends, Flickering()).run()
@@ -258,7 +258,7 @@ def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
 
 @dataclass
 class AtWork:
-    """Writes down what each thread did: began to work, turned, rested."""
+    """Notes what each thread did: began to work, turned, rested."""
 
     told: list[tuple[str, str]] = field(default_factory=list)
 
@@ -275,7 +275,7 @@ class AtWork:
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_threads_rest_only_while_they_wait(ahead: int) -> None:
-    """Decoding, fingerprinting, judging and sweeping are work, in whatever thread; each record is a turn."""
+    """Decoding, fingerprinting, judging and sweeping are work, in any thread; each record is a turn."""
     ends, at_work = Ends([line("a"), line("b")], [line("c")]), AtWork()
     store = InterruptibleStore(MemoryStore(), at_work.turn)
     running = pipeline(ends, store)
@@ -300,7 +300,7 @@ def test_threads_rest_only_while_they_wait(ahead: int) -> None:
 
 
 def test_a_batch_ends_between_two_calls_of_the_store() -> None:
-    """Once the run is to stop and the time is up; nothing of the batch is sent, and what was written is found again."""
+    """When the time to stop is up, nothing of the batch is sent, and what was written is found again."""
     lines = [line("a", f"{TEXT}{number}") for number in range(5)]
     calls_made = []
     for stops_at in range(100):
@@ -326,7 +326,7 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
 
 
 def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_stop() -> None:
-    """A worker that hangs holds up no end; the wait itself is no turn."""
+    """A hanging worker does not delay the end, and waiting for it is not a turn."""
     ends, stopping = Ends([line("a")]), Stopping()
     running = pipeline(ends, MemoryStore())
     running.stopping, running.fingerprinting = stopping, Never()
@@ -341,7 +341,7 @@ def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_sto
 
 
 def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stages are not timed, and batches are not measured, where nobody asks for it."""
+    """Without listeners, stages are not timed and batches are not measured."""
 
     def costs(*_: object) -> None:
         raise AssertionError

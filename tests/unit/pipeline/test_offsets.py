@@ -1,4 +1,4 @@
-"""The journals of the two ways of delivery: whom they tell what, and in which order."""
+"""The journals of both delivery guarantees: what they call, and in which order."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ BEFORE, AFTER = Note(highest_ms=8), Note(highest_ms=9)
 
 
 class Told:
-    """A source and a sink that note what they are told; ``raising`` is what the sink's commit raises."""
+    """A source and a sink that note their calls; ``raising`` is what the sink's commit raises."""
 
     def __init__(self, raising: Exception | None = None) -> None:
         self.calls: list[object] = []
@@ -78,7 +78,7 @@ def test_at_least_once_the_source_commits() -> None:
 
 
 def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
-    """The group's metadata are asked for anew for each commit, and the source learns of it afterwards."""
+    """Each commit uses fresh group metadata, and the source learns of it afterwards."""
     source, sink, ledger = Told(), Sink(), Ledger()
     journal = TransactionalJournal(source, sink, ledger)
     for number in (1, 3):
@@ -93,7 +93,7 @@ def test_exactly_once_the_sink_commits_before_the_source_hears_of_it() -> None:
 
 @pytest.mark.parametrize(("error", "then"), [(Abandoned("x"), "abandon"), (OutcomeUnknown("x"), "reread")])
 def test_what_was_not_committed_is_read_again(error: Exception, then: str) -> None:
-    """The sink aborts; where nobody knows what was committed the brokers are asked, once."""
+    """The sink aborts; if the outcome of a commit is unknown, the brokers are asked, once."""
     source, sink = Told(), Sink(error)
     journal = TransactionalJournal(source, sink, Ledger())
     journal.begin(END)

@@ -1,4 +1,4 @@
-"""Reading ahead: in order, bounded, errors where they belong, and nothing left running."""
+"""Reading ahead: in order, bounded, with errors in their place, and without threads left over."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ def threads() -> list[threading.Thread]:
 
 
 def await_end() -> None:
-    """Wait until nobody reads ahead any more."""
+    """Wait until no thread reads ahead."""
     for thread in threads():
         thread.join(PATIENCE_S)
     assert threads() == []
@@ -26,14 +26,14 @@ def await_end() -> None:
 
 @pytest.mark.parametrize("ahead", [1, 2, 50])
 def test_items_come_in_order_and_all_of_them(ahead: int) -> None:
-    """Whatever the number that is read ahead."""
+    """For any number of items that are read ahead."""
     assert list(read_ahead(iter(range(20)), ahead)) == list(range(20))
     assert list(read_ahead(iter(()), ahead)) == []
     await_end()
 
 
 def test_an_error_is_raised_in_its_place() -> None:
-    """After the items before it, and as it was."""
+    """It is raised unchanged, after the items before it."""
 
     def failing() -> Iterator[int]:
         yield 1
@@ -48,7 +48,7 @@ def test_an_error_is_raised_in_its_place() -> None:
 
 
 def test_no_more_is_read_ahead_than_asked() -> None:
-    """While the first item is being worked on, at most ``ahead`` are waiting and one more is in the thread's hands."""
+    """While the first item is processed, at most ``ahead`` items wait, and the thread has one more."""
     fetched: list[int] = []
 
     def noted() -> Iterator[int]:
@@ -69,7 +69,7 @@ def test_no_more_is_read_ahead_than_asked() -> None:
 
 
 def test_closing_ends_a_thread_that_waits_for_room() -> None:
-    """Whoever stops in the middle leaves no thread that holds on to the source."""
+    """A reader that stops early leaves no thread behind that uses the source."""
     for _ in range(20):
         items = read_ahead(count(), 1)
         next(items)
@@ -78,7 +78,7 @@ def test_closing_ends_a_thread_that_waits_for_room() -> None:
 
 
 def test_what_was_read_is_not_held_up_by_a_slow_source() -> None:
-    """An item is passed on while the next one is still awaited."""
+    """An item is passed on although the next one has not arrived."""
     released = threading.Event()
 
     def slow() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whether a run is alive and ready, as it is told over HTTP."""
+"""Health: whether a run is alive and ready, and the pages that show it."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ LOCAL = Address(HOST, 0)
 
 
 class Clock:
-    """Seconds that pass when the test says so."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -42,7 +42,7 @@ class Clock:
 
 
 class Failures:
-    """Counts what it is told."""
+    """Counts its calls."""
 
     def __init__(self) -> None:
         self.told = 0
@@ -65,7 +65,7 @@ def get(server: HealthServer, path: str, method: str = "GET", **headers: str) ->
 
 
 def wait_for(failures: Failures, told: int) -> None:
-    """Return when so many were told; fail when it takes too long."""
+    """Wait for this many failures; fail when it takes too long."""
     until = time.monotonic() + 10
     while failures.told < told:
         assert time.monotonic() < until, "it took too long"
@@ -86,7 +86,7 @@ def health(clock: Clock) -> Health:
 
 @pytest.fixture
 def hooks(health: Health) -> Hooks:
-    """Where the run reports to its health."""
+    """The hooks that the health of the run listens to."""
     return Hooks(health)
 
 
@@ -109,7 +109,7 @@ def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthSe
 
 
 def test_a_run_is_alive_while_its_client_turns(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
-    """The heartbeat of the client's thread may be as old as the limit; older, the run is not alive until it beats."""
+    """The client's thread may be silent for as long as the limit; longer, and the run is not alive until it turns."""
     hooks.report(ThreadRested(MAIN))
     hooks.report(ClientTurned())
     clock.now_s += 60
@@ -121,7 +121,7 @@ def test_a_run_is_alive_while_its_client_turns(server: HealthServer, hooks: Hook
 
 
 def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health, hooks: Hooks, clock: Clock) -> None:
-    """No client's thread is there yet; the main thread has to turn, from the beginning."""
+    """The thread of the client does not exist yet; the main thread has to turn from the beginning."""
     for _ in range(3):
         clock.now_s += 60
         assert health.late() == []
@@ -136,7 +136,7 @@ def stand_still_here(release: threading.Event) -> None:
 
 
 def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
-    """The answer has the stack of the thread that works and does not turn."""
+    """The answer has the stack of a thread that works without turning."""
     release = threading.Event()
 
     def work() -> None:
@@ -160,7 +160,7 @@ def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, c
 
 
 def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
-    """The stack of the main thread is shown with that of a client thread that does not beat."""
+    """When the client's thread hangs, the stack of the main thread is shown, too."""
     hooks.report(ThreadRested(MAIN))
     hooks.report(ClientTurned())
     clock.now_s += 61
@@ -171,7 +171,7 @@ def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, ho
 
 
 def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, clock: Clock) -> None:
-    """A topic may be quiet for hours: only work has to go on."""
+    """A topic may be quiet for hours: only a thread that works has to turn."""
     hooks.report(ThreadTurned(MAIN))
     clock.now_s += 59
     hooks.report(ThreadTurned(MAIN))
@@ -190,7 +190,7 @@ def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, cl
 
 
 def test_a_file_has_no_group(clock: Clock) -> None:
-    """A run over a file is ready at once and needs no heartbeat but that of its work."""
+    """A run over a file is ready at once, and only its work has to turn."""
     health = Health(60, grouped=False, clock=clock)
     hooks = Hooks(health)
     clock.now_s += 1000
@@ -201,7 +201,7 @@ def test_a_file_has_no_group(clock: Clock) -> None:
 
 
 def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) -> None:
-    """An assignment of no partition is one too: the consumer is a member of its group."""
+    """An assignment of no partitions counts: the consumer is a member of its group."""
     status, text, headers = get(server, "/readyz")
     assert status == 503
     assert headers["Content-Type"] == "application/json"
@@ -217,7 +217,7 @@ def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) 
 
 
 def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, hooks: Hooks) -> None:
-    """Each part that is out of reach is a reason, until it is back; the run is alive all the time."""
+    """Each unreachable part is a reason until it is reachable again; the run is alive all the time."""
     hooks.report(Rebalanced("assigned", 4))
     for part in get_args(Part):
         hooks.report(Outage(part, "test", "nobody listens there"))
@@ -234,14 +234,14 @@ def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, hooks: Hoo
 
 
 def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
-    """A run that was asked to stop takes nothing new."""
+    """A run that was asked to stop accepts nothing new."""
     hooks.report(Rebalanced("assigned", 1))
     health.ending()
     assert health.reasons() == ["run: stopping"]
 
 
 def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None:
-    """Prometheus text by default, OpenMetrics for who asks for it."""
+    """Prometheus' text format by default, OpenMetrics on request."""
     Hooks(metrics).report(SinkReconnected())
     status, text, headers = get(server, "/metrics")
     assert status == 200
@@ -254,7 +254,7 @@ def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None
 
 
 def test_a_path_nobody_knows(server: HealthServer) -> None:
-    """It is not found, and the pages that are there are named; what stands behind a question mark is passed over."""
+    """An unknown path is not found, and the answer lists the pages; unknown query parameters are ignored."""
     status, text, _ = get(server, "/articles")
     assert status == 404
     assert text.splitlines()[1:] == ["/healthz", "/metrics", "/readyz"]
@@ -262,7 +262,7 @@ def test_a_path_nobody_knows(server: HealthServer) -> None:
 
 
 def test_head_and_other_methods(server: HealthServer) -> None:
-    """HEAD is answered without a text, and nothing can be sent."""
+    """HEAD is answered without a body; other methods are not supported."""
     status, text, headers = get(server, "/healthz", "HEAD")
     assert (status, text, headers["Content-Length"]) == (200, "", "3")
     with socket.create_connection(server.address, timeout=10) as client:
@@ -274,7 +274,7 @@ def test_head_and_other_methods(server: HealthServer) -> None:
 
 
 def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    """Who asked is told that it failed and not why; the log says why, and it counts."""
+    """The client learns that the page failed, only the log says why, and the failure is counted."""
 
     def broken(request: Request) -> Response:
         raise RuntimeError("the reason")
@@ -288,7 +288,7 @@ def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixtur
 
 
 def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that connects and does not ask is dropped after a while, which counts."""
+    """A client that connects and sends nothing is dropped after a while, and counted."""
     monkeypatch.setattr(health_server, "REQUEST_S", 0.1)
     failures = Failures()
     with serve(lambda _: Response(HTTPStatus.OK, "text/plain", b""), failures) as server:
@@ -298,7 +298,7 @@ def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit a request is refused at once, and counted; when the others are done there is room again."""
+    """Beyond the limit a request is refused at once, and counted; later there is room again."""
     monkeypatch.setattr(health_server, "REQUESTS_MAX", {"page": 2})
     release = threading.Event()
     begun = threading.Semaphore(0)
@@ -349,7 +349,7 @@ def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -
 
 
 def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics: Metrics) -> None:
-    """A port of this machine only, free again at once; closing again does nothing."""
+    """It listens on this machine only, and the port is free again at once. Closing again does nothing."""
     server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
     address = server.address
     assert address.host == "127.0.0.1"
@@ -366,7 +366,7 @@ def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics:
 
 
 def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
-    """A client that is connected and silent holds up no end of a run."""
+    """A connected, silent client does not delay the end of a run."""
     server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
     with socket.create_connection(server.address, timeout=10):
         while not len(server._server.hall):
@@ -377,7 +377,7 @@ def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
 
 
 def test_a_port_that_is_taken(server: HealthServer) -> None:
-    """It is said which address cannot be had, and what to do, as a second consumer of a machine meets it first."""
+    """The error names the address and says what to do: a second consumer on a machine meets it first."""
     told = f"at 127.0.0.1:{server.address.port}: Address already in use; set another address in http.listen, or leave"
     with pytest.raises(ConfigError, match=told):
         HealthServer(server.address, {}, lambda: None)
@@ -399,6 +399,6 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", ":80", "host:", "host:65536", "host:-1", "host:８０", "host"])
 def test_what_is_no_address(text: str) -> None:
-    """Everything else is refused with an example."""
+    """Anything else is refused, with an example of an address."""
     with pytest.raises(ConfigError, match=r"for example 127\.0\.0\.1:9464"):
         parse_address(text)

@@ -1,4 +1,4 @@
-"""Lines of the log: what they have, and that nothing that is logged can forge one."""
+"""The lines of the log: their fields, and that no logged value can forge a line."""
 
 import io
 import json
@@ -25,7 +25,7 @@ EVIL = 'id"\n{"level":"critical","message":"forged"}\r\x1b[31m\u2028\u202e\x85\x
 
 
 class Written:
-    """What was written to standard error, which is no terminal, since the last time that it was forgotten."""
+    """Collects what is written to standard error, which is not a terminal."""
 
     def __init__(self, captured: pytest.CaptureFixture[str]) -> None:
         self._captured = captured
@@ -44,7 +44,7 @@ class Written:
 
 @pytest.fixture
 def written(capsys: pytest.CaptureFixture[str]) -> Iterator[Written]:
-    """What the log writes; how it was set up is put back afterwards."""
+    """What the log writes; the previous set-up is restored afterwards."""
     before, hook = list(logging.getLogger().handlers), threading.excepthook
     levels = logging.getLogger().level, log.level
     yield Written(capsys)
@@ -60,12 +60,12 @@ def raised(error: Exception) -> None:
 
 
 def lines(stream: Written) -> list[dict[str, Any]]:
-    """What the lines say: each has to be JSON of its own."""
+    """The parsed lines: each has to be a JSON object."""
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 def test_a_line_has_what_there_is_to_know(written: Written) -> None:
-    """Time, level, logger, thread, message, and the fields that were given."""
+    """A line has time, level, logger, thread, message, and the given fields."""
     logs.set_up("json", "info")
     log.info("Judged %d", 3, extra={"article_id": "文章", "distance": 2, "keywords": ["a", "b"], "similarity": None})
     (line,) = lines(written)
@@ -77,7 +77,7 @@ def test_a_line_has_what_there_is_to_know(written: Written) -> None:
 
 
 def test_nothing_logged_is_more_than_a_value(written: Written) -> None:
-    """A line is one line, short and without anything that steers a terminal, whatever an article calls itself."""
+    """A line is one short line without control characters, whatever an article contains."""
     logs.set_up("json", "info")
     try:
         raised(ValueError(EVIL))
@@ -97,7 +97,7 @@ def test_nothing_logged_is_more_than_a_value(written: Written) -> None:
 
 
 def test_no_field_takes_the_place_of_the_logs_own(written: Written) -> None:
-    """A field of a name that every line has is left out."""
+    """A given field with the name of a standard field is left out."""
     logs.set_up("json", "info")
     log.info("true", extra={"level": "forged", "time": "forged", "logger": "forged"})
     (line,) = lines(written)
@@ -107,7 +107,7 @@ def test_no_field_takes_the_place_of_the_logs_own(written: Written) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet=st.characters(), max_size=40))
 def test_any_text_makes_one_line(written: Written, text: str) -> None:
-    """JSON is one line that can be encoded; text for people has a bar before each line that is not a record's first."""
+    """JSON is one line that can be encoded; text for people has a bar before each further line of a record."""
     for form in ("json", "text"):
         written.forget()
         logs.set_up(form, "info")
@@ -124,7 +124,7 @@ def test_any_text_makes_one_line(written: Written, text: str) -> None:
 
 
 def test_text_for_people(written: Written) -> None:
-    """A level, the message and the fields; a stack is set in behind a bar."""
+    """Level, message and fields; the lines of a stack are indented behind a bar."""
     logs.set_up("text", "warning")
     log.info("too low")
     try:
@@ -139,7 +139,7 @@ def test_text_for_people(written: Written) -> None:
 
 
 def test_auto_is_text_on_a_terminal_and_json_elsewhere(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service that nobody watches says everything as JSON; who calls a command still gets its sentence."""
+    """A service without a terminal writes only JSON; a command still writes its sentence for people."""
     logs.set_up()
     assert logs.tells_people()
     logs.set_up(is_service=True)
@@ -157,7 +157,7 @@ def test_auto_is_text_on_a_terminal_and_json_elsewhere(written: Written, monkeyp
 
 
 def test_one_handler_however_often_it_is_set_up(written: Written) -> None:
-    """A configuration that is read later replaces what was there before."""
+    """A later set-up replaces the earlier one."""
     logs.set_up("text")
     logs.set_up("json", "info")
     log.info("once")
@@ -165,7 +165,7 @@ def test_one_handler_however_often_it_is_set_up(written: Written) -> None:
 
 
 def test_the_clients_lines_are_in_it(written: Written) -> None:
-    """Librdkafka's logger is below the program's own, and has its level."""
+    """Librdkafka's logger is a child of the program's, and has its level."""
     logs.set_up("json")
     logging.getLogger("dupwatch.kafka").warning("FAIL [thrd:x]: broker\naway")
     logging.getLogger("dupwatch.kafka").info("too low")
@@ -174,7 +174,7 @@ def test_the_clients_lines_are_in_it(written: Written) -> None:
 
 
 def test_a_thread_that_fails_is_a_line_too(written: Written) -> None:
-    """What a thread of a service raises and nobody catches does not stand among the lines as a traceback."""
+    """An uncaught error of a thread is a log line, not a traceback among them."""
     logs.set_up("json", is_service=True)
     thread = threading.Thread(target=raised, args=(IndexError("why"),), name="t1")
     thread.start()
@@ -195,7 +195,7 @@ def test_a_standard_error_that_is_gone_ends_nothing(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_message_that_does_not_fit_its_arguments_is_told_as_it_is() -> None:
-    """A slip in a call of the log is no reason for a traceback among its lines."""
+    """A mistake in a logging call does not print a traceback."""
     record = logging.LogRecord("dupwatch", logging.INFO, "", 0, "%d of them", ("no number",), None)
     assert json.loads(logs.JsonLines().format(record))["message"] == "%d of them"
 
@@ -206,7 +206,7 @@ def letter(reason: str, raw: bytes) -> Any:  # noqa: ANN401  # a dead letter
 
 
 def test_dead_letters_are_told_now_and_then(written: Written) -> None:
-    """The first at once, then their sum every ten seconds, by reason and without what was in them."""
+    """The first is logged at once, then their number every ten seconds, by reason and without their content."""
     logs.set_up("json", "info")
     now_s = [0.0]
     hooks = Hooks(BatchLog(lambda: now_s[0]))
@@ -224,7 +224,7 @@ def test_dead_letters_are_told_now_and_then(written: Written) -> None:
 
 
 def test_flags_are_told_where_asked_for(written: Written) -> None:
-    """At level debug each flag has a line with both ids; else none has."""
+    """At level debug each flag has a line with both ids; otherwise flags are not logged."""
     flag = Verdict(
         id="b", outcome="duplicate", duplicate_of="a", distance=1, similarity=0.9,
         arrived_at="2026-11-21T10:00:00.000Z", decided_at="2026-11-21T10:00:00.000Z",

@@ -1,4 +1,4 @@
-"""The names of metrics: those that are written down are those that there are, and all keep to Prometheus' rules."""
+"""The names of metrics: documentation and code agree, and the names follow Prometheus' rules."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FOREIGN_UNIT = re.compile(
 
 @pytest.fixture(scope="module")
 def families() -> dict[str, Metric]:
-    """What is told before anything has happened, by name, as Prometheus reads it."""
+    """All metrics before anything has happened, by name, as Prometheus parses them."""
     metrics = Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16", "00ff"))
     metrics.watch(Tally())
     text = generate_latest(metrics.registry).decode()
@@ -38,12 +38,12 @@ def families() -> dict[str, Metric]:
 
 
 def family_of(measure: Measure, families: dict[str, Metric]) -> Metric:
-    """What is told of this."""
+    """The metric family of a measure."""
     return families[measure.name.removesuffix("_total") if measure.kind == "counter" else measure.name]
 
 
 def series(measure: Measure) -> Iterator[dict[str, str]]:
-    """The labels of all that has to be there from the start."""
+    """The label values that have to exist from the start."""
     names = [label.name for label in measure.labels]
     for values in product(*(label.values for label in measure.labels)):
         yield dict(zip(names, values, strict=True))
@@ -55,7 +55,7 @@ def test_the_page_is_true() -> None:
 
 
 def test_what_is_written_down_is_told(families: dict[str, Metric]) -> None:
-    """And nothing else but what the client library tells of the process; no name is there twice."""
+    """Every documented metric exists, and no other except those of the process; no name occurs twice."""
     names = [measure.name for measure in MEASURES]
     assert len(names) == len(set(names))
     own = {name for name in families if not name.startswith("process_")}
@@ -64,7 +64,7 @@ def test_what_is_written_down_is_told(families: dict[str, Metric]) -> None:
 
 @OWN
 def test_a_metric_is_told_as_it_is_written_down(measure: Measure, families: dict[str, Metric]) -> None:
-    """Its type, its help, and its labels."""
+    """Type, help and labels are as documented."""
     family = family_of(measure, families)
     assert family.type == {"info": "gauge"}.get(measure.kind, measure.kind)
     assert family.documentation == measure.help
@@ -96,7 +96,7 @@ def test_every_series_that_is_known_begins_at_0(measure: Measure, families: dict
 
 @OWN
 def test_labels_are_bounded(measure: Measure) -> None:
-    """By a list, or by something that is said: partitions, one value a run, or so many sources."""
+    """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
         assert label.values or label.others
         assert not label.others or measure in {LAG, PARTITION_HELD, BUILD, SOURCE_ARTICLES}
@@ -118,7 +118,7 @@ def test_a_name_keeps_to_the_rules(measure: Measure) -> None:
 
 @OWN
 def test_a_unit_stands_at_the_end_of_a_name(measure: Measure) -> None:
-    """And no other does."""
+    """The unit of a metric is the end of its name, and no other unit is."""
     name = measure.name.removesuffix("_total")
     if measure.unit in UNITS:
         assert name.endswith(UNITS[measure.unit])

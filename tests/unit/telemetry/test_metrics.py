@@ -36,7 +36,7 @@ NOW_S = 1_800_000_000.0
 
 
 class Clock:
-    """A time of day that stands still until it is moved."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now_s = NOW_S
@@ -60,12 +60,12 @@ def metrics(clock: Clock) -> Metrics:
 
 @pytest.fixture
 def hooks(metrics: Metrics) -> Hooks:
-    """Where the run reports to its metrics."""
+    """The hooks that the metrics of the run listen to."""
     return Hooks(metrics)
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
-    """One sample; None where there is none such."""
+    """The value of a sample; None if there is no such sample."""
     return metrics.registry.get_sample_value(name, labels)
 
 
@@ -77,7 +77,7 @@ def verdict(
     distance: int | None = None,
     similarity: float | None = None,
 ) -> Verdict:
-    """A verdict that says no more than metrics ask."""
+    """A verdict with the fields that metrics use."""
     return Verdict(
         id="a",
         outcome=outcome,
@@ -101,7 +101,7 @@ def letter(reason: str) -> DeadLetter:
 
 
 def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metrics, hooks: Hooks) -> None:
-    """All reasons are there from the start, at 0."""
+    """All reasons exist from the start, at 0."""
     unread = {TimeFault.NO_ZONE: 2, TimeFault.EMPTY: 1}
     hooks.report(batch([("", "unique")])._replace(time_faults=unread))
     found = {fault: value(metrics, "dupwatch_published_at_unread_total", reason=fault) for fault in TimeFault}
@@ -135,7 +135,7 @@ def test_a_batch_is_counted(metrics: Metrics, hooks: Hooks, clock: Clock) -> Non
 
 
 def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics, hooks: Hooks) -> None:
-    """Series of dead letters are as many as reasons, and one for all others; each is there from the start."""
+    """Each reason has a series from the start, and unknown reasons share one."""
     hooks.report(BatchCommitted([], [letter("made up 1"), letter("made up 2")]))
     assert value(metrics, "dupwatch_dead_letters_total", reason="other") == 2
     (family,) = [one for one in metrics.registry.collect() if one.name == "dupwatch_dead_letters"]
@@ -144,7 +144,7 @@ def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics, hooks: Hooks) -
 
 
 def test_latency_is_from_the_record_time(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
-    """The time from record to commit is measured; a producer whose clock is ahead counts as 0."""
+    """Latency is from the record time to the commit; 0 if the clock of the producer is ahead."""
     clock.now_s = NOW_S + 0.25
     ahead = verdict(arrived_s=NOW_S + 100, decided_s=NOW_S + 0.2)
     hooks.report(BatchCommitted([verdict(arrived_s=NOW_S + 0.1, decided_s=NOW_S + 0.2), ahead], []))
@@ -155,7 +155,7 @@ def test_latency_is_from_the_record_time(metrics: Metrics, hooks: Hooks, clock: 
 
 
 def test_a_verdict_given_again_has_no_latency(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:
-    """What was decided before the batch began says nothing of how fast this run is."""
+    """A verdict decided before the batch began does not count for latency."""
     clock.now_s = NOW_S + 10
     hooks.report(BatchCommitted([verdict(arrived_s=NOW_S - 86_400, decided_s=NOW_S - 80_000)], []))
     clock.now_s = NOW_S + 20
@@ -165,13 +165,13 @@ def test_a_verdict_given_again_has_no_latency(metrics: Metrics, hooks: Hooks, cl
 
 
 def test_latencies_are_told_apart_from_a_millisecond_to_a_minute() -> None:
-    """The bounds of the times rise from 1 ms to 60 s, each at most three times the one before."""
+    """The bounds go from 1 ms to 60 s, each at most three times the previous one."""
     assert (SECONDS[0], SECONDS[-1]) == (0.001, 60.0)
     assert all(1 < after / before <= 3 for before, after in pairwise(SECONDS))
 
 
 def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
-    """The detector's counts show as they are at that moment."""
+    """A scrape shows the current counts of the detector."""
     tally = Tally(lost_compare_and_sets=3)
     metrics.watch(tally)
     assert value(metrics, "dupwatch_lost_compare_and_sets_total") == 3
@@ -185,13 +185,13 @@ def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
 
 
 def test_every_count_of_the_tally_is_told() -> None:
-    """A count that is added to the tally is told too, or is known to be told otherwise."""
+    """Every field of the tally is a metric, or is listed as reported otherwise."""
     assert {one.name for one in fields(Tally)} == TALLIED.keys() | REPORTED_OTHERWISE
     assert not TALLIED.keys() & REPORTED_OTHERWISE
 
 
 def test_a_batch_is_measured() -> None:
-    """Records, bytes and keywords; how full it was is told by whichever limit is nearer, and never more than full."""
+    """Records, bytes and keywords; the fill ratio is of the nearer limit, and at most 1."""
     read = ReadLimits(batch_records_max=100, batch_bytes_max=1_000)
     metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(read))
     hooks = Hooks(metrics)
@@ -206,12 +206,12 @@ def test_a_batch_is_measured() -> None:
 
 
 def by_source(metrics: Metrics, source: str, outcome: Outcome) -> float | None:
-    """How many articles of this source were answered so."""
+    """The number of articles of this source with this outcome."""
     return value(metrics, "dupwatch_source_articles_total", source=source, outcome=outcome)
 
 
 def test_articles_count_by_source() -> None:
-    """The first sources by name, those after them together; each is there with all outcomes once it has come."""
+    """The first sources have series of their own, later ones share one; each has all outcomes at once."""
     metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(sources_max=2, sources=("ours",)))
     hooks = Hooks(metrics)
     assert by_source(metrics, "ours", "duplicate") == 0
@@ -226,7 +226,7 @@ def test_articles_count_by_source() -> None:
 
 
 def test_calls_and_connections_of_the_store_count(metrics: Metrics, hooks: Hooks) -> None:
-    """By operation and how they ended; the time of a call that failed counts too, and what it repeated by itself."""
+    """Calls count by operation and outcome; the time of failed calls and retries within a call count, too."""
     hooks.report(StoreCalled("settle", "ok", 0.003))
     hooks.report(StoreCalled("settle", "unavailable", 60.0))
     hooks.report(StoreConnected("opened"))
@@ -242,7 +242,7 @@ def test_calls_and_connections_of_the_store_count(metrics: Metrics, hooks: Hooks
 
 
 def test_an_outage_counts_once(metrics: Metrics, hooks: Hooks) -> None:
-    """However often it is told that the store is out of reach: it counts again only after it was back."""
+    """Repeated reports of one outage count once; it counts again only after the store was reachable."""
     for why in ("refused", "refused", "timed out", None, None, "refused"):
         hooks.report(Outage("store", "test", why))
     assert value(metrics, "dupwatch_outages_total", part="store") == 2
@@ -257,7 +257,7 @@ def test_an_outage_counts_once(metrics: Metrics, hooks: Hooks) -> None:
 
 
 def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
-    """What a source tells of its group, its lag and what it lost shows."""
+    """Reports of a source on its group, lag and lost records are metrics."""
     hooks.report(ClientTurned())
     hooks.report(Rebalanced("assigned", 3))
     hooks.report(LagRead("articles", 0, 12))
@@ -279,7 +279,7 @@ def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
 
 @pytest.mark.parametrize("what", ["revoked", "lost"])
 def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, hooks: Hooks, what: Rebalance) -> None:
-    """Another consumer tells it now; told by two it would count twice. One that comes changes nothing."""
+    """Its new owner reports it now; reported by both it would count twice. An assigned partition changes nothing."""
     hooks.report(LagRead("articles", 0, 12))
     hooks.report(Rebalanced("assigned", 1))
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
@@ -288,7 +288,7 @@ def test_the_lag_of_a_partition_that_went_goes_too(metrics: Metrics, hooks: Hook
 
 
 def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics, hooks: Hooks) -> None:
-    """A partition that waits for a person would hide behind alerts on lag; one that went is told no more."""
+    """The lag of a held partition is not shown: it would set off alerts. A partition that is gone is not shown."""
     hooks.report(LagRead("articles", 0, 12))
     hooks.report(LagRead("articles", 1, 12))
     hooks.report(
@@ -317,7 +317,7 @@ def test_a_sink_is_watched(metrics: Metrics, hooks: Hooks) -> None:
 
 
 def test_a_stage_that_fails_is_timed_too(metrics: Metrics, hooks: Hooks) -> None:
-    """How long a stage took counts also where it ended with an error, which passes."""
+    """A stage that fails is timed, too, and its error is raised."""
     with pytest.raises(ZeroDivisionError), timed(hooks, "emit"):
         raise ZeroDivisionError
     with timed(hooks, "emit"):
@@ -329,14 +329,14 @@ def test_a_stage_that_fails_is_timed_too(metrics: Metrics, hooks: Hooks) -> None
 
 
 def test_records_without_a_time_are_counted(metrics: Metrics, hooks: Hooks) -> None:
-    """One for each record that got another time than its own."""
+    """Each record whose time was replaced counts."""
     hooks.report(RecordTimeReplaced())
     hooks.report(RecordTimeReplaced())
     assert value(metrics, "dupwatch_record_times_replaced_total") == 2
 
 
 def test_two_runs_share_nothing() -> None:
-    """Metrics stand in a registry of their own, so that a process may hold several."""
+    """Each run has its own registry, so that a process may have several."""
     first, second = (Metrics(Build("1", "s", "p")) for _ in range(2))
     Hooks(first).report(SinkReconnected())
     assert value(second, "dupwatch_sink_reconnections_total") == 0

@@ -1,4 +1,4 @@
-"""What a process has for itself, as the system tells it and as a scrape has it."""
+"""The memory that only this process uses, as the system reports it and in a scrape."""
 
 import mmap
 from pathlib import Path
@@ -10,7 +10,7 @@ SIZE = 64 << 20
 
 
 def test_pages_of_a_file_are_not_its_own(tmp_path: Path) -> None:
-    """64 MB that are written to are in the figure; as many of a file that is read are not."""
+    """64 MB that the process writes to count; 64 MB of a file that it reads do not."""
     metrics = Metrics(Build("1", "s", "p", "d"))
 
     def scraped() -> float:
@@ -32,7 +32,7 @@ def test_pages_of_a_file_are_not_its_own(tmp_path: Path) -> None:
 
 
 def test_where_the_system_does_not_tell_it_is_0(tmp_path: Path) -> None:
-    """No file of that name, or one without that line."""
+    """The file is missing, or has no such line."""
     assert own_memory_bytes(tmp_path / "nowhere") == 0
     (tmp_path / "status").write_text("VmRSS:\t100 kB\n")
     assert own_memory_bytes(tmp_path / "status") == 0

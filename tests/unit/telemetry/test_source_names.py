@@ -10,14 +10,14 @@ from consumer.telemetry.source_names import CHARS_MAX, NONE, OTHER, SourceNames
 
 
 def test_the_first_that_come_have_names_of_their_own() -> None:
-    """Those after them share one, for good; one that came before keeps its own."""
+    """Later sources share one label for good; earlier ones keep theirs."""
     names = SourceNames(2)
     assert [names.label(source) for source in ("a", "b", "a", "c", "d", "b")] == ["a", "b", "a", OTHER, OTHER, "b"]
     assert names.labels == ("a", "b", NONE, OTHER)
 
 
 def test_known_sources_come_first() -> None:
-    """They are there before any article came, and count among those that have names of their own."""
+    """They exist before the first article, and count towards the limit."""
     names = SourceNames(2, ["ours"])
     assert names.labels == ("ours", NONE, OTHER)
     assert [names.label(source) for source in ("a", "b", "ours")] == ["a", OTHER, "ours"]
@@ -40,25 +40,25 @@ def test_known_sources_come_first() -> None:
     ],
 )
 def test_a_name_is_cleaned(source: str, expected: str) -> None:
-    """Nothing unseen, one space for any white space, and not too long; without a name there is a word for that."""
+    """No invisible characters, single spaces, bounded length; articles without a source have a label of their own."""
     assert SourceNames(10).label(source) == expected
 
 
 def test_spellings_of_one_name_share_it() -> None:
-    """They take the place of one source."""
+    """They count as one source."""
     names = SourceNames(1)
     assert {names.label(spelling) for spelling in ("wire", " wire", "wi\u200bre")} == {"wire"}
 
 
 def test_none_is_named_where_none_may_be() -> None:
-    """With room for no name all sources are one, and those without a name are told apart all the same."""
+    """With a limit of 0 all sources share a label, but articles without a source keep theirs."""
     names = SourceNames(0)
     assert [names.label(source) for source in ("a", "")] == [OTHER, NONE]
 
 
 @given(sources=some.lists(some.text(max_size=80), max_size=8), names_max=some.integers(0, 5))
 def test_whatever_comes_there_are_few_labels_and_all_are_fit(sources: list[str], names_max: int) -> None:
-    """As many as may be, two more, and no more memory than that; each short, printable and never empty."""
+    """At most the limit and two more; each label is short, printable and never empty."""
     names = SourceNames(names_max)
     labels = {names.label(source) for source in sources}
     assert labels <= set(names.labels)

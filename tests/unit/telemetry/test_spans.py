@@ -1,4 +1,4 @@
-"""The spans of a run: one for each batch, with what was done and decided, and links to its articles' traces."""
+"""The spans of a run: one for each batch, with its stages and outcomes, and links to the traces of its articles."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 class Made:
-    """A listener, and the spans that it has made."""
+    """A listener and the spans that it made."""
 
     def __init__(self, links_max: int = 256) -> None:
         self.exporter = InMemorySpanExporter()
@@ -118,7 +118,7 @@ def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:
 
 
 def test_a_batch_links_to_the_traces_of_its_articles() -> None:
-    """So many at most; they are not its parents, since one batch has articles of many traces."""
+    """Up to a limit. They are not its parents, because one batch has articles of many traces."""
     made = Made(links_max=2)
     made.hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
     made.hooks.report(BatchCommitted([], []))
@@ -133,7 +133,7 @@ def test_a_batch_links_to_the_traces_of_its_articles() -> None:
 
 
 def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
-    """Its seconds are told when the batch is done; outside of a batch they are nobody's."""
+    """Stages done in pieces are attributes of the batch; outside of a batch they are dropped."""
     made.hooks.report(StageEnded("look_up", 1.0))
     made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     made.hooks.report(StageEnded("look_up", 0.25))
@@ -144,7 +144,7 @@ def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
 
 
 def test_a_batch_that_was_given_up_is_an_error(made: Made) -> None:
-    """So is one that the end of a run finds open."""
+    """A batch that is open when the run ends is an error, too."""
     made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     made.hooks.report(BatchAbandoned())
     made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
@@ -158,7 +158,7 @@ def test_a_batch_that_was_given_up_is_an_error(made: Made) -> None:
 
 
 def test_batches_that_are_decoded_ahead_keep_their_times(made: Made) -> None:
-    """Each span begins with the decoding of its own batch, also where one was given up before it was begun."""
+    """Each span begins with the decoding of its own batch, even after one that was given up before it began."""
     with timed(made.hooks, "decode"):
         pass
     time.sleep(0.01)
@@ -179,7 +179,7 @@ def test_batches_that_are_decoded_ahead_keep_their_times(made: Made) -> None:
 
 
 def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) -> None:
-    """The text of an error may have an article's words in it."""
+    """The span has the type of the error, not its text, which may quote an article."""
 
     def fail(stage: AbstractContextManager[None]) -> None:
         with stage:
@@ -198,7 +198,7 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) 
 
 @pytest.mark.parametrize("stage", ["poll", "decode"])
 def test_what_belongs_to_no_batch_makes_no_span(made: Made, stage: EnteredStage) -> None:
-    """Waiting, and what another thread does for a later batch."""
+    """Neither waiting nor the decoding of a later batch makes a span."""
     made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     with timed(made.hooks, stage):
         pass
@@ -218,7 +218,7 @@ def nothing_is_left() -> Iterator[None]:
 
 @pytest.fixture
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """None of OpenTelemetry's own variables; what its loggers are told is undone."""
+    """No OpenTelemetry variables; changes to its loggers are undone."""
     for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_SDK_DISABLED"):
         monkeypatch.delenv(name, raising=False)
     logger = logging.getLogger("opentelemetry")
@@ -235,7 +235,7 @@ def judge_one(tracing: Tracing, parents: int = 0) -> None:
 
 
 def test_a_collector_gets_the_spans(no_variables: pytest.MonkeyPatch) -> None:
-    """By OTLP over HTTP; what has not been sent by the end of the run is sent then."""
+    """Spans go by OTLP over HTTP; the last ones are sent when the run ends."""
     with collecting() as collector:
         tracing = tracing_to(f"{collector.endpoint}/", "group", "1.2.3", 256)
         judge_one(tracing, parents=2)
@@ -247,7 +247,7 @@ def test_a_collector_gets_the_spans(no_variables: pytest.MonkeyPatch) -> None:
 
 
 def test_opentelemetrys_own_variables_hold(no_variables: pytest.MonkeyPatch) -> None:
-    """Where to, as whom, with which headers, and which traces at all."""
+    """Endpoint, service name, headers and sampling come from the variables."""
     with collecting() as collector:
         no_variables.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
         no_variables.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=feeds")
@@ -270,7 +270,7 @@ def test_opentelemetrys_own_variables_hold(no_variables: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("refuses", [True, False])
 def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.MonkeyPatch, *, refuses: bool) -> None:
-    """Handing over costs the run no time, and its end waits no longer than it was told to."""
+    """Spans never delay the run, and its end waits only for the given time."""
     # What is left behind gives up soon.
     no_variables.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     with collecting() as collector:
@@ -291,7 +291,7 @@ def test_a_collector_that_takes_nothing_delays_nothing(no_variables: pytest.Monk
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
-    """Nothing that OpenTelemetry leaves behind holds it up, also where a run ends without closing anything."""
+    """Nothing that OpenTelemetry leaves behind delays the exit, even if tracing is not closed."""
     work = (
         "import sys; from consumer.telemetry.spans import tracing_to\n"
         "from consumer.model.hooks import Hooks\n"
@@ -316,7 +316,7 @@ def test_the_process_ends_although_the_collector_hangs(*, closes: bool) -> None:
 
 
 class Failing(InMemorySpanExporter):
-    """Takes nothing while told so."""
+    """Rejects spans while ``failing``."""
 
     failing = True
 
@@ -328,7 +328,7 @@ class Failing(InMemorySpanExporter):
 
 
 def test_that_spans_are_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """And that they are taken again; an exporter that raises harms nobody."""
+    """The loss is logged once, and so is its end; an exporter that raises does no harm."""
     exporter = Failing()
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         tracing = Tracing(exporter, "group", "1.2.3", 256)

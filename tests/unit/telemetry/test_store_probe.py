@@ -1,4 +1,4 @@
-"""What is told of a store that is asked again and again."""
+"""What the probe of a store reports."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ WAIT_S = 10
 
 
 class Told:
-    """Keeps what was told, and lets a test wait for it."""
+    """Keeps what is reported, and lets a test wait for it."""
 
     def __init__(self) -> None:
         self._said: list[str | None] = []
@@ -31,7 +31,7 @@ class Told:
             self._changed.notify_all()
 
     def wait_for(self, what: str | None) -> None:
-        """Return when this is what was told last."""
+        """Wait until this is the last report."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._said[-1:] == [what], WAIT_S), self._said
 
@@ -56,7 +56,7 @@ class Moody(MemoryStore):
     ],
 )
 def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
-    """Whatever goes wrong is told, the store is opened anew until it answers, and that is told too."""
+    """Any error is reported, the store is opened again until it answers, and that is reported, too."""
     store, told, opened = Moody(), Told(), 0
 
     @contextmanager
@@ -76,7 +76,7 @@ def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
 
 
 def test_nobody_is_asked_after_it_was_left() -> None:
-    """The thread ends with the block, however long its pause is."""
+    """The thread ends with the context, however long its pause is."""
     told = Told()
 
     @contextmanager

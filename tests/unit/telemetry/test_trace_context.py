@@ -1,4 +1,4 @@
-"""The trace that a message belongs to, as W3C Trace Context writes it."""
+"""Parsing the headers of W3C Trace Context."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_a_context_is_read() -> None:
     ],
 )
 def test_what_is_no_context(parent: bytes) -> None:
-    """It is passed over: the article is judged all the same."""
+    """It is ignored, and the article is judged."""
     assert parse(parent, b"") is None
 
 
@@ -53,7 +53,7 @@ def test_a_later_version_is_read_as_far_as_it_is_known() -> None:
 
 @given(st.binary(max_size=60) | st.from_regex(rb"0[01]-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-x)?", fullmatch=True))
 def test_it_is_read_as_opentelemetry_reads_it(parent: bytes) -> None:
-    """Whatever stands in the header, in the same few microseconds."""
+    """For any header, the result is that of OpenTelemetry's propagator."""
     text = parent.decode("latin-1")
     span = get_current_span(TraceContextTextMapPropagator().extract({"traceparent": text})).get_span_context()
     parsed = parse(parent, b"")
@@ -65,7 +65,7 @@ def test_it_is_read_as_opentelemetry_reads_it(parent: bytes) -> None:
 
 
 def test_each_context_is_named_once_and_so_many_at_most() -> None:
-    """Articles of one request share theirs; how many were left out is told."""
+    """Articles of one request share a context; the number of dropped ones is returned."""
     others = [f"00-{TRACE}-{number:016x}-01".encode() for number in range(1, 6)]
     records = [record(("traceparent", parent)) for parent in [PARENT, PARENT, *others, PARENT]]
     found, dropped = contexts(records, 3)
@@ -75,14 +75,14 @@ def test_each_context_is_named_once_and_so_many_at_most() -> None:
 
 
 def test_traces_that_nobody_records_are_left_out() -> None:
-    """A link to them would lead nowhere; they take no room from others."""
+    """A link to them would lead nowhere, and they do not count towards the limit."""
     silent = f"00-{TRACE}-{SPAN}-00".encode()
     found, dropped = contexts([record(("traceparent", silent)), record(("traceparent", PARENT))], 1)
     assert ([one.flags for one in found], dropped) == ([1], 0)
 
 
 def test_headers_that_are_missing_or_come_twice() -> None:
-    """Two parents are none; two states are one; a file's record has no headers at all."""
+    """Two parents count as none, two states as one; a record of a file has no headers."""
     assert contexts([record(), record(("traceparent", None)), record(("tracestate", b"a=1"))], 9) == ([], 0)
     assert contexts([record(("traceparent", PARENT), ("traceparent", PARENT))], 9) == ([], 0)
     both = record(("tracestate", b"a=1"), ("traceparent", PARENT), ("tracestate", b"b=2"))

@@ -1,4 +1,4 @@
-"""Pages as a consumer serves them, for tests to change under way."""
+"""The pages of a consumer, which tests can change while they are served."""
 
 import json
 import ssl
@@ -45,7 +45,7 @@ def flags_page(*flags: dict[str, Any]) -> bytes:
 
 
 class Pages:
-    """What each path is answered with, and the headers of the last request; ``port`` where it listens."""
+    """The answer for each path, and the headers of the last request; it listens on ``port``."""
 
     def __init__(self) -> None:
         self.port = 0

@@ -1,4 +1,4 @@
-"""What two scrapes of a consumer's metrics say about the time between them."""
+"""Rates, means and quantiles between two scrapes."""
 
 import math
 
@@ -11,7 +11,7 @@ BOUNDS = (0.1, 1.0, 10.0)
 
 
 class Consumer:
-    """Some metrics of a consumer that began at a time."""
+    """Some metrics of a consumer with a start time."""
 
     def __init__(self, began_s: float = 1000.0) -> None:
         self.registry = CollectorRegistry()
@@ -25,7 +25,7 @@ class Consumer:
 
 
 def test_rates_are_of_the_time_between() -> None:
-    """By label or of all together, of one consumer or of several that were asked at other times."""
+    """By label or in total, of one consumer or of several with different intervals."""
     consumer = Consumer()
     consumer.articles.labels("unique").inc(100)
     before = consumer.scrape(1010)
@@ -39,7 +39,7 @@ def test_rates_are_of_the_time_between() -> None:
 
 
 def test_the_first_look_is_since_the_consumer_began() -> None:
-    """There is nothing to compare with, but the time of its start is told."""
+    """Without an earlier scrape, the interval begins when the process started."""
     consumer = Consumer(began_s=1000)
     consumer.articles.labels("unique").inc(100)
     assert rate([Interval(None, consumer.scrape(1050))], "articles_total") == 2
@@ -47,7 +47,7 @@ def test_the_first_look_is_since_the_consumer_began() -> None:
 
 @pytest.mark.parametrize("count", [3, 300])
 def test_a_consumer_that_was_started_again_begins_at_0(count: int) -> None:
-    """Whether it has counted less or more meanwhile than before: never a negative rate, nor one too small."""
+    """Whether it has counted more or less than before the restart, the rate is right."""
     old, new = Consumer(began_s=1000), Consumer(began_s=1015)
     old.articles.labels("unique").inc(100)
     new.articles.labels("unique").inc(count)
@@ -55,13 +55,13 @@ def test_a_consumer_that_was_started_again_begins_at_0(count: int) -> None:
 
 
 def test_a_counter_that_went_back_begins_at_0() -> None:
-    """As where two consumers answer under one address in turn."""
+    """For example when two consumers answer under one address in turn."""
     before, after = parse_scrape("articles_total 100\n", 10), parse_scrape("articles_total 30\n", 20)
     assert rate([Interval(before, after)], "articles_total") == 3
 
 
 def test_quantiles_lie_within_their_buckets() -> None:
-    """As Prometheus estimates them: evenly within a bucket, and of all consumers together."""
+    """As in Prometheus: evenly distributed within a bucket, over all consumers."""
     one, other = Consumer(), Consumer()
     for _ in range(10):
         one.seconds.observe(0.05)
@@ -80,7 +80,7 @@ def test_quantiles_lie_within_their_buckets() -> None:
 
 
 def test_what_lies_beyond_the_last_bound_is_said_to() -> None:
-    """And where nothing was observed there is no quantile and no mean."""
+    """Beyond the last bound it is infinity; without observations there is neither quantile nor mean."""
     consumer = Consumer()
     before = consumer.scrape(1001)
     nothing = [Interval(before, consumer.scrape(1002))]
@@ -93,13 +93,13 @@ def test_what_lies_beyond_the_last_bound_is_said_to() -> None:
 
 @pytest.mark.parametrize("text", ["<html>no</html>", 'a{b="c} 1', 'a{b="c"} x', "{"])
 def test_text_that_is_no_metrics_is_refused(text: str) -> None:
-    """With one kind of error, whatever the parser makes of it."""
+    """It always raises ValueError, whatever the parser does."""
     with pytest.raises(ValueError, match="Prometheus"):
         parse_scrape(text, 0)
 
 
 def test_samples_are_found_by_name_and_labels() -> None:
-    """All that have these labels, among others."""
+    """Samples match if they have these labels, possibly among others."""
     scrape = parse_scrape('lag{topic="a",partition="0"} 3\nlag{topic="a",partition="1"} 4\nlag{topic="b"} 5\n', 0)
     assert scrape.total("lag") == 12
     assert scrape.total("lag", topic="a") == 7

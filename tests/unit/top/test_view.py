@@ -1,4 +1,4 @@
-"""The picture of ``dupwatch top`` at several widths: nothing is cut but titles and the least important figures."""
+"""The view of ``dupwatch top`` at several widths: only titles and the least important figures are cut."""
 
 import io
 from typing import Any
@@ -45,7 +45,7 @@ def picture(seen: list[Seen], width: int) -> list[str]:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
-    """No line is too long, no figure, name, id or state is cut; only a title may end in an ellipsis."""
+    """No line is too long; figures, names, ids and states are whole, and only a title may end in an ellipsis."""
     lines = picture(seen, width)
     text = "\n".join(lines)
     assert max(map(cell_len, lines)) <= width, text
@@ -69,7 +69,7 @@ def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
 
 
 def test_what_is_shown_by_width(seen: list[Seen]) -> None:
-    """A table where there is room, else all figures below each name, else the most important of them."""
+    """A table if there is room, otherwise all figures below each name, otherwise the most important ones."""
     wide, page, narrow = (picture(seen, width) for width in (200, 80, 60))
     assert wide[1].split() == ["consumer", *FIGURES, "state"]
     assert page[1].split() == [*FIGURES]
@@ -80,7 +80,7 @@ def test_what_is_shown_by_width(seen: list[Seen]) -> None:
 
 
 def test_a_page_of_30_columns_has_what_matters_most(seen: list[Seen]) -> None:
-    """The rate is always there; whatever else is left out is named."""
+    """The rate is always shown; what is left out is listed."""
     lines = picture(seen, 30)
     assert max(map(cell_len, lines)) <= 30
     assert lines[1].split()[:2] == ["articles/s", "lag"]
@@ -91,6 +91,6 @@ def test_a_page_of_30_columns_has_what_matters_most(seen: list[Seen]) -> None:
     ("width", "kept"), [(100, [0, 1, 2]), (8, [0, 1, 2]), (7, [0, 2]), (4, [0, 2]), (3, [0]), (0, [0])]
 )
 def test_columns_fit_by_importance(width: int, kept: list[int]) -> None:
-    """To the cell: the gaps count, and the first of the important ones stays."""
+    """To the cell, including gaps; the most important column always stays."""
     names: tuple[Any, ...] = ("a", "bb", "c")
     assert fitting(names, [("1", "2", "3")], ("a", "c", "bb"), width) == kept

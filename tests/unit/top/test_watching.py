@@ -1,4 +1,4 @@
-"""Running consumers, asked over HTTP: what they say, and what becomes of those that say nothing."""
+"""Watching consumers over HTTP: what they answer, and what happens if they do not."""
 
 import base64
 import ssl
@@ -29,7 +29,7 @@ def pages() -> Iterator[Pages]:
 
 
 def watched(pages: Pages, clock: Iterator[float] | None = None, access: Access = Access()) -> Watched:  # noqa: B008
-    """The consumer that has these pages, looked at these times."""
+    """A watched consumer with these pages, scraped at these times."""
     times = clock or iter(range(1010, 2000, 10))
     return Watched("one", PagesClient(pages.url, access, WAIT_S), lambda: next(times))
 
@@ -47,7 +47,7 @@ def test_a_consumer_tells_how_it_is(pages: Pages) -> None:
 
 
 def test_one_that_is_away_comes_back(pages: Pages) -> None:
-    """While it is away that is said, with why; afterwards rates are of the whole time between the two answers."""
+    """While it is away the reason is shown; afterwards rates cover the whole time between the two answers."""
     one = watched(pages)
     assert one.look().interval is not None
     pages.answers["/metrics"], kept = (500, b"the page failed"), pages.answers["/metrics"]
@@ -63,7 +63,7 @@ def test_one_that_is_away_comes_back(pages: Pages) -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"\xff\xfe", b"", b"node_cpu_seconds_total 1\n"])
 def test_answers_that_make_no_sense_harm_nobody(pages: Pages, body: bytes) -> None:
-    """A page that is not what it has to be is as good as none."""
+    """A malformed page counts as no page."""
     pages.answers = dict.fromkeys(pages.answers, (200, body))
     seen = watched(pages).look()
     assert seen.flags is None
@@ -73,7 +73,7 @@ def test_answers_that_make_no_sense_harm_nobody(pages: Pages, body: bytes) -> No
 
 
 def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
-    """That is another thing than none so far; of several consumers the newest come first."""
+    """No page of flags differs from no flags; flags of several consumers are sorted, newest first."""
     pages.answers["/flags.json"] = (404, b"Not found. Available pages:")
     assert watched(pages).look().flags is None
     assert latest([watched(pages).look()], 5) is None
@@ -89,7 +89,7 @@ def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
 
 
 def test_name_and_password(pages: Pages) -> None:
-    """They are sent as basic authentication; a refusal is told as one."""
+    """They are sent as basic authentication, and a refusal is shown as such."""
     watched(pages, access=Access("ops", "s3cret: ü")).look()
     assert base64.b64decode(pages.asked["Authorization"].removeprefix("Basic ")).decode() == "ops:s3cret: ü"
     pages.answers["/metrics"] = (401, b"")
@@ -98,7 +98,7 @@ def test_name_and_password(pages: Pages) -> None:
 
 
 def test_all_are_asked_at_the_same_time(pages: Pages) -> None:
-    """Each answers only while the other is asked too."""
+    """Two consumers that wait for each other both answer."""
     together = threading.Barrier(2, timeout=WAIT_S / 2)
     with served() as other, ThreadPoolExecutor(2) as pool:
         pages.before_answer = other.before_answer = together.wait
@@ -107,7 +107,7 @@ def test_all_are_asked_at_the_same_time(pages: Pages) -> None:
 
 
 def test_a_consumer_that_hangs_is_away() -> None:
-    """It is waited for so long and no longer."""
+    """The wait is bounded."""
     hanging = threading.Event()
     with served() as slow:
         slow.before_answer = lambda: hanging.wait(60)
@@ -119,14 +119,14 @@ def test_a_consumer_that_hangs_is_away() -> None:
 
 
 def test_a_page_without_end_is_given_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have so many bytes, and take so long."""
+    """Size and time are bounded."""
     monkeypatch.setattr(pages_client, "BODY_BYTES_MAX", 1000)
     pages.answers["/metrics"] = (200, b"#" * 2000)
     assert watched(pages).look().away == "the page is larger than 1000 bytes"
 
 
 def test_nobody_listens() -> None:
-    """The reason is the system's."""
+    """The reason is the message of the system."""
     with served() as gone:
         url = gone.url
     with pytest.raises(Unanswered, match="Connection refused"):
@@ -146,7 +146,7 @@ def test_nobody_listens() -> None:
     ],
 )
 def test_what_is_no_address(url: str) -> None:
-    """It is refused before anything is asked; a name and a password have options of their own."""
+    """It is refused before any request; credentials in a URL are refused, too."""
     with pytest.raises(ConfigError, match="not the address of a consumer"):
         PagesClient(url, Access(), WAIT_S)
 
@@ -166,7 +166,7 @@ def openssl(folder: Path, name: str, *more: str) -> tuple[Path, Path]:
 
 
 def test_certificates_are_checked(tmp_path: Path) -> None:
-    """Whoever is vouched for by nobody is not talked to; the very certificate that was named will do, signed or not."""
+    """Untrusted certificates are refused; a certificate that was named itself is accepted, self-signed or not."""
     ca, ca_key = openssl(tmp_path, "ca")
     certificate, key = openssl(
         tmp_path, "consumer", "-CA", str(ca), "-CAkey", str(ca_key), "-addext", "basicConstraints=critical,CA:FALSE"
