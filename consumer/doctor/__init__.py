@@ -1,1 +1,1 @@
-"""Checks a configuration and everything it names before a run does, and says what to do about each finding."""
+"""Checks of a configuration and everything it names, each finding with a remedy. Nothing here changes anything."""

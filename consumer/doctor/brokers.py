@@ -1,4 +1,4 @@
-"""What is asked of the brokers: questions only, each with a bound, and the answers as plain facts."""
+"""Read-only questions to the brokers, each with a deadline, and their answers as plain values."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from consumer.model.errors import ConfigError, SourceError
 from storage.clock import MS_PER_S
 
 ASK_S: Final = 5.0
-"""How long one answer is waited for."""
+"""Deadline of one question."""
 _SLICE_S: Final = 1.0
 OFFSETS: Final = "__consumer_offsets"
 _EARLIEST: Final[Any] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
@@ -31,7 +31,7 @@ _GIVEN_UP: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
 
 
 class Cluster(NamedTuple):
-    """A cluster, and how the broker that was asked is set."""
+    """A cluster, and the settings of one of its brokers."""
 
     id: str
     brokers: int
@@ -39,7 +39,7 @@ class Cluster(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A consumer of a group: where it runs and how many partitions it has; ``instance_id`` where that is static."""
+    """A member of a group: where it runs and how many partitions it has; ``instance_id`` if it is a static member."""
 
     client: str
     host: str
@@ -48,17 +48,17 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A consumer group; ``state`` is Kafka's word for it, "dead" where there is none."""
+    """A consumer group. ``state`` is Kafka's name for it, "dead" if the group does not exist."""
 
     state: str
     members: tuple[Member, ...]
 
 
 class Progress(NamedTuple):
-    """How far the group is in one partition: the first message that is there, the end, and what it has committed.
+    """The progress of a group in one partition: the first offset that exists, the end, and the committed offset.
 
-    ``young`` is where messages begin that are younger than was asked, None where nothing was. ``held`` says why the
-    group does not read it on, None where it does.
+    ``young`` is the offset of the first message younger than the age asked for, None if no age was given. ``held`` says
+    why the group holds the partition, None if it does not.
     """
 
     topic: str
@@ -71,7 +71,7 @@ class Progress(NamedTuple):
 
 
 class Newest(NamedTuple):
-    """The time of the newest message of a topic, and of this machine when the answer came; in milliseconds."""
+    """The time of the newest message of a topic, and the time of this machine at the answer, in milliseconds."""
 
     topic: str
     time_ms: int
@@ -79,70 +79,70 @@ class Newest(NamedTuple):
 
 
 class Brokers:
-    """One cluster, asked by a client that writes nothing. Raises ``KafkaException`` where it refuses an answer."""
+    """Asks one cluster and writes nothing. Raises ``KafkaException`` if the cluster refuses to answer."""
 
     def __init__(self, address: str, settings: Mapping[str, Any]) -> None:
         self._address = address
         self._errors: list[KafkaError] = []
-        # Librdkafka tries again at once, ten times a second, and reports each time.
+        # By default librdkafka retries ten times a second and reports each failure.
         calm: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
         try:
             self._admin = AdminClient({**settings, **calm}, logger=silent_log)
         except KafkaException as error:
-            raise ConfigError(f"librdkafka does not take its settings: {error.args[0].str()}") from error
+            raise ConfigError(f"librdkafka rejects its settings: {error.args[0].str()}") from error
         self._metadata: Any = None
 
     def cluster(self) -> Cluster:
-        """The cluster; ``SourceError`` says why nobody answers."""
+        """Return the cluster. Raises ``SourceError`` with the reason if no broker answers."""
         self._metadata = self._answered()
         broker = next(iter(self._metadata.brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
         (answer,) = self._admin.describe_configs([resource], request_timeout=ASK_S).values()
         try:
-            settings = {name: one.value for name, one in answer.result().items() if one.value is not None}
+            settings = {name: entry.value for name, entry in answer.result().items() if entry.value is not None}
         except KafkaException:
-            # A user who may read and write topics need not be allowed to see this.
+            # A user may be allowed to read and write topics, but not to see this.
             settings = {}
         return Cluster(self._metadata.cluster_id or "", len(self._metadata.brokers), settings)
 
     def _answered(self) -> Any:  # noqa: ANN401  # the client has no public type for it
-        """What there is. The client tries for as long as it may; where nobody listens that is soon known."""
+        """Return the metadata. Give up before the deadline if the client reports that all brokers are down."""
         until_s = time.monotonic() + ASK_S
         while True:
             try:
                 return self._admin.list_topics(timeout=_SLICE_S)
             except KafkaException as error:
                 self._admin.poll(0)
-                given_up = any(one.code() in _GIVEN_UP for one in self._errors)
+                given_up = any(reported.code() in _GIVEN_UP for reported in self._errors)
                 if given_up or time.monotonic() > until_s:
                     why = self._why(error.args[0])
                     raise SourceError(f"The brokers at {self._address} do not answer: {why}.") from error
 
     def topics(self, names: Sequence[str]) -> dict[str, FoundTopic]:
-        """Those of these topics that are there."""
+        """Return those of these topics that exist."""
         return found_topics(self._admin, self._metadata, [name for name in names if self._has(name)], ASK_S)
 
     def group(self, name: str) -> Group | None:
-        """A group and its members; None where no group has ever committed, as far as this user may see.
+        """Return a group and its members; None if no group has ever committed, as far as this user may see.
 
-        Then nothing is asked: asking for a group makes the brokers create their own topic for offsets.
+        The brokers are not asked then: describing a group makes them create their topic for offsets.
         """
         if not self._has(OFFSETS):
             return None
         described = _only(self._admin.describe_consumer_groups([name], request_timeout=ASK_S))
         members = tuple(
             Member(
-                one.client_id,
-                one.host.removeprefix("/"),
-                one.group_instance_id,
-                len(one.assignment.topic_partitions) if one.assignment else 0,
+                member.client_id,
+                member.host.removeprefix("/"),
+                member.group_instance_id,
+                len(member.assignment.topic_partitions) if member.assignment else 0,
             )
-            for one in described.members
+            for member in described.members
         )
         return Group(described.state.name.lower(), members)
 
     def progress(self, group: str, topics: Sequence[str], older_ms: Callable[[str], int | None]) -> list[Progress]:
-        """How far a group is in these topics; ``older_ms`` says from which age on a message of one is not ``young``."""
+        """Return the progress of a group; ``older_ms`` is the age up to which messages of a topic are ``young``."""
         places = [
             TopicPartition(topic, partition)
             for topic in topics
@@ -151,9 +151,9 @@ class Brokers:
         ]
         of_group = [ConsumerGroupTopicPartitions(group, places)]
         asked = _only(self._admin.list_consumer_group_offsets(of_group, request_timeout=ASK_S))
-        known = [one for one in asked.topic_partitions if one.offset >= 0]
-        committed = {(one.topic, one.partition): one.offset for one in known}
-        held = {(one.topic, one.partition): note_of(one.metadata).held for one in known}
+        known = [place for place in asked.topic_partitions if place.offset >= 0]
+        committed = {(place.topic, place.partition): place.offset for place in known}
+        held = {(place.topic, place.partition): note_of(place.metadata).held for place in known}
         first = self._offsets(dict.fromkeys(places, _EARLIEST))
         end = self._offsets(dict.fromkeys(places, _LATEST))
         now_ms = int(time.time() * MS_PER_S)
@@ -170,7 +170,7 @@ class Brokers:
                 first[place].offset,
                 end[place].offset,
                 committed.get((place.topic, place.partition)),
-                # Where no message is that young, those that are would begin at the end.
+                # Without a message that young, the next one would be: at the end.
                 _begin(young[place].offset, end[place].offset) if place in young else None,
                 held.get((place.topic, place.partition)),
             )
@@ -178,12 +178,12 @@ class Brokers:
         ]
 
     def newest(self, topics: Sequence[str]) -> list[Newest]:
-        """The time of the newest message of each of these topics that has one, and of the group's own commits."""
+        """Return the time of the newest message of each of these topics that has one, and of the topic of offsets."""
         found = []
-        for topic in [one for one in (*topics, OFFSETS) if self._has(one)]:
+        for topic in filter(self._has, (*topics, OFFSETS)):
             places = [TopicPartition(topic, partition) for partition in self._metadata.topics[topic].partitions]
             offsets = self._offsets(dict.fromkeys(places, _NEWEST))
-            time_ms = max((one.timestamp for one in offsets.values()), default=-1)
+            time_ms = max((offset.timestamp for offset in offsets.values()), default=-1)
             if time_ms >= 0:
                 found.append(Newest(topic, time_ms, int(time.time() * MS_PER_S)))
         return found
@@ -202,9 +202,9 @@ class Brokers:
         return once_led(ask, ASK_S)
 
     def _why(self, error: KafkaError) -> str:
-        """The error that says most: what the call ends with is only that it did not come to an answer."""
-        telling = [one for one in self._errors if one.code() in _SAYS_WHY]
-        other = [one for one in self._errors if one.code() not in _GIVEN_UP]
+        """Return the most specific error: the one that the call itself raises is only a time-out."""
+        telling = [reported for reported in self._errors if reported.code() in _SAYS_WHY]
+        other = [reported for reported in self._errors if reported.code() not in _GIVEN_UP]
         text = (telling or other or [error])[0].str()
         return text.rstrip(".")
 

@@ -1,7 +1,7 @@
-"""How long certificates hold: read from their PEM files.
+"""The validity of certificates, read from their PEM files.
 
-Python's ssl shows the dates of authorities only, and a parser of certificates is too large a dependency for two dates.
-So the few bytes on the way to them are read here: DER (ITU-T X.690) of a Certificate (RFC 5280, section 4.1).
+Python's ssl shows the dates of authorities only, and a certificate parser is a large dependency for two dates. So this
+module reads the few DER elements before them (ITU-T X.690) of a Certificate (RFC 5280, section 4.1).
 """
 
 import re
@@ -16,18 +16,18 @@ _VERSION: Final = 0xA0
 _UTC_TIME: Final = 0x17
 _LONG_LENGTH: Final = 0x80
 _FIELDS_BEFORE_VALIDITY: Final = 3
-"""Serial number, signature algorithm, issuer; before them may stand a version."""
+"""Serial number, signature algorithm, issuer; an optional version comes before them."""
 
 
 class Validity(NamedTuple):
-    """From when to when a certificate holds."""
+    """The period in which a certificate is valid."""
 
     begins: datetime
     ends: datetime
 
 
 def validities(pem: bytes) -> list[Validity]:
-    """Those of all certificates in a PEM file, none where it has none; ValueError where one cannot be read."""
+    """Return the validity of each certificate in a PEM file. Raises ``ValueError`` if one cannot be read."""
     return [_validity(ssl.PEM_cert_to_DER_cert(found.decode("ascii"))) for found in _PEM.findall(pem)]
 
 
@@ -44,12 +44,12 @@ def _validity(der: bytes) -> Validity:
         begin_tag, begins, rest = _element(dates)
         end_tag, ends, _ = _element(rest)
     except IndexError as error:
-        raise ValueError("the certificate is cut short") from error
+        raise ValueError("the certificate is truncated") from error
     return Validity(_time(begin_tag, begins), _time(end_tag, ends))
 
 
 def _element(data: bytes) -> tuple[int, bytes, bytes]:
-    """The first element: its tag, what is in it, and what follows it."""
+    """Return the tag and the content of the first element, and the bytes after it."""
     length, begin = data[1], 2
     if length >= _LONG_LENGTH:
         begin += length - _LONG_LENGTH
@@ -58,6 +58,6 @@ def _element(data: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _time(tag: int, digits: bytes) -> datetime:
-    """A point in time. UTCTime has years of two digits; that no certificate begins before 1969 makes strptime right."""
+    """Return a point in time. For the two-digit years of UTCTime strptime is right from 1969 on."""
     pattern = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
     return datetime.strptime(digits.decode("ascii"), pattern).replace(tzinfo=UTC)

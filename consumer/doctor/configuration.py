@@ -1,4 +1,4 @@
-"""Settings that are each right, and contradict each other or what is on this machine."""
+"""Settings that are valid one by one, but contradict each other or what is on this machine."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ from storage.hbase.kind import HBASE
 from storage.kinds import kind_of, lasting_examples
 
 _IDLE_S: Final = 60
-"""After how long a gateway drops a connection that nobody uses, unless it is told otherwise."""
+"""The default after which a gateway drops an idle connection."""
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Whether a run could be built from this configuration; ``settings`` raises ConfigError where it could not."""
+    """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
     judged = settings()
     yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
     if is_kafka(config.source.url):
@@ -30,9 +30,9 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
         yield from _file(config)
     if kind_of(config.store.url) is HBASE and config.store.hbase.retire_s >= _IDLE_S:
         yield warning(
-            f"store.hbase.retire_s is {config.store.hbase.retire_s:g}, and a gateway drops idle connections after "
-            f"{_IDLE_S} s unless it is told otherwise.",
-            f"Set it below the gateway's limit, to {_IDLE_S - 15} for example.",
+            f"store.hbase.retire_s is {config.store.hbase.retire_s:g}, but by default a gateway drops idle connections "
+            f"after {_IDLE_S} s.",
+            f"Set it below the gateway's limit, for example to {_IDLE_S - 15}.",
         )
 
 
@@ -40,34 +40,40 @@ def _file(config: Config) -> Iterator[Finding]:
     if is_kafka(config.sink.url):
         yield wrong(
             ConfigError,
-            "The source is a file, and the sink is a topic.",
-            "Send the file to a topic, or judge into one.",
+            "The source is a file, but the sink is a topic.",
+            "Send the file to a topic with dupwatch produce, or name a file as the sink.",
         )
     if config.source.url != parts.STREAM and not Path(config.source.url).is_file():
-        yield wrong(SourceError, f"There is no file {config.source.url}.", "Correct source.url, or give --source.")
+        yield wrong(SourceError, f"No file {config.source.url}.", "Correct source.url or --source.")
     if config.sink.url != parts.STREAM and not is_kafka(config.sink.url):
         yield from _written(Path(config.sink.url))
 
 
 def _written(sink: Path) -> Iterator[Finding]:
-    """Whether verdicts can be written there, and dead letters and the checkpoint beside them."""
+    """Check that verdicts can be written there, and dead letters and the checkpoint beside them."""
     folder = sink.parent
     if not folder.is_dir():
-        yield wrong(SinkError, f"There is no folder {folder} for the sink {sink}.", "Make it, or correct sink.url.")
+        yield wrong(SinkError, f"No folder {folder} for the sink {sink}.", "Create it, or correct sink.url.")
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield wrong(
             SinkError,
-            f"This user cannot write in {folder}, where the sink is.",
-            "Give it to the user, or name another.",
+            f"No permission to write in {folder}, the folder of the sink.",
+            "Give this user write permission, or name a different sink.",
         )
     elif sink.exists() and not sink.is_file():
-        yield wrong(SinkError, f"The sink {sink} is no regular file.", "Name a file in sink.url, or - for a stream.")
+        yield wrong(
+            SinkError, f"The sink {sink} is not a regular file.", "Name a file in sink.url, or - for standard output."
+        )
     elif sink.exists() and not os.access(sink, os.W_OK):
-        yield wrong(SinkError, f"This user cannot write to the sink {sink}.", "Give it to the user, or name another.")
+        yield wrong(
+            SinkError,
+            f"No permission to write to the sink {sink}.",
+            "Give this user write permission, or name a different sink.",
+        )
 
 
 def _stream(config: Config) -> Iterator[Finding]:
-    # All of these raise ConfigError with a sentence that says what to do.
+    # Each of these raises ConfigError with a message that says what to do.
     parse_kafka(config.source.url)
     check_places(config)
     for name, path in config.kafka.secret_files.items():
@@ -78,6 +84,6 @@ def _stream(config: Config) -> Iterator[Finding]:
     try_clients(config)
     if not stores.outlives_run(config):
         yield warning(
-            "The store is in memory: every start forgets what was judged, and consumers share nothing.",
-            f"Name a store that stays: {lasting_examples()}.",
+            "The store is in memory: it is lost at every restart, and consumers do not share it.",
+            f"Name a persistent store: {lasting_examples()}.",
         )

@@ -1,4 +1,4 @@
-"""Which checks a configuration needs, in the order in which things are begun."""
+"""The checks that a configuration needs, in the order in which a run would start its parts."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ _GATEWAYS: Final = "gateways and tables"
 
 
 def checks_of(config: Config) -> list[Check]:
-    """All checks, the cheapest first."""
+    """Return all checks, the cheapest first."""
     settings = first_of(lambda: parts.judge_settings(config, parts.lexicon_of(config)))
     checks = [
         Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),
@@ -49,7 +49,7 @@ def checks_of(config: Config) -> list[Check]:
     ]
     if is_kafka(config.source.url):
         checks.append(Check("address of the pages", lambda: check_address(config)))
-        with suppress(ConfigError):  # which the first check tells
+        with suppress(ConfigError):  # the first check reports it
             checks += _Kafka(config).checks()
         written = config.kafka.value_format
         if written != "json":
@@ -73,7 +73,7 @@ def _store_checks(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
 
 
 class _Kafka:
-    """The checks that ask brokers, with one client for each cluster."""
+    """The checks that ask brokers, with one client per cluster."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -85,7 +85,7 @@ class _Kafka:
             self._asked[place.brokers] = first_of(partial(self._client, place))
 
     def checks(self) -> Iterator[Check]:
-        """In this order; each needs the brokers that it asks."""
+        """Yield the checks in order; each needs that of the brokers it asks."""
         yield Check(_BROKERS, self._check_source_brokers)
         yield Check("topics of articles", self._check_sources, _BROKERS)
         yield Check("group", self._check_group, _BROKERS)
@@ -113,7 +113,7 @@ class _Kafka:
         if self._transactional and cluster.id != self._at_source.cluster().id:
             yield wrong(
                 ConfigError,
-                "Source and sink are in two clusters, and a transaction holds the offsets of its own only.",
+                "Source and sink are in different clusters, and a Kafka transaction cannot span clusters.",
                 'Use one cluster, or set kafka.delivery = "at-least-once".',
             )
 
@@ -159,12 +159,12 @@ class _Kafka:
 
 
 def own_addresses() -> set[str]:
-    """The addresses by which others know this machine, as far as it knows itself."""
+    """Return the addresses by which other machines may know this one."""
     found = {"127.0.0.1", "::1"}
     with suppress(OSError):
         found |= {str(one[4][0]) for one in socket.getaddrinfo(socket.gethostname(), None)}
     for family, nowhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        # Connecting a datagram socket sends nothing: the system only chooses the address it would send from.
+        # Connecting a datagram socket sends nothing: the system only picks the address it would send from.
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
             asked.connect((nowhere, 9))
             found.add(asked.getsockname()[0])

@@ -1,4 +1,4 @@
-"""What a check finds, and how checks are run: one after the other, each within its deadline, none hiding another."""
+"""Checks and their findings. Checks run one after the other, each within a deadline; a failed one hides no other."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,21 +11,21 @@ from storage.errors import StoreError, StoreRefused
 
 Status = Literal["ok", "warning", "wrong", "unchecked"]
 DEADLINE_S: Final = 15.0
-"""What a check may take when nothing else is said."""
+"""Default deadline of a check."""
 
 _REMEDIES: Final[dict[type[Fatal], str]] = {
     ConfigError: "Correct the setting that it names.",
-    SourceError: "Start it, or correct source.url and what stands under [kafka.client].",
-    SinkError: "Start it, or correct sink.url and what stands under [kafka.client].",
+    SourceError: "Start it, or correct source.url and the settings under [kafka.client].",
+    SinkError: "Start it, or correct sink.url and the settings under [kafka.client].",
 }
 
 _Answer = TypeVar("_Answer")
 
 
 class Finding(NamedTuple):
-    """One sentence on what was found, and for all but ``ok`` one on what to do.
+    """One sentence that says what was found and, unless it is ``ok``, one that says what to do.
 
-    ``means`` is the error that a run would end with because of what is ``wrong``; None where nothing is.
+    ``means`` is the error with which a run would fail; only ``wrong`` findings have it.
     """
 
     status: Status
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Something to be looked at. Where a check that it ``needs`` has found no ``ok``, it is not run."""
+    """A named check. It is skipped if the check that it ``needs`` has failed."""
 
     name: str
     run: Callable[[], Iterable[Finding]]
@@ -44,48 +44,48 @@ class Check(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one check has found, at least one finding."""
+    """The findings of one check, at least one."""
 
     name: str
     findings: tuple[Finding, ...]
 
     @property
     def failed(self) -> bool:
-        """Whether what this check looks at cannot be relied on by others."""
-        return any(one.status in {"wrong", "unchecked"} for one in self.findings)
+        """Return whether checks that need this one have to be skipped."""
+        return any(finding.status in {"wrong", "unchecked"} for finding in self.findings)
 
 
 def sentence(text: str) -> str:
-    """A phrase as a sentence: it begins with a capital letter, and ends."""
+    """Return a phrase as a sentence, with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def ok(found: str) -> Finding:
-    """All is well."""
+    """Return a finding that needs no action."""
     return Finding("ok", found)
 
 
 def warning(found: str, remedy: str) -> Finding:
-    """A run works, and somebody should know."""
+    """Return a finding that does not keep a run from working."""
     return Finding("warning", found, remedy)
 
 
 def wrong(means: type[Fatal], found: str, remedy: str) -> Finding:
-    """A run does not work, or does not keep its promises."""
+    """Return a finding with which a run fails or breaks a promise."""
     return Finding("wrong", found, remedy, means)
 
 
 def unchecked(found: str, remedy: str) -> Finding:
-    """Nobody can tell from here."""
+    """Return a finding for something that could not be checked."""
     return Finding("unchecked", found, remedy)
 
 
 def examine(checks: Sequence[Check]) -> Iterator[Result]:
-    """Run the checks in their order, and give the result of each as soon as it is there; never raises."""
+    """Run the checks in order and yield each result as soon as it is there. Never raises."""
     failed: set[str] = set()
     for check in checks:
         if check.needs in failed:
-            skipped = unchecked(f"It needs what the check {check.needs!r} could not find right.", "Mend that first.")
+            skipped = unchecked(f"Skipped because the check {check.needs!r} failed.", "Fix that first.")
             result = Result(check.name, (skipped,))
         else:
             result = Result(check.name, _bounded(check))
@@ -95,28 +95,28 @@ def examine(checks: Sequence[Check]) -> Iterator[Result]:
 
 
 def exit_code(results: Iterable[Result]) -> int:
-    """The code that a run would end with because of the first thing that is wrong; 0 where nothing is."""
+    """Return the exit code that a run would have because of the first wrong finding; 0 if nothing is wrong."""
     for result in results:
-        for one in result.findings:
-            if one.means is not None:
-                return one.means.exit_code
+        for finding in result.findings:
+            if finding.means is not None:
+                return finding.means.exit_code
     return 0
 
 
 def first_of(ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
-    """The same answer for all who ask, who ask one after the other; an error is not kept."""
-    kept: list[_Answer] = []
+    """Return a function that calls ``ask`` until it succeeds once, and then returns that answer. Not thread-safe."""
+    cached: list[_Answer] = []
 
     def answer() -> _Answer:
-        if not kept:
-            kept.append(ask())
-        return kept[0]
+        if not cached:
+            cached.append(ask())
+        return cached[0]
 
     return answer
 
 
 def _bounded(check: Check) -> tuple[Finding, ...]:
-    """Run a check on a thread, and leave that behind where it does not end: libraries have calls without a bound."""
+    """Run a check on a thread, which is abandoned at the deadline: some library calls have no time-out."""
     found: list[Finding] = []
     done = threading.Event()
 
@@ -129,22 +129,22 @@ def _bounded(check: Check) -> tuple[Finding, ...]:
 
     threading.Thread(target=run, name=f"doctor {check.name}", daemon=True).start()
     if not done.wait(check.deadline_s):
-        late = unchecked(
-            f"There was no answer within {check.deadline_s:g} s.", "See whether the other end is up, and try again."
-        )
+        late = unchecked(f"No answer within {check.deadline_s:g} s.", "Check that the other side is up, and try again.")
         return (*found, late)
     return tuple(found)
 
 
 def _of_error(error: Exception) -> Finding:
     if isinstance(error, Fatal):
-        return wrong(type(error), sentence(str(error)), _REMEDIES.get(type(error), "Do what it says."))
+        return wrong(type(error), sentence(str(error)), _REMEDIES.get(type(error), "Follow the message."))
     if isinstance(error, StoreRefused):
-        return wrong(StoreMismatch, sentence(str(error)), "Do what it says, or name another store.")
+        return wrong(StoreMismatch, sentence(str(error)), "Follow the message, or name another store.")
     if isinstance(error, StoreError):
-        return wrong(StoreBroken, sentence(str(error)), "Start what store.url names, or correct it.")
+        return wrong(StoreBroken, sentence(str(error)), "Start the store that store.url names, or correct store.url.")
     if isinstance(error, KafkaException):
-        return unchecked(f"The brokers said: {error.args[0].str()}.", "See whether this user may ask them that.")
+        return unchecked(
+            f"The brokers answered with an error: {error.args[0].str()}.", "Check the permissions of this Kafka user."
+        )
     if isinstance(error, OSError):
         return wrong(ConfigError, sentence(str(error)), "Make it readable for this user, or correct the setting.")
-    return unchecked(f"The check itself failed: {error!r}.", "Go by the other checks, and report this as a defect.")
+    return unchecked(f"The check itself failed: {error!r}.", "Rely on the other checks, and report this as a bug.")

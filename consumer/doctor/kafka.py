@@ -1,4 +1,4 @@
-"""What is wrong with brokers, topics, group and clocks, told from facts that were asked for: pure functions."""
+"""Findings on brokers, topics, group and clocks: pure functions of what the brokers answered."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ from consumer.model.record import partition_name
 from storage.clock import MS_PER_S
 
 CLOCKS_AGREE_MS: Final = 5_000
-"""Clocks that are no further apart than this, with the age of a message between them, agree."""
+"""Clocks agree if they differ by at most this, the age of the message included."""
 STALE_SHARE: Final = 0.75
 """A message that has used up this share of its topic's retention is about to be deleted."""
 _MS_PER_H: Final = 3_600_000
@@ -33,33 +33,33 @@ _TRANSACTION_MAX: Final = "transaction.max.timeout.ms"
 
 
 def cluster_findings(cluster: Cluster, section: KafkaSection, *, transactional: bool) -> Iterator[Finding]:
-    """What brokers that answer can do."""
+    """Yield findings on a cluster that answers."""
     version = cluster.settings.get(_VERSION)
-    told = f", of version {version} or later" if version else ""
-    yield ok(f"{cluster.brokers} brokers of the cluster {cluster.id} answer{told}.")
+    described = f", version {version} or later" if version else ""
+    yield ok(f"The cluster {cluster.id} answers: {cluster.brokers} brokers{described}.")
     protocols = cluster.settings.get(_PROTOCOLS)
     if section.group_protocol == _NEXT_GENERATION and protocols and _NEXT_GENERATION not in protocols.split(","):
         yield wrong(
             ConfigError,
-            f'kafka.group_protocol is "consumer", and the brokers have {protocols!r} only.',
-            'Set it to "classic", or move to brokers from 4.0 on.',
+            f'kafka.group_protocol is "consumer", but the brokers support only {protocols!r}.',
+            'Set it to "classic", or upgrade the brokers to 4.0 or later.',
         )
     most_ms = int(cluster.settings.get(_TRANSACTION_MAX, TRANSACTION_TIMEOUT_MS))
     asked_ms = int(section.producer.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS))
     if transactional and asked_ms > most_ms:
         yield wrong(
             SinkError,
-            f"Transactions ask for {asked_ms} ms, and the brokers allow {most_ms}.",
-            f"Set transaction.timeout.ms under [kafka.producer] to {most_ms} at most, or raise the brokers' "
-            f"{_TRANSACTION_MAX}.",
+            f"The transaction time-out is {asked_ms} ms, but the brokers allow at most {most_ms} ms.",
+            f"Set transaction.timeout.ms under [kafka.producer] to at most {most_ms}, or raise {_TRANSACTION_MAX} of "
+            "the brokers.",
         )
 
 
 def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], init: str) -> Iterator[Finding]:
-    """Whether the topics of a sink are there and as they have to be; ``init`` is the command that makes them."""
+    """Check that the topics of a sink exist as planned; ``init`` is the command that creates them."""
     for topic in topics:
         if topic.name not in found:
-            yield wrong(SinkError, f"There is no topic {topic.name}.", f"Make it: {init}")
+            yield wrong(SinkError, f"No topic {topic.name}.", f"Create it: {init}")
             continue
         yield from _as_planned(topic, found[topic.name], SinkError)
 
@@ -67,13 +67,13 @@ def topic_findings(topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopi
 def source_findings(
     topics: Sequence[PlannedTopic], found: Mapping[str, FoundTopic], needed_ms: int
 ) -> Iterator[Finding]:
-    """Whether the topics of articles are there, keep them for window and slack, and let nobody backdate them."""
+    """Check that the topics of articles exist, retain them for window and slack, and cannot be backdated."""
     for topic in topics:
         if topic.name not in found:
             yield wrong(
                 SourceError,
-                f"There is no topic {topic.name}.",
-                "Correct source.url, or make it: dupwatch topics init",
+                f"No topic {topic.name}.",
+                "Correct source.url, or create it: dupwatch topics init",
             )
             continue
         there = found[topic.name]
@@ -81,115 +81,118 @@ def source_findings(
         keep_ms = int(there.settings.get("retention.ms", "-1"))
         if KEEP_FLOOR_MS <= keep_ms < needed_ms:
             yield warning(
-                f"{topic.name} keeps messages for {_hours(keep_ms)}, and window and slack are {_hours(needed_ms)}: a "
-                "lost store cannot be filled from it.",
-                f"Set retention.ms to {needed_ms} at least, or keep the articles elsewhere for dupwatch backfill.",
+                f"{topic.name} retains messages for {_hours(keep_ms)}, less than window and slack "
+                f"({_hours(needed_ms)}): a lost store cannot be refilled from it.",
+                f"Set retention.ms to at least {needed_ms}, or archive the articles for dupwatch backfill.",
             )
         if dated_by_producers(there):
             yield warning(
-                f"{topic.name} has {TIME_OF}={BY_PRODUCER}: whoever may send to it can backdate a copy, which then "
-                "passes for the original, or for older than the window.",
-                f"Set {TIME_OF}={BY_BROKER}, unless all producers are trusted.",
+                f"{topic.name} has {TIME_OF}={BY_PRODUCER}: any producer can backdate a copy, which then passes as the "
+                "original or falls out of the window.",
+                f"Set {TIME_OF}={BY_BROKER}, unless you trust all producers.",
             )
         if int(there.settings.get("retention.bytes", "-1")) >= 0:
             yield warning(
-                f"{topic.name} is bounded by retention.bytes: a flood shortens how long messages are kept.",
-                "Set retention.bytes to -1, or see to it that a day always fits.",
+                f"{topic.name} has a retention.bytes limit: a flood shortens the retention time.",
+                "Set retention.bytes to -1, or make sure that the busiest day fits.",
             )
 
 
 def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
-    bad = [wrong(means, f"{topic.name}: {one.found}.", sentence(one.remedy)) for one in misfits(topic, found)]
-    yield from bad or [ok(f"{topic.name} has {found.partitions} partitions in {found.replication} copies.")]
+    bad = [wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)]
+    yield from bad or [ok(f"{topic.name} has {found.partitions} partitions with {found.replication} replicas.")]
 
 
 def group_findings(
     group: Group | None, section: KafkaSection, partitions: int, own_hosts: set[str]
 ) -> Iterator[Finding]:
-    """Who is in the group, and whether this machine's member would get in somebody's way."""
+    """Yield findings on the members of the group, and on static members with the same name."""
     if group is None:
         yield unchecked(
-            f"No group has committed anything at these brokers, as far as this user may see; {section.group} was not "
-            "asked for.",
-            f"Look again after the first run; else allow this user to describe {OFFSETS}.",
+            f"The group {section.group} was not checked: as far as this user may see, no group has committed offsets "
+            "on these brokers.",
+            f"Check again after the first run; if that does not help, allow this user to describe {OFFSETS}.",
         )
         return
     if not group.members:
-        yield ok(f"Nobody is in the group {section.group} now.")
+        yield ok(f"The group {section.group} has no members now.")
         return
     yield ok(f"The group {section.group} is {group.state} and has {len(group.members)} members.")
     if len(group.members) > partitions:
         yield warning(
-            f"There are {len(group.members)} members for {partitions} partitions: the others have nothing to do.",
-            "Stop some, or give the topics more partitions.",
+            f"There are {len(group.members)} members for {partitions} partitions: the others are idle.",
+            "Stop some, or add partitions to the topics.",
         )
-    elsewhere = [one for one in group.members if one.instance_id is not None and one.host not in own_hosts]
-    names = {one.instance_id for one in elsewhere}
-    if section.instance_id in names:
-        host = next(one.host for one in elsewhere if one.instance_id == section.instance_id)
+    elsewhere = [member for member in group.members if member.instance_id is not None and member.host not in own_hosts]
+    same_name = next((member for member in elsewhere if member.instance_id == section.instance_id), None)
+    if same_name is not None:
         yield wrong(
             ConfigError,
-            f"The static member {section.instance_id} is in the group already, at {host}: of two with one name the "
-            "first is put out.",
+            f"The static member {section.instance_id} is already in the group, on {same_name.host}: a second one with "
+            "that name would replace it.",
             "Give each consumer its own kafka.instance_id.",
         )
 
 
 def progress_findings(progress: Sequence[Progress], section: KafkaSection) -> Iterator[Finding]:
-    """How far behind the group is, and whether messages were or will soon be deleted before it reads them."""
-    lag = sum(one.end - max(one.committed, one.first) for one in progress if one.committed is not None)
-    fresh = [one for one in progress if one.committed is None]
-    waiting = sum(one.end - one.first for one in fresh)
+    """Yield the lag of the group, and whether messages were or will soon be deleted before it reads them."""
+    lag = sum(place.end - max(place.committed, place.first) for place in progress if place.committed is not None)
+    fresh = [place for place in progress if place.committed is None]
+    waiting = sum(place.end - place.first for place in fresh)
     yield ok(f"The group {section.group} has {lag} messages to read.")
     if fresh:
         yield ok(
-            f"In {len(fresh)} partitions it has committed nothing; it begins at the {section.start} of {waiting} "
-            "messages."
+            f"It has no committed offset in {len(fresh)} partitions; there it starts at the {section.start} of "
+            f"{waiting} messages."
         )
-    for one in progress:
-        if one.committed is None:
-            continue
-        where = f"{one.topic}[{one.partition}]"
-        if one.held is not None:
-            yield warning(
-                f"{partition_name((one.topic, one.partition))} is held at offset {one.committed}:"
-                f" {one.held.sentence()}. {max(0, one.end - max(one.committed, one.first))} messages wait there.",
-                f"{one.held.remedy()}.",
+    for place in progress:
+        if place.committed is not None:
+            yield from _partition_findings(place, place.committed, section)
+
+
+def _partition_findings(place: Progress, committed: int, section: KafkaSection) -> Iterator[Finding]:
+    where = f"{place.topic}[{place.partition}]"
+    if place.held is not None:
+        yield warning(
+            f"{partition_name((place.topic, place.partition))} is held at offset {committed}:"
+            f" {place.held.sentence()}. {max(0, place.end - max(committed, place.first))} messages wait there.",
+            f"{place.held.remedy()}.",
+        )
+    if committed < place.first:
+        found = f"{place.first - committed} messages of {where} were deleted before the group read them."
+        if section.on_gap == "continue":
+            yield warning(found, "Raise retention.ms of the topic.")
+        else:
+            yield wrong(
+                SourceError,
+                found,
+                'Restore these articles from an archive (dupwatch backfill), set kafka.on_gap = "continue", and raise '
+                "retention.ms of the topic.",
             )
-        if one.committed < one.first:
-            lost = one.first - one.committed
-            found = f"Of {where} {lost} messages were deleted before the group read them."
-            if section.on_gap == "continue":
-                yield warning(found, "Keep messages longer: raise the topic's retention.ms.")
-            else:
-                yield wrong(
-                    SourceError,
-                    found,
-                    'Fetch these articles from elsewhere (dupwatch backfill), set kafka.on_gap = "continue", and raise '
-                    "the topic's retention.ms.",
-                )
-        elif one.young is not None and one.committed < one.young:
-            yield warning(
-                f"Of {where} unread messages will be deleted soon: over {STALE_SHARE:.0%} of their time is gone.",
-                "Start more consumers, or raise the topic's retention.ms until they have caught up.",
-            )
+    elif place.young is not None and committed < place.young:
+        yield warning(
+            f"Unread messages of {where} will be deleted soon: they have used over {STALE_SHARE:.0%} of the retention "
+            "time.",
+            "Start more consumers, or raise retention.ms of the topic until they have caught up.",
+        )
 
 
 def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
-    """How this machine's clock stands to those that messages are dated by.
+    """Compare this machine's clock with those that set the times of messages.
 
-    A message is never from the future, so one that seems so tells the least by which the clocks differ. One that is
-    old may be old, or its clock behind: nothing can be said. ``by_broker`` are the topics that brokers put times on.
+    No message comes from the future, so one that seems to is a lower bound for the difference of the clocks. An old
+    message proves nothing: it may be old, or its clock may be slow. ``by_broker`` are the topics whose times the
+    brokers set.
     """
     agreed = False
-    for one in newest:
-        ahead_ms = one.time_ms - one.now_ms
-        whose = "the brokers'" if one.topic in by_broker or one.topic == OFFSETS else "its producers'"
+    for message in newest:
+        ahead_ms = message.time_ms - message.now_ms
+        whose = "the brokers'" if message.topic in by_broker or message.topic == OFFSETS else "its producers'"
         if ahead_ms > CLOCKS_AGREE_MS:
-            found = f"The newest message of {one.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."
-            remedy = f"Set this machine's clock and {whose} by NTP."
+            found = f"The newest message of {message.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."
+            remedy = f"Synchronise this machine's clock and {whose} with NTP."
             if ahead_ms > ahead_ms_max:
-                beyond = " That is beyond kafka.ahead_s_max, so messages get the time of reading in place of their own."
+                beyond = " That is more than kafka.ahead_s_max, so messages get the time of reading instead."
                 yield wrong(SourceError, found + beyond, remedy)
             else:
                 yield warning(found, remedy)
@@ -197,12 +200,12 @@ def clock_findings(newest: Sequence[Newest], by_broker: set[str], ahead_ms_max: 
         if ahead_ms >= -CLOCKS_AGREE_MS and whose == "the brokers'":
             agreed = True
     if agreed:
-        yield ok(f"This machine's clock and the brokers' agree within {CLOCKS_AGREE_MS // MS_PER_S} s.")
+        yield ok(f"The clocks of this machine and of the brokers agree within {CLOCKS_AGREE_MS // MS_PER_S} s.")
     else:
         yield unchecked(
-            "The clocks cannot be compared from here: the brokers have dated no message in the last "
+            "The clocks cannot be compared: the brokers have set the time of no message in the last "
             f"{CLOCKS_AGREE_MS // MS_PER_S} s.",
-            "Look again while articles come and a consumer of the group runs: it commits what it has judged.",
+            "Check again while articles arrive and a consumer of the group runs.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with this machine: files that may be open, the address of the pages, and TLS files."""
+"""Findings on this machine: the limit of open files, the address of the pages, and TLS files."""
 
 import errno
 import json
@@ -23,14 +23,14 @@ from consumer.wiring.parts import kafka_options
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
 _DESCRIPTORS_BASE: Final = 64
-"""Libraries, the dictionary, logs, and a connection to each of some brokers from two clients."""
+"""Libraries, the dictionary, logs, and connections of two clients to some brokers."""
 _DESCRIPTORS_WORKER: Final = 6
 ENDS_SOON: Final = timedelta(days=14)
 PAGE_S: Final = 3.0
 
 
 class TlsFiles(NamedTuple):
-    """PEM files that belong together, as the settings name them; the key's password where it has one."""
+    """PEM files that belong together, as the settings name them, and the password of the key if it has one."""
 
     setting: str
     authorities: str | None
@@ -40,40 +40,40 @@ class TlsFiles(NamedTuple):
 
 
 def descriptors_needed(config: Config) -> int:
-    """How many files and connections one consumer may have open at once."""
+    """Return how many files and connections one consumer may have open at once."""
     return (
         _DESCRIPTORS_BASE + CONNECTIONS_MAX + config.store.hbase.connections_max + _DESCRIPTORS_WORKER * config.workers
     )
 
 
 def check_descriptors(config: Config) -> Iterator[Finding]:
-    """Whether this process may open enough files."""
+    """Check that this process may open enough files."""
     yield descriptor_finding(resource.getrlimit(resource.RLIMIT_NOFILE)[0], descriptors_needed(config))
 
 
 def descriptor_finding(limit: int, needed: int) -> Finding:
-    """What a limit means for a process that needs so many."""
+    """Return what a limit means for a process that needs ``needed`` open files."""
     if limit == resource.RLIM_INFINITY:
-        return ok("Any number of files may be open.")
-    found = f"{limit} files may be open, and about {needed} are needed"
+        return ok("The number of open files is unlimited.")
+    found = f"The limit is {limit} open files; a run needs about {needed}"
     remedy = f"Raise the limit to {max(DESCRIPTORS_COMFORTABLE, 2 * needed)}: ulimit -n, or LimitNOFILE= of the unit."
     if limit < needed:
         return wrong(ConfigError, f"{found}.", remedy)
     if limit < DESCRIPTORS_COMFORTABLE:
-        return warning(f"{found}, with few brokers.", remedy)
+        return warning(f"{found}, and more with many brokers.", remedy)
     return ok(f"{found}.")
 
 
 def check_address(config: Config) -> Iterator[Finding]:
-    """Whether the address of the pages is free, or a consumer has it."""
+    """Check that the address of the pages is free, or that a consumer is using it."""
     if not config.http.listen:
-        yield ok("No pages are served: http.listen is empty.")
+        yield ok("http.listen is empty: no pages are served.")
         return
     address = parse_address(config.http.listen)
     if config.http.user and not config.http.tls_certificate and not is_loopback(address):
         yield warning(
-            f"The pages at {config.http.listen} ask for a password without TLS: it can be read on its way.",
-            "Set http.tls_certificate and http.tls_key, and let Prometheus ask by https.",
+            f"The pages at {config.http.listen} require a password without TLS: it is sent in the clear.",
+            "Set http.tls_certificate and http.tls_key, and scrape with https.",
         )
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
@@ -87,19 +87,19 @@ def check_address(config: Config) -> Iterator[Finding]:
         else:
             yield wrong(
                 ConfigError,
-                f"Nobody can listen at {config.http.listen}: {error.strerror or error}.",
-                "Correct http.listen: an address of this machine and a port above 1023.",
+                f"Cannot listen on {config.http.listen}: {error.strerror or error}.",
+                "Set http.listen to an address of this machine and a port above 1023.",
             )
     else:
         yield ok(f"{config.http.listen} is free for the pages.")
 
 
 def _taken(address: Address, certificate: str | None) -> Finding:
-    """The address is in use: by a consumer, which says how it is, or by something else."""
+    """Return who uses the address: a consumer, with its state, or something else."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104  # nothing listens here
     scheme, access = "http", Access()
     if certificate is not None:
-        # Who shows the very certificate that is configured is the consumer, by whatever name it is asked for.
+        # A server with the configured certificate is the consumer, whatever its host name.
         scheme, access = "https", Access(authorities=certificate, checks_name=False)
     try:
         answer = PagesClient(f"{scheme}://{_bracketed(host)}:{address.port}", access, PAGE_S).get("/readyz")
@@ -108,10 +108,10 @@ def _taken(address: Address, certificate: str | None) -> Finding:
     if not answer.ours:
         return _other(address)
     if answer.status == HTTPStatus.OK:
-        return ok(f"A consumer is at {address.host}:{address.port}, and is ready.")
+        return ok(f"A consumer is running at {address.host}:{address.port} and is ready.")
     return warning(
-        f"A consumer is at {address.host}:{address.port}, and is not ready{_reasons(answer.body)}.",
-        "Look at its log; dupwatch top shows how it goes.",
+        f"A consumer is running at {address.host}:{address.port} but is not ready{_reasons(answer.body)}.",
+        "Check its log; dupwatch top shows its progress.",
     )
 
 
@@ -129,14 +129,14 @@ def _reasons(body: bytes) -> str:
 def _other(address: Address) -> Finding:
     return wrong(
         ConfigError,
-        f"{address.host}:{address.port} is in use, and not by a consumer of these settings.",
-        "Set http.listen to another port, or stop what has this one.",
+        f"{address.host}:{address.port} is in use, but not by a consumer with this configuration.",
+        "Set http.listen to another port, or stop the process that uses this one.",
     )
 
 
 def tls_files(config: Config) -> list[TlsFiles]:
-    """Every group of TLS files that is configured."""
-    # With what stands in files of secrets.
+    """Return every group of TLS files that is configured."""
+    # Includes the settings from secret files.
     client = admin_settings("", kafka_options(config))
     given = {**client, **config.kafka.consumer, **config.kafka.producer}
     authorities, certificate, key, password = (
@@ -148,25 +148,25 @@ def tls_files(config: Config) -> list[TlsFiles]:
     named.append(TlsFiles("store.hbase", store.tls_ca, store.tls_certificate, store.tls_key))
     pages = config.http.model_dump()
     named.append(TlsFiles("http", None, pages.get("tls_certificate"), pages.get("tls_key")))
-    return [one for one in named if any(one[1:4])]
+    return [files for files in named if any(files[1:4])]
 
 
 def today() -> datetime:
-    """The time that certificates are looked at."""
+    """Return the time with which the dates of certificates are compared."""
     return datetime.now(UTC)
 
 
 def check_tls(config: Config) -> Iterator[Finding]:
-    """Whether TLS files can be read, hold today, and belong together."""
-    files = tls_files(config)
-    if not files:
+    """Check that TLS files can be read, are valid today, and match."""
+    groups = tls_files(config)
+    if not groups:
         yield ok("No TLS files are configured.")
-    for one in files:
-        for path in (one.authorities, one.certificate):
+    for files in groups:
+        for path in (files.authorities, files.certificate):
             if path is not None and not Path(path).is_dir():
-                yield from _dates(one.setting, Path(path), today())
-        if one.certificate is not None:
-            yield from _belong_together(one, one.certificate)
+                yield from _dates(files.setting, Path(path), today())
+        if files.certificate is not None:
+            yield from _key_match(files, files.certificate)
 
 
 def _dates(setting: str, path: Path, now: datetime) -> Iterator[Finding]:
@@ -178,39 +178,39 @@ def _dates(setting: str, path: Path, now: datetime) -> Iterator[Finding]:
         )
         return
     except ValueError as error:
-        yield wrong(ConfigError, f"{setting}: {path} is damaged: {error}.", "Fetch it anew, as PEM.")
+        yield wrong(ConfigError, f"{setting}: {path} is damaged: {error}.", "Replace it with a valid PEM file.")
         return
     if not found:
-        yield wrong(ConfigError, f"{setting}: {path} has no certificate.", "Name a file with certificates, as PEM.")
+        yield wrong(ConfigError, f"{setting}: {path} has no certificate.", "Name a PEM file with certificates.")
         return
-    ends = min(one.ends for one in found)
-    begins = max(one.begins for one in found)
+    ends = min(validity.ends for validity in found)
+    begins = max(validity.begins for validity in found)
     if ends <= now:
-        yield wrong(ConfigError, f"{setting}: {path} has expired on {ends:%Y-%m-%d}.", "Renew it, and start again.")
+        yield wrong(ConfigError, f"{setting}: {path} expired on {ends:%Y-%m-%d}.", "Renew it and restart.")
     elif begins > now:
         yield wrong(
             ConfigError,
-            f"{setting}: {path} holds from {begins:%Y-%m-%d %H:%M} UTC only.",
-            "See whether this machine's clock is right.",
+            f"{setting}: {path} is not valid before {begins:%Y-%m-%d %H:%M} UTC.",
+            "Check the clock of this machine.",
         )
     elif ends - now < ENDS_SOON:
-        yield warning(f"{setting}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that.")
+        yield warning(f"{setting}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
     else:
-        yield ok(f"{setting}: {path} holds until {ends:%Y-%m-%d}.")
+        yield ok(f"{setting}: {path} is valid until {ends:%Y-%m-%d}.")
 
 
-def _belong_together(files: TlsFiles, certificate: str) -> Iterator[Finding]:
+def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        # Without a password here OpenSSL would ask on the terminal for it.
+        # Without a password here, OpenSSL would prompt for it on the terminal.
         context.load_cert_chain(certificate, files.key, password=files.password or "")
     except OSError as error:
-        # A file that cannot be read is told by its dates already, and SSLError is an OSError.
+        # An unreadable file is reported with its dates already. SSLError is an OSError.
         why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         yield wrong(
             ConfigError,
-            f"{files.setting}: the certificate {certificate} and its key do not go together: {why or error}.",
-            "Name the key that the certificate was made for, readable for this user, and its password.",
+            f"{files.setting}: the certificate {certificate} does not match its key: {why or error}.",
+            "Name the key of this certificate, readable for this user, and the password of the key.",
         )
     else:
-        yield ok(f"{files.setting}: the certificate and its key go together.")
+        yield ok(f"{files.setting}: the certificate matches its key.")

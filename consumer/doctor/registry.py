@@ -1,4 +1,4 @@
-"""Whether the schema registry answers who asks it as a consumer does."""
+"""A check of the schema registry."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,12 +10,12 @@ from consumer.doctor.finding import Finding, ok
 from consumer.wiring import parts
 
 _ANY: Final = 1
-"""The id of a schema that need not be there: that there is none is an answer too."""
+"""The id of a schema that need not exist: that it does not is an answer too."""
 
 
 def check_registry(config: Config, written: SchemaFormat) -> Iterator[Finding]:
-    """Ask for a schema. Raises what a consumer would meet where there is no answer, or a refusal."""
-    # A schema of another kind is an answer as well.
+    """Ask for a schema as a consumer would. Raises the error that the consumer would get."""
+    # A schema in another format is an answer too.
     with suppress(UnusableSchema):
         ConfluentRegistry(parts.registry_options(config), written).schema(_ANY)
     yield ok(f"The schema registry at {config.registry.url} answers.")

@@ -1,4 +1,4 @@
-"""What is wrong with the place where verdicts are kept: its gateways, its tables, its settings, or its room."""
+"""Findings on the store: gateways, tables, settings and free space."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from storage.hbase.store import HbaseStore
 from storage.kind import OnDisk
 
 GATEWAY_S: Final = 5.0
-"""How long a gateway may take to say what tables there are."""
+"""Deadline of a gateway for listing the tables."""
 FREE_BYTES_MIN: Final = 64 << 20
 FREE_BYTES_LITTLE: Final = 1 << 30
 MAP_SHARE_MAX: Final = 0.8
@@ -31,14 +31,14 @@ _REMOTE: Final = frozenset(
 )
 _REMOTE_FUSE: Final = "fuse."
 _PASSING: Final = {
-    "tmpfs": "in memory, and gone with the machine's next start",
-    "ramfs": "in memory, and gone with the machine's next start",
-    "overlay": "a container's own layer, and gone with the container",
+    "tmpfs": "in memory, lost at the next restart of the machine",
+    "ramfs": "in memory, lost at the next restart of the machine",
+    "overlay": "the layer of a container, lost with the container",
 }
 
 
 class Directory(NamedTuple):
-    """Where a store is, or will be: the kind of file system, its free room and the size of the store's file."""
+    """The directory of a store that exists or will be created: file system, free space, and size of the store."""
 
     path: Path
     file_system: str
@@ -48,7 +48,7 @@ class Directory(NamedTuple):
 
 
 def check_gateways(config: Config) -> Iterator[Finding]:
-    """Ask each gateway of an hbase:// store for the tables: who answers, and whether they are as they have to be."""
+    """Ask each gateway of an HBase store for the tables, and check those."""
     place = parse_place(config.store.url)
     options = stores.hbase_options(config)
     options = replace(
@@ -75,37 +75,37 @@ def check_gateways(config: Config) -> Iterator[Finding]:
             yield wrong(StoreBroken, f"The gateway {name} does not answer: {why}", "Start it, or correct store.url.")
         else:
             yield warning(
-                f"The gateway {name} does not answer, and the others are used: {why}",
-                "Start it, or take it out of store.url.",
+                f"The gateway {name} does not answer, so only the others are used: {why}",
+                "Start it, or remove it from store.url.",
             )
     if refused is not None:
-        yield wrong(StoreMismatch, refused, f"See what would be altered with {APPLY.replace('--apply', '--print')}.")
+        yield wrong(StoreMismatch, refused, f"Show what would be altered: {APPLY.replace('--apply', '--print')}.")
     elif not everyone:
-        yield ok(f"The tables of {place.namespace} are as they have to be, as far as a gateway shows.")
+        yield ok(f"The tables of {place.namespace} are correct, as far as a gateway shows.")
 
 
 def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Whether the store is bound to what is configured."""
+    """Check that the store is bound to the configured settings."""
     ours = settings()
     try:
         with stores.opened_store(config, readonly=True) as store:
             stored = store.settings()
     except StoreUnavailable as error:
-        yield unchecked(f"The store does not answer: {error}", "Mend that first.")
+        yield unchecked(f"The store does not answer: {error}", "Fix that first.")
         return
     if stored is None:
-        yield ok(f"The store is bound to no settings yet; the first run binds it to {ours.short_digest()}.")
+        yield ok(f"The store is not bound to any settings yet; the first run binds it to {ours.short_digest()}.")
         return
     try:
         differing = differences(stored, ours)
     except (json.JSONDecodeError, AttributeError) as error:
-        yield wrong(StoreMismatch, f"What the store is bound to cannot be read: {error}.", "Name another store.")
+        yield wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
         return
     if differing:
         yield wrong(
             StoreMismatch,
-            f"The store is bound to other settings than {ours.short_digest()}: {'; '.join(differing)}.",
-            "Use those settings, or name another store: dupwatch store stats --json shows all it is bound to.",
+            f"The store is bound to settings that differ from {ours.short_digest()}: {'; '.join(differing)}.",
+            "Use the settings of the store (dupwatch store stats --json shows them), or name another store.",
         )
     else:
         yield ok(f"The store is bound to these settings, {ours.short_digest()}.")
@@ -127,11 +127,11 @@ def directory_at(place: OnDisk) -> Directory:
 
 
 def file_system_of(path: Path, mounts: str) -> str:
-    """The kind of file system that a path is on; ``mounts`` is the text of /proc/self/mountinfo (proc(5))."""
+    """Return the type of the file system of a path; ``mounts`` is the text of /proc/self/mountinfo (proc(5))."""
     best, kind = -1, "unknown"
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
-        # Spaces and the like in a path are written as octal numbers.
+        # Spaces and other special characters in a path are octal escapes.
         point = Path(before.split(" ")[4].encode().decode("unicode_escape"))
         if path.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), after.split(" ")[0]
@@ -139,17 +139,15 @@ def file_system_of(path: Path, mounts: str) -> str:
 
 
 def directory_findings(found: Directory, map_bytes_max: int) -> Iterator[Finding]:
-    """Whether an LMDB store can be kept there, and has room to grow."""
+    """Check that an LMDB store can be kept there and has space to grow."""
     if not found.writable:
-        yield wrong(
-            StoreMismatch, f"This user cannot write in {found.path}.", "Give it to the user that dupwatch runs as."
-        )
+        yield wrong(StoreMismatch, f"No permission to write in {found.path}.", "Give this user write permission.")
     kind = found.file_system
     if kind in _REMOTE or kind.startswith(_REMOTE_FUSE):
         yield wrong(
             ConfigError,
-            f"{found.path} is on {kind}, and LMDB's locks and memory map hold within one machine only.",
-            "Use a local disk, or an hbase:// store.",
+            f"{found.path} is on {kind}, but LMDB's locks and memory map work only within one machine.",
+            "Use a local disk, or an HBase store.",
         )
     elif kind in _PASSING:
         yield warning(f"{found.path} is on {kind}: {_PASSING[kind]}.", "Name a directory on a disk or a volume.")
@@ -159,15 +157,15 @@ def directory_findings(found: Directory, map_bytes_max: int) -> Iterator[Finding
 def _room(found: Directory, map_bytes_max: int) -> Iterator[Finding]:
     free = f"{found.free_bytes / _MIB:,.0f} MiB are free for {found.path}"
     if found.free_bytes < FREE_BYTES_MIN:
-        yield wrong(StoreBroken, f"{free}.", "Make room: a full disk ends the run.")
+        yield wrong(StoreBroken, f"{free}.", "Free some space: a full disk stops the run.")
     elif found.free_bytes < FREE_BYTES_LITTLE:
-        yield warning(f"{free}.", "Make room before it is full: a full disk ends the run.")
+        yield warning(f"{free}.", "Free some space before the disk is full: a full disk stops the run.")
     if found.size_bytes is None:
-        yield ok(f"There is no store at {found.path} yet; {free}, on {found.file_system}.")
+        yield ok(f"No store at {found.path} yet; {free}, on {found.file_system}.")
     elif found.size_bytes > MAP_SHARE_MAX * map_bytes_max:
         yield warning(
-            f"The store has {found.size_bytes / _MIB:,.0f} MiB, and may have {map_bytes_max / _MIB:,.0f}.",
-            "Raise store.map_bytes_max: at the limit the run ends.",
+            f"The store has {found.size_bytes / _MIB:,.0f} MiB of at most {map_bytes_max / _MIB:,.0f}.",
+            "Raise store.map_bytes_max: at the limit the run stops.",
         )
     else:
         yield ok(

@@ -37,9 +37,9 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
         "doctor", "--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}", "--set", "judge.max_distance=2"
     )
     assert ended.code == 4
-    assert "✗ wrong: The store is bound to other settings" in ended.out.decode()
+    assert "✗ wrong: The store is bound to settings that differ from" in ended.out.decode()
     assert "max_distance is 3 in the store and 2 here" in ended.out.decode()
-    assert "→ Use those settings" in ended.out.decode()
+    assert "→ Use the settings of the store" in ended.out.decode()
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
         (("--set", "judge.nope=1"), 2, "Unknown setting judge.nope; dupwatch config show lists all."),
         (("--set", "judge.max_distance=9"), 2, "4x16"),
         (("--set", "fingerprint.idf=nowhere.txt"), 2, "nowhere.txt"),
-        (("--source", "nowhere.jsonl"), 3, "There is no file nowhere.jsonl."),
+        (("--source", "nowhere.jsonl"), 3, "No file nowhere.jsonl."),
         (("--source", str(SAMPLE), "--sink", "kafka://h:1/p"), 2, "the sink is a topic"),
-        (("--source", str(SAMPLE), "--sink", "/nowhere/o.jsonl"), 6, "no folder /nowhere for the sink"),
-        (("--source", str(SAMPLE), "--sink", "/proc/self"), 6, "/proc/self is no regular file"),
+        (("--source", str(SAMPLE), "--sink", "/nowhere/o.jsonl"), 6, "No folder /nowhere for the sink"),
+        (("--source", str(SAMPLE), "--sink", "/proc/self"), 6, "/proc/self is not a regular file"),
         (("--source", "kafka://127.0.0.1:1/a", "--sink", "out.jsonl"), 2, "kafka://HOST:PORT/PREFIX"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.delivery=exactly-once"), 2, "transactions"),
         (("--source", "kafka://127.0.0.1:1/a", "--set", "kafka.revoke_s=300"), 2, "revoke_s is 300"),
@@ -85,7 +85,10 @@ def test_a_sink_that_this_user_may_not_write(
     assert not sink.exists()
     sink.touch()
     assert dupwatch(*asked).code == 0
-    for closed, told in ((sink, f"cannot write to the sink {sink}"), (tmp_path, f"cannot write in {tmp_path}")):
+    for closed, told in (
+        (sink, f"No permission to write to the sink {sink}"),
+        (tmp_path, f"No permission to write in {tmp_path}"),
+    ):
         # The tests may run as root, to whom no mode denies anything.
         monkeypatch.setattr(os, "access", lambda path, _, closed=closed: Path(path) != closed)
         ended = dupwatch(*asked)

@@ -1,4 +1,4 @@
-"""Questions to brokers that have no answer yet. Real ones elect a leader when they like: a double elects it here."""
+"""Questions to brokers without a leader. Real brokers elect one at their own pace, so a fake elects it here."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -25,19 +25,19 @@ class Electing:
         self.asked = 0
 
     def list_topics(self, timeout: float) -> Any:  # noqa: ANN401  # as the client's
-        """The one topic."""
+        """Return metadata with one topic."""
         one = SimpleNamespace(id=1)
         return SimpleNamespace(
             cluster_id="c", brokers={1: one}, topics={"articles": SimpleNamespace(partitions={0: one})}
         )
 
     def describe_configs(self, resources: list[Any], request_timeout: float) -> dict[Any, Any]:
-        """Nothing is set."""
+        """Return no settings."""
         of_broker = resources[0].restype == ResourceType.BROKER
         return {resources[0]: _answered({}) if of_broker else _refused(self._code)}
 
     def list_offsets(self, places: Mapping[TopicPartition, Any], request_timeout: float) -> dict[Any, Any]:
-        """Refused, and later answered."""
+        """Refuse, and answer later."""
         self.asked += 1
         if self.asked <= self._times:
             return {place: _refused(self._code) for place in places}
@@ -58,7 +58,7 @@ def _refused(code: int) -> Future[Any]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
-    """Brokers behind such a client, looked at once."""
+    """Return brokers with this client, after their first answer."""
 
     def made(admin: Electing) -> Brokers:
         monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: admin)
@@ -72,7 +72,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
 
 @pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
 def test_a_leader_that_is_being_elected_is_asked_again(asked: Callable[[Electing], Brokers], code: int) -> None:
-    """A topic that was made a moment ago is no finding."""
+    """A topic that was created a moment ago is not an error."""
     admin = Electing(code, 2)
     (newest,) = asked(admin).newest(["articles"])
     assert (newest.topic, newest.time_ms) == ("articles", 7)
@@ -80,7 +80,7 @@ def test_a_leader_that_is_being_elected_is_asked_again(asked: Callable[[Electing
 
 
 def test_what_no_leader_ever_answers_is_an_error(asked: Callable[[Electing], Brokers]) -> None:
-    """After as long as any answer is waited for; what is refused otherwise is an error at once."""
+    """A missing leader is an error after the deadline, any other refusal at once."""
     without = Electing(KafkaError.LEADER_NOT_AVAILABLE, float("inf"))
     with pytest.raises(KafkaException):
         asked(without).newest(["articles"])
@@ -92,7 +92,7 @@ def test_what_no_leader_ever_answers_is_an_error(asked: Callable[[Electing], Bro
 
 
 def test_a_topic_that_was_just_deleted_is_not_there(asked: Callable[[Electing], Brokers]) -> None:
-    """It is still named among all topics, and nobody knows how it is set; that one may not see it is an error."""
+    """A deleted topic may still be listed without settings; missing permission to see them is an error."""
     assert asked(Electing(KafkaError.UNKNOWN_TOPIC_OR_PART, 0)).topics(["articles"]) == {}
     with pytest.raises(KafkaException):
         asked(Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED, 0)).topics(["articles"])

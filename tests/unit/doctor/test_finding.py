@@ -1,4 +1,4 @@
-"""Checks are run one after the other, and none hides another."""
+"""Checks run one after the other, and a failed one hides no other."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from storage.errors import StoreRefused, StoreUnavailable
 
 
 def failing(error: Exception) -> Check:
-    """A check that finds one thing right and then fails."""
+    """Yield one finding that is ok, then fail."""
 
     def run() -> Iterator[Finding]:
         yield ok("So far.")
@@ -23,15 +23,15 @@ def failing(error: Exception) -> Check:
 
 
 def test_a_check_that_fails_hides_neither_itself_nor_others() -> None:
-    """What it found before stands, what it failed with is told, and the next check is run."""
+    """Its earlier findings stay, its error is reported, and the next check runs."""
     first, second = examine([failing(RuntimeError("oops")), Check("other", lambda: [ok("Fine.")])])
-    assert [one.status for one in first.findings] == ["ok", "unchecked"]
+    assert [finding.status for finding in first.findings] == ["ok", "unchecked"]
     assert "oops" in first.findings[1].found
     assert second == Result("other", (ok("Fine."),))
 
 
 def test_a_check_without_an_end_is_left_behind() -> None:
-    """At its deadline it counts as unchecked, and the next one is run."""
+    """At its deadline it counts as unchecked, and the next check runs."""
     forever = threading.Event()
 
     def hang() -> Iterator[Finding]:
@@ -41,14 +41,14 @@ def test_a_check_without_an_end_is_left_behind() -> None:
     began_s = time.monotonic()
     first, second = examine([Check("hangs", hang, deadline_s=0.1), Check("other", lambda: [ok("Fine.")])])
     assert time.monotonic() - began_s < 30
-    assert [one.status for one in first.findings] == ["ok", "unchecked"]
+    assert [finding.status for finding in first.findings] == ["ok", "unchecked"]
     assert "within 0.1 s" in first.findings[1].found
     assert second.findings == (ok("Fine."),)
     forever.set()
 
 
 def test_what_needs_a_check_that_failed_is_not_run() -> None:
-    """It says which one has to be mended, and so do those that need it in turn; a warning is no reason."""
+    """It names the failed check, as do checks that need it in turn; a warning does not count as failed."""
     ran = []
 
     def note(name: str) -> list[Finding]:
@@ -75,7 +75,7 @@ def test_what_needs_a_check_that_failed_is_not_run() -> None:
 
 
 def test_errors_become_findings_by_kind() -> None:
-    """What a run would end with is wrong, what nobody may ask is unchecked; each says what to do."""
+    """An error that stops a run is wrong, a missing permission is unchecked; each finding has a remedy."""
     told = {
         ConfigError("a setting"): ("wrong", ConfigError),
         StoreRefused("other tables"): ("wrong", StoreMismatch),
@@ -91,7 +91,7 @@ def test_errors_become_findings_by_kind() -> None:
 
 
 def test_the_exit_code_is_that_of_the_first_thing_that_is_wrong() -> None:
-    """Warnings and what could not be checked are no reason to fail."""
+    """Warnings and unchecked findings do not change the exit code."""
     fine = Result("a", (ok("Fine."), warning("Hm.", "Look."), unchecked("Who knows.", "Look.")))
     assert exit_code([fine]) == 0
     bad = Result("b", (wrong(SinkError, "No.", "Mend."), wrong(ConfigError, "No.", "Mend.")))
@@ -99,7 +99,7 @@ def test_the_exit_code_is_that_of_the_first_thing_that_is_wrong() -> None:
 
 
 def test_what_is_asked_once_is_kept_and_an_error_is_not() -> None:
-    """The one that asks after an error asks anew."""
+    """After an error the next call asks again."""
     failing = [True, False]
 
     def ask() -> int:

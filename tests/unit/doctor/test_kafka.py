@@ -1,4 +1,4 @@
-"""What facts about brokers, topics, group and clocks mean."""
+"""Findings on brokers, topics, group and clocks."""
 
 import pytest
 
@@ -25,20 +25,20 @@ CLUSTER = Cluster("c", 3, {"inter.broker.protocol.version": "3.9-IV0"})
 
 
 def statuses(findings: list[Finding]) -> list[str]:
-    """Of each finding."""
-    assert all(one.remedy for one in findings if one.status != "ok")
-    return [one.status for one in findings]
+    """Return the status of each finding."""
+    assert all(finding.remedy for finding in findings if finding.status != "ok")
+    return [finding.status for finding in findings]
 
 
 def topic(**settings: str) -> FoundTopic:
-    """A topic as it has to be, but for these settings."""
+    """Return a correct topic, except for these settings."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     usual = {"cleanup.policy": "delete", "retention.ms": str(KEEP_MS), "message.timestamp.type": "LogAppendTime"}
     return FoundTopic(6, 1, usual | given)
 
 
 def test_brokers_that_are_too_old_for_the_group_protocol() -> None:
-    """The new protocol needs brokers that have it; where they do not say, nothing is claimed."""
+    """The new protocol needs brokers that support it; if they do not say, there is no finding."""
     new = KafkaSection(group_protocol="consumer")
     old = CLUSTER._replace(settings={"group.coordinator.rebalance.protocols": "classic"})
     assert statuses(list(cluster_findings(old, SECTION, transactional=False))) == ["ok"]
@@ -51,7 +51,7 @@ def test_brokers_that_are_too_old_for_the_group_protocol() -> None:
 
 
 def test_transactions_that_are_longer_than_the_brokers_allow() -> None:
-    """Only where there are transactions; what the user set counts, or else our own."""
+    """Only with transactions; the configured time-out counts, otherwise the default."""
     short = CLUSTER._replace(settings={"transaction.max.timeout.ms": "20000"})
     assert statuses(list(cluster_findings(short, SECTION, transactional=True))) == ["ok", "wrong"]
     assert statuses(list(cluster_findings(short, SECTION, transactional=False))) == ["ok"]
@@ -60,7 +60,7 @@ def test_transactions_that_are_longer_than_the_brokers_allow() -> None:
 
 
 def test_a_source_topic_that_is_as_it_has_to_be() -> None:
-    """Window and slack, dated by the brokers, no compaction, no bound in bytes."""
+    """It retains window and slack, has times set by the brokers, no compaction and no limit in bytes."""
     assert statuses(list(source_findings(SOURCES, {"articles": topic()}, KEEP_MS))) == ["ok"]
     assert statuses(list(source_findings(SOURCES, {"articles": topic(retention_ms="-1")}, KEEP_MS))) == ["ok"]
 
@@ -78,7 +78,7 @@ def test_a_source_topic_that_is_as_it_has_to_be() -> None:
     ],
 )
 def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named: str) -> None:
-    """Each limit of what the topic must do is told."""
+    """Each setting that breaks a requirement is reported."""
     found = list(source_findings(SOURCES, {"articles": topic(**settings)}, KEEP_MS))
     told = [one for one in found if named in one.found]
     assert statuses(told) == [status]
@@ -86,7 +86,7 @@ def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named
 
 
 def test_topics_that_are_missing() -> None:
-    """A sink's is made by a command, which is named."""
+    """For a sink's topic the remedy names the command that creates it."""
     plans = planned(SinkTopics("p"))
     found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
     assert statuses(found) == ["wrong"] * 4
@@ -96,7 +96,7 @@ def test_topics_that_are_missing() -> None:
 
 
 def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
-    """What compaction would take is told for each topic."""
+    """Compaction is judged separately for each topic."""
     plans = {one.name: one for one in planned(SinkTopics("p"))}
     there = dict.fromkeys(plans, topic(cleanup_policy="compact", retention_ms="-1"))
     by_topic = {name: statuses(list(topic_findings([plan], there, "init"))) for name, plan in plans.items()}
@@ -107,7 +107,7 @@ def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
 
 
 def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
-    """With a time limit messages have to be dated by the brokers; without one, or only compacted, either will do."""
+    """With a time limit the brokers must set the times; without one, or with compaction alone, producers may."""
     (plan,) = (one for one in planned(SinkTopics("p")) if one.name == "p.unique")
     for settings, expected in (
         ({}, ["wrong"]),
@@ -121,12 +121,12 @@ def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
 
 
 def member(host: str, instance_id: str | None = None) -> Member:
-    """A member of the group."""
+    """Return a member of the group."""
     return Member("rdkafka", host, instance_id, 1)
 
 
 def test_a_static_member_of_this_name_that_is_elsewhere() -> None:
-    """Two consumers of one name put each other out; the same one on this machine is the one that is looked at."""
+    """Two consumers with one name replace each other; a member on this machine is the consumer itself."""
     mine = KafkaSection(instance_id="dupwatch-0")
     there = Group("stable", (member("10.0.0.9", "dupwatch-0"), member("10.0.0.1", "dupwatch-1")))
     found = list(group_findings(there, mine, 6, {"10.0.0.1"}))
@@ -137,7 +137,7 @@ def test_a_static_member_of_this_name_that_is_elsewhere() -> None:
 
 
 def test_more_members_than_partitions() -> None:
-    """Some have nothing to do; an empty group is nobody's fault."""
+    """Idle members are a warning; an empty group is ok."""
     group = Group("stable", (member("a"), member("b"), member("c")))
     assert statuses(list(group_findings(group, SECTION, 2, set()))) == ["ok", "warning"]
     assert statuses(list(group_findings(group, SECTION, 3, set()))) == ["ok"]
@@ -145,36 +145,36 @@ def test_more_members_than_partitions() -> None:
 
 
 def test_brokers_that_have_no_group() -> None:
-    """Nothing is asked of them then, and nothing claimed."""
+    """Without any group the check is unchecked."""
     assert statuses(list(group_findings(None, SECTION, 3, set()))) == ["unchecked"]
 
 
 def at(first: int, end: int, committed: int | None, young: int | None = None) -> Progress:
-    """How far the group is in a partition."""
+    """Return the progress of the group in a partition."""
     return Progress("articles", 0, first, end, committed, young)
 
 
 def test_lag_and_messages_that_were_deleted_before_they_were_read() -> None:
-    """What is lost stops a run, unless it is told to go on."""
+    """Lost messages stop a run, unless ``kafka.on_gap`` is "continue"."""
     (told,) = progress_findings([at(0, 100, 90), at(0, 50, 50)], SECTION)
     assert told.found == "The group dupwatch has 10 messages to read."
     found = list(progress_findings([at(40, 100, 10)], SECTION))
     assert statuses(found) == ["ok", "wrong"]
     assert "60 messages to read" in found[0].found
-    assert "30 messages were deleted" in found[1].found
+    assert "30 messages of articles[0] were deleted" in found[1].found
     going_on = list(progress_findings([at(40, 100, 10)], KafkaSection(on_gap="continue")))
     assert statuses(going_on) == ["ok", "warning"]
 
 
 def test_unread_messages_that_are_about_to_be_deleted() -> None:
-    """Whoever is behind where messages are still young is told in time."""
+    """A group is warned before messages it has not read are deleted."""
     assert statuses(list(progress_findings([at(0, 100, 10, young=20)], SECTION))) == ["ok", "warning"]
     assert statuses(list(progress_findings([at(0, 100, 20, young=20)], SECTION))) == ["ok"]
     assert statuses(list(progress_findings([at(0, 100, 10, young=None)], SECTION))) == ["ok"]
 
 
 def test_a_partition_that_is_held() -> None:
-    """It is named as the command takes it, with what waits; it keeps nobody from starting."""
+    """It is named as ``dupwatch poison`` names it, with the number of waiting messages, and is only a warning."""
     held = at(0, 100, 40)._replace(held=Held(bad=6, records=10, reason="invalid_json"))
     found = list(progress_findings([held, at(0, 50, 50)], SECTION))
     assert statuses(found) == ["ok", "warning"]
@@ -184,14 +184,14 @@ def test_a_partition_that_is_held() -> None:
 
 
 def test_a_group_that_has_committed_nothing() -> None:
-    """It is told where it will begin."""
+    """The finding says where the group will start."""
     found = list(progress_findings([at(5, 100, None)], KafkaSection(start="latest")))
     assert statuses(found) == ["ok", "ok"]
-    assert "begins at the latest of 95 messages" in found[1].found
+    assert "starts at the latest of 95 messages" in found[1].found
 
 
 def test_clocks_that_differ() -> None:
-    """A message from the future shows it: a little is a warning, beyond the limit its time is not used."""
+    """A message from the future reveals it: a warning, or an error beyond ``kafka.ahead_s_max``."""
 
     def told(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
         return statuses(list(clock_findings([Newest(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
@@ -203,16 +203,16 @@ def test_clocks_that_differ() -> None:
 
 
 def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:
-    """A producer may write any time into a message, so a fresh one proves nothing about the brokers."""
+    """A producer may set any time, so a fresh message of one proves nothing about the brokers' clock."""
     fresh = [Newest("articles", 1_000_000, 1_000_000)]
     (untold,) = clock_findings(fresh, set(), 300_000)
     assert untold.status == "unchecked"
     # Nothing is committed where nothing comes.
     assert untold.remedy is not None
-    assert "while articles come" in untold.remedy
+    assert "while articles arrive" in untold.remedy
     assert statuses(list(clock_findings(fresh, {"articles"}, 300_000))) == ["ok"]
     assert statuses(list(clock_findings([], set(), 300_000))) == ["unchecked"]
     ahead = [Newest("articles", 1_060_000, 1_000_000), Newest(OFFSETS, 1_000_000, 1_000_000)]
     found = list(clock_findings(ahead, set(), 300_000))
     assert statuses(found) == ["warning"]
-    assert "its producers' by NTP" in str(found[0].remedy)
+    assert "its producers' with NTP" in str(found[0].remedy)

@@ -1,4 +1,4 @@
-"""What is wrong with this machine, its stores' room and its TLS files."""
+"""Findings on this machine, the space for its stores, and its TLS files."""
 
 import socket
 import ssl
@@ -33,17 +33,17 @@ GIB = 1 << 30
 
 
 def config(**overrides: Any) -> Any:  # noqa: ANN401  # whatever is to be set
-    """The configuration with these sections."""
+    """Return a configuration with these sections."""
     return load_config(None, overrides)
 
 
 def statuses(findings: Iterator[Finding]) -> list[str]:
-    """Of each finding."""
-    return [one.status for one in findings]
+    """Return the status of each finding."""
+    return [finding.status for finding in findings]
 
 
 def test_how_many_files_may_be_open() -> None:
-    """Too few is wrong, few is a warning, and no limit is none."""
+    """A limit that is too low is wrong, a low one is a warning, and no limit is ok."""
     assert descriptor_finding(50, 84).status == "wrong"
     assert descriptor_finding(256, 84).status == "warning"
     assert descriptor_finding(1024, 84).status == descriptor_finding(-1, 84).status == "ok"
@@ -52,7 +52,7 @@ def test_how_many_files_may_be_open() -> None:
 
 
 def test_an_address_that_is_free_or_not_of_this_machine() -> None:
-    """Looking takes the address for no longer than that."""
+    """The check does not keep the address in use."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     free = config(http={"listen": f"127.0.0.1:{port}"})
@@ -61,7 +61,7 @@ def test_an_address_that_is_free_or_not_of_this_machine() -> None:
 
 
 def test_a_password_that_can_be_read_on_its_way(tmp_path: Path) -> None:
-    """Where others reach the pages and there is no TLS; on this machine nobody listens in."""
+    """A password without TLS is a warning, except on loopback."""
     account = {"user": "ops", "password": "correct horse"}
     (port,) = free_ports(1)
     everywhere, here = {"listen": f"0.0.0.0:{port}"}, {"listen": f"127.0.0.1:{port}"}
@@ -75,7 +75,7 @@ def test_a_password_that_can_be_read_on_its_way(tmp_path: Path) -> None:
 
 
 def test_an_address_that_something_else_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not answer, or is no consumer, is in the way."""
+    """Something that does not answer, or is not a consumer, is wrong."""
     monkeypatch.setattr("consumer.doctor.machine.PAGE_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         # It accepts, by the system's own queue, and never says anything: the check has a bound of its own.
@@ -83,15 +83,15 @@ def test_an_address_that_something_else_has(monkeypatch: pytest.MonkeyPatch) -> 
         assert statuses(check_address(config(http=listen))) == ["wrong"]
 
     class Other(BaseHTTPRequestHandler):
-        """Another program."""
+        """A server that is not a consumer."""
 
         def do_GET(self) -> None:
-            """Answer."""
+            """Answer like any server."""
             self.send_response(HTTPStatus.OK)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it so
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Other) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -102,7 +102,7 @@ def test_an_address_that_something_else_has(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_address_that_a_consumer_has() -> None:
-    """It says whether it is ready, and why not."""
+    """The finding says whether the consumer is ready, and why not."""
     with served() as pages:
         listen = config(http={"listen": f"127.0.0.1:{pages.port}"})
         assert statuses(check_address(listen)) == ["ok"]
@@ -116,7 +116,7 @@ def test_an_address_that_a_consumer_has() -> None:
 
 
 def certificate(folder: Path, name: str, *dates: str) -> tuple[str, str]:
-    """A certificate that signs itself and is no authority, and its key."""
+    """Create a self-signed certificate that is not an authority, and its key."""
     made = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     told = ["-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:FALSE", *dates]
@@ -125,14 +125,14 @@ def certificate(folder: Path, name: str, *dates: str) -> tuple[str, str]:
 
 
 def tls(ca: str, certificate: str | None = None, key: str | None = None) -> Any:  # noqa: ANN401  # a configuration
-    """A store that is reached with these files."""
+    """Return the configuration of a store with these files."""
     return config(
         store={"hbase": {"tls": True, "tls_ca": ca, "tls_certificate": certificate, "tls_key": key}},
     )
 
 
 def test_dates_are_those_that_openssl_tells(tmp_path: Path) -> None:
-    """Of certificates that are no authorities too, on both sides of 2050, where the notation changes."""
+    """Also for certificates that are not authorities, before and after 2050, where the notation changes."""
     for days in ("40", "20000"):
         path, _ = certificate(tmp_path, f"days{days}", "-days", days)
         (found,) = validities(Path(path).read_bytes())
@@ -143,7 +143,7 @@ def test_dates_are_those_that_openssl_tells(tmp_path: Path) -> None:
 
 
 def test_certificates_that_hold_end_soon_or_have_ended(tmp_path: Path) -> None:
-    """The earliest end of a file counts."""
+    """The earliest end in a file counts."""
     good, key = certificate(tmp_path, "good", "-days", "400")
     soon, _ = certificate(tmp_path, "soon", "-days", str(ENDS_SOON.days - 1))
     assert statuses(check_tls(tls(good, good, key))) == ["ok", "ok", "ok"]
@@ -164,11 +164,11 @@ def test_an_expired_certificate_and_one_of_the_future(tmp_path: Path, monkeypatc
         return found
 
     assert (seen(41).status, seen(-1).status, seen(1).status) == ("wrong", "wrong", "ok")
-    assert "has expired on" in seen(41).found
+    assert "expired on" in seen(41).found
 
 
 def test_files_that_are_missing_empty_damaged_or_of_another_key(tmp_path: Path) -> None:
-    """Each is told, and none ends the check."""
+    """Each is reported, and none stops the check."""
     good, _ = certificate(tmp_path, "good", "-days", "400")
     _, other_key = certificate(tmp_path, "other", "-days", "400")
     empty = tmp_path / "empty.pem"
@@ -180,8 +180,8 @@ def test_files_that_are_missing_empty_damaged_or_of_another_key(tmp_path: Path) 
     assert statuses(check_tls(tls(str(empty)))) == ["wrong"]
     assert statuses(check_tls(tls(str(damaged)))) == ["wrong"]
     (result,) = examine([Check("TLS", lambda: check_tls(tls(good, good, other_key)))])
-    assert [one.status for one in result.findings] == ["ok", "ok", "wrong"]
-    assert "do not go together" in result.findings[2].found
+    assert [finding.status for finding in result.findings] == ["ok", "ok", "wrong"]
+    assert "does not match its key" in result.findings[2].found
 
 
 MOUNTS = """\
@@ -203,7 +203,7 @@ MOUNTS = """\
     ],
 )
 def test_the_kind_of_file_system(path: str, kind: str) -> None:
-    """The mount that is nearest to a path counts, whole names and names with spaces."""
+    """The closest mount point above a path counts, compared by whole names, also names with spaces."""
     assert file_system_of(Path(path), MOUNTS) == kind
 
 
@@ -223,14 +223,14 @@ def test_the_kind_of_file_system(path: str, kind: str) -> None:
     ],
 )
 def test_where_an_embedded_store_lies(changed: dict[str, Any], status: str) -> None:
-    """Room, rights, a local file system, and how near the map is to its limit."""
+    """Free space, permissions, the file system, and the size of the map are checked."""
     found = Directory(Path("/store"), "ext4", 100 * GIB, writable=True, size_bytes=GIB)._replace(**changed)
-    worst = {one.status for one in directory_findings(found, 10 * GIB)}
+    worst = {finding.status for finding in directory_findings(found, 10 * GIB)}
     assert (worst - {"ok"} or {"ok"}) == {status}
 
 
 def test_a_store_that_is_not_there_yet_is_looked_for_above(tmp_path: Path) -> None:
-    """Nothing is made by looking."""
+    """The check creates nothing."""
     found = directory_at(OnDisk(tmp_path / "a" / "b", (tmp_path / "a" / "b" / "data.mdb",)))
     assert (found.writable, found.size_bytes) == (True, None)
     assert list(tmp_path.iterdir()) == []

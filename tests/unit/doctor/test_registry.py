@@ -1,4 +1,4 @@
-"""What is told of a schema registry."""
+"""The check of the schema registry."""
 
 import json
 from collections.abc import Iterator
@@ -14,27 +14,27 @@ from tests.registry_server import RegistryServer, Said, serving
 
 @pytest.fixture
 def server() -> Iterator[RegistryServer]:
-    """A registry without a schema."""
+    """Start a registry without schemas."""
     with serving(RegistryServer()) as registry:
         yield registry
 
 
 def configured(url: str, value_format: str = "avro") -> Config:
-    """Values of this format, with the registry there."""
+    """Return a configuration with values of this format and this registry."""
     settings = {"source": {"url": "kafka://127.0.0.1:1/a"}, "sink": {"url": "kafka://127.0.0.1:1/b"}}
     return load_config(None, {**settings, "kafka": {"value_format": value_format}, "registry": {"url": url}})
 
 
 def told(config: Config) -> Result:
-    """What the check says."""
-    (check,) = [one for one in checks_of(config) if one.name == "schema registry"]
+    """Return the result of the check."""
+    (check,) = [check for check in checks_of(config) if check.name == "schema registry"]
     (result,) = examine([check])
     return result
 
 
 def test_a_registry_that_answers(server: RegistryServer) -> None:
-    """With a schema or without, of the format asked for or another: all is well."""
-    assert [one.status for one in told(configured(server.url)).findings] == ["ok"]
+    """Any answer is ok: with or without a schema, of the expected format or another."""
+    assert [finding.status for finding in told(configured(server.url)).findings] == ["ok"]
     server.says = Said.json(200, schema=json.dumps("string"))
     for value_format in ("avro", "protobuf"):
         (finding,) = told(configured(server.url, value_format)).findings
@@ -42,7 +42,7 @@ def test_a_registry_that_answers(server: RegistryServer) -> None:
 
 
 def test_a_registry_that_does_not_answer_or_refuses(server: RegistryServer) -> None:
-    """It is wrong, and says why, as a consumer would."""
+    """It is wrong, with the reason that a consumer would report."""
     (finding,) = told(configured("http://127.0.0.1:1")).findings
     assert finding.status == "wrong"
     server.says = Said.json(401, error_code=401, message="who are you")
@@ -52,8 +52,8 @@ def test_a_registry_that_does_not_answer_or_refuses(server: RegistryServer) -> N
 
 
 def test_json_needs_no_registry() -> None:
-    """There is no such check."""
+    """The check is not run."""
     assert all(
-        one.name != "schema registry"
-        for one in checks_of(load_config(None, {"source": {"url": "kafka://127.0.0.1:1/a"}}))
+        check.name != "schema registry"
+        for check in checks_of(load_config(None, {"source": {"url": "kafka://127.0.0.1:1/a"}}))
     )
