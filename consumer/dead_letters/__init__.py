@@ -1,4 +1,4 @@
-"""Dead letters after they were written: listed, shown, and replayed.
+"""Dead letters: the policy of a run, the places where they are written and read back, and how they are replayed.
 
-How a record becomes one is in ``model.dead_letter``; how it is written is a matter of the sinks.
+What a letter contains is in ``model.dead_letter``; which place a run uses is decided in ``wiring.dead_letters``.
 """

@@ -1,4 +1,4 @@
-"""What several parts need to talk to Kafka: client settings, topics, offsets and what is kept beside them, headers.
+"""What several packages need to talk to Kafka: client settings, topics, offsets and their notes, headers, groups.
 
-Reading articles is in ``sources``, writing verdicts in ``sinks``.
+``sources`` reads articles, ``sinks`` writes verdicts, ``dead_letters`` writes and reads dead letters.
 """

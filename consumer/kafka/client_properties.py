@@ -1,9 +1,9 @@
 """Every setting of librdkafka, and whether a user may set it: refused, bounded or free, and why.
 
 A setting is refused where dupwatch sets it itself, where any other value breaks a promise, or where it has no effect
-here. It is bounded where some values break a promise. A name that is not in this table is refused as well: a newer
-library may bring one that breaks a promise, so somebody has to look at it first. A test compares the names, sides and
-aliases with those of the library that is installed; ``docs/client_settings.md`` is made from this table.
+here. It is bounded where some values break a promise. A name that is not in this table is refused too: a newer library
+may have a setting that breaks a promise, so each has to be reviewed first. A test compares names, sides and aliases
+with those of the installed library. ``docs/client_settings.md`` is generated from this table.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of these words, in any case."""
+    """One of these words, in upper or lower case."""
 
     values: tuple[str, ...]
     why: str
@@ -40,7 +40,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """A text that matches a pattern as a whole."""
+    """A text that matches a whole pattern."""
 
     pattern: str
     why: str
@@ -58,7 +58,7 @@ Rule = Refused | Between | OneOf | Matching | Free
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A setting under the name that dupwatch uses, whose clients have it, and what is allowed."""
+    """A setting under the name that dupwatch uses, which clients have it, and what is allowed."""
 
     name: str
     side: Side
@@ -79,16 +79,16 @@ ALIASES: Final[Mapping[str, str]] = {
     "delivery.timeout.ms": "message.timeout.ms",
     "auto.commit.enable": "enable.auto.commit",
 }
-"""Other names of the same setting, and the name that the table has it under."""
+"""Other names of a setting, and its name in the table."""
 
 _URL: Final = "dupwatch sets it from source.url and sink.url"
-_CALLBACK: Final = "it takes a function or an object of a program, which no configuration can hold"
+_CALLBACK: Final = "it takes a function or an object, which no configuration file can contain"
 _NO_EFFECT: Final = "librdkafka ignores it, or nothing here uses it"
 _ANCIENT: Final = "it makes the client talk to brokers that are too old for dupwatch"
-_OFFSETS: Final = "offsets are committed by dupwatch, after the verdicts are acknowledged; anything else loses articles"
+_OFFSETS: Final = "dupwatch commits offsets after the verdicts are acknowledged; anything else loses articles"
 _LOADS_CODE: Final = "it loads code into this process"
 _SHARE_GROUPS: Final = "it belongs to share groups, which dupwatch does not use"
-_WAITS: Final = "dupwatch waits for brokers that are away; a limit here ends the run or drops the batch instead"
+_WAITS: Final = "dupwatch waits for brokers that are down; a limit would end the run or drop the batch"
 
 _REFUSED: Final[tuple[tuple[Side, str, str], ...]] = (
     ("both", _URL, "bootstrap.servers"),
@@ -98,33 +98,33 @@ _REFUSED: Final[tuple[tuple[Side, str, str], ...]] = (
     ("consumer", "a member of another type cannot join the group", "group.protocol.type"),
     (
         "consumer",
-        "dupwatch uses cooperative-sticky, so that a rebalance takes away only what has to move",
+        "dupwatch uses cooperative-sticky, so that a rebalance revokes only partitions that move",
         "partition.assignment.strategy",
     ),
     ("consumer", _OFFSETS, "enable.auto.commit auto.commit.interval.ms enable.auto.offset.store"),
     ("consumer", _OFFSETS, "offset.store.method offset.store.path offset.store.sync.interval.ms"),
     (
         "consumer",
-        "dupwatch has to notice offsets that are out of range; use kafka.start and kafka.on_gap",
+        "dupwatch must notice offsets that are out of range; use kafka.start and kafka.on_gap",
         "auto.offset.reset",
     ),
-    ("consumer", "messages of aborted transactions are no articles; dupwatch reads committed ones", "isolation.level"),
-    ("consumer", "dupwatch sets it itself: it needs the end of each partition to know its lag", "enable.partition.eof"),
+    ("consumer", "messages of aborted transactions are not articles; dupwatch reads committed ones", "isolation.level"),
+    ("consumer", "dupwatch sets it: it needs the end of each partition to know its lag", "enable.partition.eof"),
     ("consumer", _NO_EFFECT, "consume.callback.max.messages"),
     ("consumer", _SHARE_GROUPS, "max.poll.records share.acknowledgement.mode"),
     ("producer", "dupwatch sets it: each event is written once and in order", "enable.idempotence"),
-    ("producer", "dupwatch waits for all replicas in sync, or a broker's failure would lose verdicts", "acks"),
+    ("producer", "dupwatch waits for all in-sync replicas, or a broker's failure would lose verdicts", "acks"),
     ("producer", "dupwatch sets it from kafka.delivery, kafka.group and kafka.instance_id", "transactional.id"),
     ("producer", _WAITS, "message.timeout.ms retries"),
-    ("producer", "it is experimental and ends the producer where dupwatch would wait", "enable.gapless.guarantee"),
-    ("producer", "dupwatch counts what is acknowledged, so it needs every report", "delivery.report.only.error"),
+    ("producer", "it is experimental, and ends the producer where dupwatch would wait", "enable.gapless.guarantee"),
+    ("producer", "dupwatch counts acknowledgements, so it needs every report", "delivery.report.only.error"),
     ("producer", "lifo would send events out of order", "queuing.strategy"),
     ("producer", _NO_EFFECT, "produce.offset.report"),
-    ("both", "the topics of articles are named in source.url; one listed here would never be read", "topic.blacklist"),
+    ("both", "source.url names the topics of articles; one listed here would never be read", "topic.blacklist"),
     ("both", _LOADS_CODE, "plugin.library.paths ssl.engine.location ssl.engine.id"),
     (
         "both",
-        "it runs a command in a shell; renew the ticket outside and leave sasl.kerberos.min.time.before.relogin at 0",
+        "it runs a shell command; renew the ticket outside, and leave sasl.kerberos.min.time.before.relogin at 0",
         "sasl.kerberos.kinit.cmd",
     ),
     ("both", "it describes the library and cannot be changed", "builtin.features"),
@@ -142,17 +142,19 @@ _REFUSED: Final[tuple[tuple[Side, str, str], ...]] = (
     ("producer", _CALLBACK, "dr_cb dr_msg_cb partitioner_cb msg_order_cmp"),
 )
 
-_LARGEST: Final = "a record may have 8 MiB and headers, and one that does not fit would stop the run"
-_MEMORY: Final = "it bounds memory: what is fetched ahead is held outside of Python"
-_BACK: Final = "it delays going on after an outage, or makes the client ask without a pause"
-_NOTICE: Final = "too short, slow brokers look dead for ever; too long, dead ones are not noticed"
-_KERBEROS: Final = "librdkafka puts it into a command for a shell"
+_LARGEST: Final = "a record has up to 8 MiB, and headers; one that does not fit would stop the run"
+_MEMORY: Final = "it limits memory: librdkafka holds what it fetches ahead"
+_BACK: Final = "too long, it delays recovery from an outage; too short, the client retries without a pause"
+_NOTICE: Final = "too short, slow brokers always look dead; too long, dead ones are not noticed"
+_KERBEROS: Final = "librdkafka puts it into a shell command"
 
 _BOUNDED: Final[tuple[Property, ...]] = (
     Property("message.max.bytes", "both", Between(10 * _MIB, 1_000_000_000, _LARGEST)),
     Property("receive.message.max.bytes", "both", Between(10 * _MIB + 512, (1 << 31) - 1, _LARGEST)),
     Property(
-        "queue.buffering.max.kbytes", "producer", Between(16 << 10, 1 << 20, f"{_LARGEST}; above, memory has no bound")
+        "queue.buffering.max.kbytes",
+        "producer",
+        Between(16 << 10, 1 << 20, f"{_LARGEST}; beyond the upper limit, memory is not bounded"),
     ),
     Property("queued.max.messages.kbytes", "consumer", Between(1, 256 << 10, _MEMORY)),
     Property("max.partition.fetch.bytes", "consumer", Between(1, 64 * _MIB, _MEMORY)),
@@ -160,32 +162,36 @@ _BOUNDED: Final[tuple[Property, ...]] = (
     Property(
         "fetch.wait.max.ms",
         "consumer",
-        Between(0, 10_000, "an article is read that much later where fetch.min.bytes has not come together"),
+        Between(0, 10_000, "an article is delayed that long while fetch.min.bytes are not there"),
     ),
     Property(
         "max.in.flight.requests.per.connection",
         "both",
-        Between(1, 5, "an idempotent producer keeps the order of five requests at most"),
+        Between(1, 5, "an idempotent producer keeps the order of at most five requests"),
     ),
     Property(
         "max.poll.interval.ms",
         "consumer",
-        Between(10_000, 3_600_000, "kafka.revoke_s has to fit into it, and a consumer that hangs keeps its partitions"),
+        Between(
+            10_000,
+            3_600_000,
+            "it must be longer than kafka.revoke_s, and a consumer that hangs keeps its partitions that long",
+        ),
     ),
     Property(
         "session.timeout.ms",
         "consumer",
-        Between(6_000, 1_800_000, "brokers accept no other, and a dead consumer keeps its partitions that long"),
+        Between(6_000, 1_800_000, "brokers refuse other values, and a dead consumer keeps its partitions that long"),
     ),
     Property(
         "heartbeat.interval.ms",
         "consumer",
-        Between(100, 60_000, "three have to fit into a session, or one that is late loses the partitions"),
+        Between(100, 60_000, "three must fit into a session, or one late heartbeat loses the partitions"),
     ),
     Property(
         "transaction.timeout.ms",
         "producer",
-        Between(5_000, 900_000, "a batch has to be written within it, and readers wait that long for a crashed one"),
+        Between(5_000, 900_000, "a batch must be written within it, and readers wait that long after a crash"),
     ),
     Property("socket.timeout.ms", "both", Between(5_000, 300_000, _NOTICE)),
     Property("socket.connection.setup.timeout.ms", "both", Between(1_000, 300_000, _NOTICE)),
@@ -201,40 +207,43 @@ _BOUNDED: Final[tuple[Property, ...]] = (
     Property(
         "topic.metadata.refresh.interval.ms",
         "both",
-        Between(1_000, 3_600_000, "without it new partitions and moved leaders are not noticed"),
+        Between(1_000, 3_600_000, "it finds new partitions and moved leaders"),
     ),
     Property(
         "metadata.max.age.ms",
         "both",
-        Between(10_000, 86_400_000, "metadata that ages faster than it is refreshed makes topics disappear"),
+        Between(10_000, 86_400_000, "topics disappear if metadata expires before it is refreshed"),
     ),
     Property(
         "topic.metadata.propagation.max.ms",
         "both",
-        Between(30_000, 3_600_000, "a broker that starts knows no topics for a while, and the run must not end for it"),
+        Between(30_000, 3_600_000, "a starting broker knows no topics for a while, which must not end the run"),
     ),
     Property(
         "metadata.recovery.strategy",
         "both",
-        OneOf(("rebootstrap",), "with none a consumer never finds brokers that all have moved"),
+        OneOf(("rebootstrap",), "with none, a consumer never finds brokers that have all moved"),
     ),
     Property(
         "allow.auto.create.topics",
         "both",
-        OneOf(("false",), "a topic that is made by itself keeps neither articles nor verdicts as long as it has to"),
+        OneOf(("false",), "an automatically created topic may delete articles and verdicts too early"),
     ),
     Property(
         "partitioner",
         "producer",
         OneOf(
             ("consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"),
-            "all events of an id have to be in one partition, for their order and for compaction",
+            "all events of an id must be in one partition, for their order and for compaction",
         ),
     ),
     Property(
         "enable.ssl.certificate.verification",
         "both",
-        OneOf(("true",), "anybody on the way could read passwords and change articles; name the authority instead"),
+        OneOf(
+            ("true",),
+            "without it, anybody on the network could read passwords and change articles; name the authority instead",
+        ),
     ),
     Property("sasl.kerberos.principal", "both", Matching(r"[\w.@/-]+", _KERBEROS)),
     Property("sasl.kerberos.keytab", "both", Matching(r"[\w.@/-]+", _KERBEROS)),
@@ -253,8 +262,8 @@ _FREE: Final[tuple[tuple[Side, str, str], ...]] = (
         "metadata.recovery.rebootstrap.trigger.ms topic.metadata.refresh.sparse",
     ),
     ("both", "it tunes how brokers are found", "topic.metadata.refresh.fast.interval.ms"),
-    ("both", "it changes nothing that is sent or read", "message.copy.max.bytes enable.random.seed"),
-    ("both", "the brokers decide what they ask for", "enable.metrics.push"),
+    ("both", "it does not change what is sent or read", "message.copy.max.bytes enable.random.seed"),
+    ("both", "the brokers decide which metrics they request", "enable.metrics.push"),
     (
         "both",
         "the brokers decide what they accept",
@@ -262,7 +271,7 @@ _FREE: Final[tuple[tuple[Side, str, str], ...]] = (
     ),
     ("both", "it says who is trusted", "ssl.ca.location ssl.ca.pem ssl.ca.certificate.stores ssl.crl.location"),
     ("both", "it says who is trusted", "https.ca.location https.ca.pem ssl.endpoint.identification.algorithm"),
-    ("both", "OpenSSL takes these from its own directory only, for FIPS", "ssl.providers"),
+    ("both", "OpenSSL loads these from its own directory only, for FIPS", "ssl.providers"),
     ("both", "it says who this client is", "ssl.key.location ssl.key.password ssl.key.pem ssl.certificate.location"),
     ("both", "it says who this client is", "ssl.certificate.pem ssl.keystore.location ssl.keystore.password"),
     ("both", "it says who this client is", "sasl.mechanism sasl.username sasl.password"),
@@ -286,15 +295,15 @@ _FREE: Final[tuple[tuple[Side, str, str], ...]] = (
     ("consumer", "any assignment keeps the promises", "group.remote.assignor"),
     ("consumer", "queued.max.messages.kbytes bounds what it asks for", "queued.min.messages"),
     ("consumer", "it trades latency for fewer requests", "fetch.min.bytes"),
-    ("consumer", "it trades processor time for noticing damage on the way", "check.crcs"),
-    ("producer", "dupwatch waits where the queue is full", "queue.buffering.max.messages"),
-    ("producer", "a flush ends the waiting", "linger.ms sticky.partitioning.linger.ms"),
+    ("consumer", "it detects damage in transit, for some processor time", "check.crcs"),
+    ("producer", "dupwatch waits while the queue is full", "queue.buffering.max.messages"),
+    ("producer", "a flush ends the wait", "linger.ms sticky.partitioning.linger.ms"),
     (
         "producer",
-        "it tunes how events are packed",
+        "it tunes how events are batched and compressed",
         "queue.buffering.backpressure.threshold batch.num.messages batch.size",
     ),
-    ("producer", "it tunes how events are packed", "compression.type compression.level"),
+    ("producer", "it tunes how events are batched and compressed", "compression.type compression.level"),
 )
 
 
@@ -306,5 +315,5 @@ def _rows() -> Iterator[Property]:
         yield from (Property(name, side, Free(why)) for name in names.split())
 
 
-PROPERTIES: Final[Mapping[str, Property]] = {one.name: one for one in _rows()}
+PROPERTIES: Final[Mapping[str, Property]] = {row.name: row for row in _rows()}
 """The table, by name."""

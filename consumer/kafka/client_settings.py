@@ -1,7 +1,7 @@
-"""What the Kafka clients are told: from a URL and the options of a run to librdkafka's settings.
+"""librdkafka's settings for each kind of client, from a URL and the options of a run.
 
-The names are librdkafka's (its CONFIGURATION.md). What a user sets goes before what stands here, as far as
-``client_properties`` allows it: settings that the promises rest on are refused or bounded.
+The names are librdkafka's (its CONFIGURATION.md). A user's settings override these, as far as ``client_properties``
+allows: settings on which the promises depend are refused or bounded.
 """
 
 import re
@@ -21,15 +21,15 @@ from consumer.text.redaction import (
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 FETCH_BOUNDS: Final[Mapping[str, Any]] = {
-    # The client unpacks a whole answer before it gives out a message, and a packed byte can become a thousand: so
-    # answers are small. A batch of messages that is larger is sent all the same, alone: only max.message.bytes of its
-    # topic bounds that. docs/load_tests.md has what these come to.
+    # The client decompresses a whole response before it returns a message, and a compressed byte can become a thousand:
+    # so responses are small. A larger batch of messages is still sent, alone; only max.message.bytes of its topic
+    # limits that. docs/load_tests.md has the memory that this takes.
     "fetch.max.bytes": 256 << 10,
     "max.partition.fetch.bytes": 256 << 10,
-    # Of unpacked messages; there may be one answer more.
+    # Of decompressed messages; one response may come on top.
     "queued.max.messages.kbytes": 16_384,
 }
-"""What bounds the memory of the client itself."""
+"""What limits the memory of the client itself."""
 _CLASSIC: Final[Mapping[str, Any]] = {
     "partition.assignment.strategy": "cooperative-sticky",
     "session.timeout.ms": 45_000,
@@ -39,16 +39,16 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 class KafkaPlace(NamedTuple):
-    """Brokers as a client is told them, "host:port,host:port", and topics, or one prefix of topics."""
+    """Brokers as "host:port,host:port", and topics, or one prefix of topics."""
 
     brokers: str
     names: tuple[str, ...]
 
 
 class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the topics are read and written; ``client`` goes to consumer and producer, the other two to one of them.
+    """How topics are read and written; ``client`` is for consumer and producer, the other two are for one of them.
 
-    ``secret_files`` are settings whose value stands in a file.
+    ``secret_files`` are settings whose value is in a file.
     """
 
     group: str = "dupwatch"
@@ -61,15 +61,15 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_kafka(url: str) -> KafkaPlace:
-    """The place that ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]`` names; ConfigError where it names none."""
+    """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``; raises ``ConfigError`` for anything else."""
     found = re.fullmatch(URL_PATTERN, url)
     if found is None:
-        raise ConfigError(f"{url!r} names no topic: write it as kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
+        raise ConfigError(f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
     return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    """Of a consumer whose offsets are committed by hand, and which is told where an offset is out of range."""
+    """Return the settings of a consumer that commits explicitly, and gets an error for offsets out of range."""
     settings: dict[str, Any] = {
         "fetch.wait.max.ms": 100,
         **FETCH_BOUNDS,
@@ -84,10 +84,10 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
         "group.protocol": options.group_protocol,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
-        # "earliest" would jump over what was deleted, and say nothing.
+        # "earliest" would silently skip what was deleted.
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        # Of what is sent. The client takes no fetch.max.bytes below it, and would refuse what the producer is told.
+        # For sending. The client accepts no lower fetch.max.bytes, and would refuse ours with the producer's value.
         "message.max.bytes": 64 << 10,
     }
     if options.instance_id is not None:
@@ -98,25 +98,25 @@ def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
 def producer_settings(
     brokers: str, options: KafkaOptions, *, transactional: bool, defaults: Settings = NO_SETTINGS
 ) -> dict[str, Any]:
-    """Of a producer that writes each event once, in order, and waits for every replica in sync.
+    """Return the settings of a producer that writes each event once, in order, to all in-sync replicas.
 
-    ``defaults`` go before those of a consumer's producer; what the user sets goes before both.
+    ``defaults`` override those of a consumer's producer; the user's settings override both.
     """
     settings: dict[str, Any] = {
         "linger.ms": 2,
         "compression.type": "lz4",
-        # A record may have 8 MiB, and goes on as it came; how much a topic takes is the topic's to say.
+        # A record has up to 8 MiB and is sent unchanged; the topic limits how much it accepts.
         "message.max.bytes": 16 << 20,
         "queue.buffering.max.kbytes": 64 << 10,
         # The default of 10 s would be added to every outage.
         "reconnect.backoff.max.ms": 1_000,
     }
     if transactional:
-        # The coordinator ends one transaction after the next has begun; a batch without messages, which asks to have
-        # offsets in it at once, is refused, and would wait for the default of 100 ms. (With messages it is 20 ms.)
+        # The coordinator may still be ending a transaction when the next one begins. A batch without messages adds its
+        # offsets at once, is refused, and would wait for the default of 100 ms. (With messages it is 20 ms.)
         settings |= {"retry.backoff.ms": 10, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
     else:
-        # A batch waits for its verdicts to be written however long the brokers are away.
+        # A batch waits for its verdicts to be written, however long the brokers are down.
         settings["message.timeout.ms"] = 0
     settings |= {**defaults, **_given(options, "producer")}
     settings |= {"bootstrap.servers": brokers, "enable.idempotence": True, "acks": "all"}
@@ -127,12 +127,12 @@ def producer_settings(
 
 
 def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    """Of a client that only asks, and makes topics."""
+    """Return the settings of a client that queries brokers and creates topics."""
     return _given(options, "admin") | {"bootstrap.servers": brokers}
 
 
 def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[str, Any]:
-    """The settings, and those whose value stands in a file; ConfigError where one cannot be read, naming ``where``."""
+    """Return the settings with those from files; the ``ConfigError`` for an unreadable one names ``where``."""
     settings: dict[str, Any] = {**given}
     for name, path in files.items():
         try:
@@ -145,8 +145,8 @@ def with_secrets(given: Settings, files: Mapping[str, str], where: str) -> dict[
 
 
 def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]) -> dict[str, Any]:
-    """What the user sets for a client of this kind; ConfigError where it may not be set."""
-    # Both sections are checked whichever client is made, so that a mistake shows at once.
+    """Return the user's settings for this kind of client; raises ``ConfigError`` for an invalid one."""
+    # Both sections are checked for every client, so that a mistake is found at once.
     own = {"consumer": allowed(options.consumer, "consumer"), "producer": allowed(options.producer, "producer")}
     everywhere = allowed(options.client, "client")
     secret = allowed(with_secrets({}, options.secret_files, "kafka.secret_files"), "client")
@@ -154,5 +154,5 @@ def _given(options: KafkaOptions, side: Literal["consumer", "producer", "admin"]
 
 
 def is_kafka(url: str) -> bool:
-    """Whether this names topics."""
+    """Return whether this URL names topics."""
     return url.startswith("kafka://")

@@ -1,4 +1,4 @@
-"""What a Kafka client's errors mean to a source: wait, or end; and the words for it."""
+"""What a Kafka client's errors mean to a source: wait, or end; and how messages describe them."""
 # ruff: noqa: SLF001  # the client's names of its own errors begin like that
 
 import time
@@ -36,34 +36,34 @@ _TRANSPORT: Final = frozenset(
 _PROBE_S: Final = 1.0
 _PROBE_WAIT_S: Final = 0.5
 ASK_S: Final = 5.0
-"""How long the client's thread waits for an answer of the brokers."""
+"""How long the client's thread waits for an answer from the brokers."""
 AGAIN_S: Final = 0.5
-"""What came to nothing is tried again so much later."""
+"""The pause before a failed request is tried again."""
 _MISSING_TIMES: Final = 4
 
 
 def is_fatal(error: KafkaError) -> bool:
-    """Whether the client is of no use any more: fenced by another instance, most often."""
+    """Return whether the client cannot be used any more, most often because another instance fenced it."""
     return error.fatal() or error.code() in {KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID}
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether the cluster will not have us, however often it is asked."""
+    """Return whether the cluster refuses this client permanently."""
     return error.code() in _REFUSALS
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Whether the brokers say that another has this static member's name; of what is fatal only the words are left."""
+    """Return whether another process has this static member's name; a fatal error has that in its text only."""
     return KafkaError(KafkaError.FENCED_INSTANCE_ID).str() in error.str()
 
 
 def describe(error: KafkaError) -> str:
-    """The client's words and its name for the error."""
+    """Return the client's description and its name of the error."""
     return f"{error.str()} ({error.name()})"
 
 
 def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
-    """Why an answer of the brokers did not come, and what to do; ``refused`` says what they refused where they did."""
+    """Return why the brokers did not answer, and what to do; ``refused`` describes what they refused, if they did."""
     if error.code() not in _TRANSPORT | _CERTAIN:
         return f"{refused}: {describe(error)}"
     return (
@@ -73,7 +73,7 @@ def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
 
 
 class Trouble:
-    """Whether the brokers can be reached. A suspicion is looked into; one of several brokers may go at any time."""
+    """Whether the brokers can be reached. A suspicion is checked, because one of several brokers may fail any time."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -82,12 +82,12 @@ class Trouble:
         self._again_s = 0.0
 
     def heed(self, error: KafkaError) -> None:
-        """An error that was not the end of the client; most are none of a broker that is out of reach."""
+        """Note an error that the client survives; most do not mean that the brokers are out of reach."""
         if error.code() in _CERTAIN or error.code() in _TRANSPORT:
             self.suspect(describe(error), certain=error.code() in _CERTAIN)
 
     def suspect(self, why: str, *, certain: bool) -> None:
-        """Something points to trouble; say so at once where it is certain."""
+        """Note a sign of trouble; report it at once where it is certain."""
         if self._suspicion is None:
             self._again_s = time.monotonic()
         self._suspicion = why
@@ -95,12 +95,12 @@ class Trouble:
             self._report(why)
 
     def over(self) -> None:
-        """A broker has answered."""
+        """Note that a broker has answered."""
         self._suspicion = None
         self._report(None)
 
     def probe(self, consumer: Consumer, topic: str) -> None:
-        """Ask a broker for anything, now and then, as long as there is a suspicion."""
+        """Ask a broker for metadata from time to time while there is a suspicion."""
         if self._suspicion is None or time.monotonic() < self._again_s:
             return
         try:
@@ -119,16 +119,16 @@ class Trouble:
 
 
 def ask_committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
-    """What the group has committed, negative offsets where nothing; raises ``KafkaException`` without an answer."""
+    """Return what the group has committed, negative offsets for nothing; raises ``KafkaException`` if unanswered."""
     found = consumer.committed(asked, timeout=ASK_S)
-    for one in found:
-        if one.error is not None:
-            raise KafkaException(one.error)
+    for partition in found:
+        if partition.error is not None:
+            raise KafkaException(partition.error)
     return found
 
 
 class MissingTopics:
-    """Topics that the client may not find. A doubt is looked into several times: one just made takes a moment."""
+    """Topics that may not exist. Each is checked several times, because a new topic takes a moment to appear."""
 
     def __init__(self, topics: Sequence[str], brokers: str) -> None:
         self._topics = topics
@@ -137,12 +137,12 @@ class MissingTopics:
         self._again_s = 0.0
 
     def doubt(self, topic: str) -> None:
-        """The client does not know this topic, or one of ours that it does not name."""
-        for one in [topic] if topic in self._topics else self._topics:
-            self._doubted.setdefault(one, 0)
+        """Note that the client does not know this topic, or one of ours that it does not name."""
+        for doubted in [topic] if topic in self._topics else self._topics:
+            self._doubted.setdefault(doubted, 0)
 
     def look(self, consumer: Consumer) -> None:
-        """Look for those in doubt; raises ``SourceError`` where one is not there."""
+        """Check the topics in doubt; raises ``SourceError`` where one does not exist."""
         if not self._doubted or time.monotonic() < self._again_s:
             return
         self._again_s = time.monotonic() + AGAIN_S
@@ -157,12 +157,12 @@ class MissingTopics:
 
 
 def no_topic(topic: str, brokers: str) -> SourceError:
-    """What is said of a topic that the cluster does not know."""
-    return SourceError(f"there is no topic {topic} at {brokers}: make it, or dupwatch topics init")
+    """Return the error of a topic that does not exist."""
+    return SourceError(f"there is no topic {topic} at {brokers}; create it, with dupwatch topics init for example")
 
 
 def topic_missing(consumer: Consumer, topic: str) -> bool | None:
-    """Whether the cluster does not know the topic; None where nobody answers."""
+    """Return whether the topic does not exist; None where no broker answers."""
     try:
         found = consumer.list_topics(topic, timeout=ASK_S).topics.get(topic)
     except KafkaException:

@@ -1,8 +1,8 @@
-"""The headers of verdict events on a topic: what a reader can go by without decoding the value.
+"""The headers of verdict events on a topic, which readers can use without decoding the value.
 
 The trace headers are those of W3C Trace Context and W3C Baggage. The CloudEvents attributes are those of CloudEvents
-1.0 in binary mode, as its Kafka protocol binding (section 3.2) writes them: an attribute is a header with ``ce_``
-before its name, and ``content-type`` says what the value is.
+1.0 in binary mode, as its Kafka protocol binding (section 3.2) writes them: an attribute is a header with the prefix
+``ce_``, and ``content-type`` describes the value.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 _EVENT_TYPE: Final = "io.dupwatch.verdict."
 _EVENT_ID_BYTES: Final = 16
-# What a CloudEvents String may not have (section 3.1 of its core specification).
+# What a CloudEvents String must not contain (section 3.1 of its core specification).
 _NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def event_headers(answer: Answer) -> Headers:
-    """What the event is, where its record stood, and the trace that the record belongs to.
+    """Return headers that describe the event, the position of its record, and the trace that the record belongs to.
 
-    A retraction has no scheme, and what came from a file has no origin and no trace.
+    A retraction has no scheme. A record from a file has no origin and no trace.
     """
     verdict, message = answer.verdict, answer.record.message
     headers = [_text(SCHEMA, verdict.schema)]
@@ -43,7 +43,7 @@ def event_headers(answer: Answer) -> Headers:
 
 
 def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
-    """The same, with the attributes of a CloudEvent before them; ``source`` is a URI reference that names this feed."""
+    """Return what makes a CloudEvent's attributes and these headers; ``source`` is a URI reference of the feed."""
 
     def dress(answer: Answer) -> Headers:
         return cloud_event_attributes(answer.verdict, source) + event_headers(answer)
@@ -52,7 +52,7 @@ def cloud_event_headers(source: str) -> Callable[[Answer], Headers]:
 
 
 def origin_headers(message: Message) -> Headers:
-    """Where a record stood: topic, partition and offset, as text."""
+    """Return the position of a record as text: topic, partition and offset."""
     return [
         _text(ORIGIN_TOPIC, message.topic),
         _text(ORIGIN_PARTITION, str(message.partition)),
@@ -61,14 +61,14 @@ def origin_headers(message: Message) -> Headers:
 
 
 def trace_headers(headers: Sequence[Header]) -> Headers:
-    """The headers by which a trace goes on, in their order and untouched; a name that comes twice stays twice."""
+    """Return the headers that continue a trace, unchanged and in order; a repeated name stays repeated."""
     return [header for header in headers if header[0] in TRACE]
 
 
 def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
-    """The attributes of a verdict as a CloudEvent.
+    """Return the attributes of a verdict as a CloudEvent.
 
-    The subject is the article's id. It is left out where the id has characters that an attribute may not have.
+    The subject is the article's id, unless the id has characters that an attribute must not contain.
     """
     attributes = [
         _text("ce_specversion", "1.0"),
@@ -84,9 +84,9 @@ def cloud_event_attributes(verdict: Verdict, source: str) -> Headers:
 
 
 def event_id(verdict: Verdict) -> str:
-    """What makes one event of however many deliveries: the same for a replay, another for another verdict.
+    """Return an id that is the same for every delivery and replay of an event, and differs between verdicts.
 
-    A retraction has no version, so its arrival stands for it; the outcome tells a release from the flag it undoes.
+    A retraction has no version; its arrival replaces it. The outcome tells a release from the flag that it undoes.
     """
     named = (verdict.outcome, verdict.version or verdict.arrived_at, verdict.id)
     return hashlib.blake2b("\n".join(named).encode(), digest_size=_EVENT_ID_BYTES).hexdigest()

@@ -1,4 +1,4 @@
-"""Records of a feed, sent to a topic at a steady rate: what a producer of articles does, for demos and trials."""
+"""Sends the records of a feed to a topic at a steady rate, as a producer of articles does; for demos and trials."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,16 +12,16 @@ from consumer.model.errors import BadRecord, ConfigError, SinkError
 from consumer.model.record import RawBatch, RawRecord
 
 BY_KEY: Final = -1
-"""The partition that the key decides on."""
+"""Let the key choose the partition."""
 _ROOM_S: Final = 0.1
 _SLICE_S: Final = 0.25
 
 
 class FeedSender:
-    """Sends records to a topic, each under the id of its article; without a key where it is none.
+    """Sends records to a topic with the id of the article as key; without a key where a record is not an article.
 
-    Such a record becomes a dead letter, as it would from anybody. ``settings`` are of ``producer_settings``.
-    With ``partition`` all go to that one, so that they are judged in the order of the feed whatever the rate.
+    Such a record becomes a dead letter, as from any producer. ``settings`` are of ``producer_settings``. With
+    ``partition`` all records go to that one, so that they are judged in the order of the feed at any rate.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class FeedSender:
         self._partition = partition
         self._refused = 0
         self._error: KafkaError | None = None
-        # The partitions that clients in Java choose: those of one id have to be the same whoever sends it.
+        # As Java clients choose partitions: an id must be in the same partition whichever client sends it.
         chosen = {"partitioner": "murmur2_random", **settings}
         try:
             self._producer = Producer({**chosen, "on_delivery": self._delivered, "logger": client_log})
         except (KafkaException, ValueError, TypeError) as error:
-            raise ConfigError(f"kafka: the producer cannot be made: {error}") from error
+            raise ConfigError(f"kafka: the producer cannot be created: {error}") from error
 
     def send(self, batches: Iterable[RawBatch], rate: float, wait: Callable[[float], bool]) -> bool:
-        """Send ``rate`` records a second; whether all were handed over.
+        """Send ``rate`` records a second; return whether all were handed over.
 
-        ``wait`` waits so many seconds, which may be none, and says whether to stop. Raises ``SinkError`` where the
-        client refuses a record.
+        ``wait`` waits for a number of seconds, which may be 0, and returns whether to stop. Raises ``SinkError`` where
+        the client refuses a record.
         """
         began_s = time.monotonic()
         for batch in batches:
@@ -62,21 +62,21 @@ class FeedSender:
         return True
 
     def finish(self, wait: Callable[[float], bool] = lambda _: False) -> None:
-        """Return when the brokers have what was sent, or ``wait`` says to stop.
+        """Return when the brokers have what was sent, or ``wait`` returns true.
 
-        Raises ``SinkError`` where they did not take all of it in time.
+        Raises ``SinkError`` where they did not accept everything in time.
         """
         while self._producer.flush(_SLICE_S):
             if wait(0.0):
                 break
         if self._error is not None:
             raise SinkError(
-                f"{self._refused:,} of {self.sent:,} records did not come into the topic {self._topic} at "
+                f"{self._refused:,} of {self.sent:,} records were not written to the topic {self._topic} at "
                 f"{self._brokers}: {self._error.str()}. Check the address and that the brokers run, or raise --wait."
             )
 
     def drop(self) -> None:
-        """Forget what was handed over and not sent."""
+        """Discard what was handed over and not sent."""
         self._producer.purge()
 
     def _hand_over(self, record: RawRecord) -> None:

@@ -1,7 +1,7 @@
-"""Consumer groups as somebody outside of them sees them: how far they have come, and whether anybody is in them.
+"""Consumer groups as seen from outside: their committed offsets, and whether they have members.
 
-Offsets are asked for and set by a consumer of the group's name that never joins it, not by an admin client: that one
-dies of a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
+Offsets are read and set by a consumer with the group's name that never joins it, not by an admin client, which crashes
+with a segmentation fault while a coordinator is being found (seen with librdkafka 2.16; docs/decisions/0020).
 """
 
 import time
@@ -22,23 +22,23 @@ from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition
 
 FILLING: Final = Note(migrate="filling")
-"""What stands beside the offsets of a group whose store is being filled; its consumers do not start."""
+"""The note beside the offsets of a group whose store is being filled; its consumers do not start."""
 SWITCHED: Final = Note(migrate="switched")
-"""What stands there after the switch, with what the old group had there, until its consumers commit."""
+"""The note after the switch, with what the old group had there, until its consumers commit."""
 STOP_THEM: Final = (
-    "stop them all, and give the command again. One that was killed, or has a kafka.instance_id, is in the group until"
-    " its session has run out (session.timeout.ms)"
+    "stop them all, and rerun the command. A consumer that was killed, or has a kafka.instance_id, stays in the group"
+    " until its session expires (session.timeout.ms)"
 )
 ASK_S: Final = 30.0
 SETTLED_S: Final = 120.0
-"""Longer than a transaction may be open that nobody ends."""
+"""Longer than an abandoned transaction stays open."""
 _TRY_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
-"""What goes wrong is raised; each attempt to connect would be a line."""
+"""Errors are raised; otherwise each attempt to connect would be logged."""
 _PAUSE_S: Final = 0.2
 _PASSING: Final = frozenset(
     {
-        # The first who asks for a coordinator has its topic made, which takes a moment.
+        # The first request for a coordinator creates its topic, which takes a moment.
         KafkaError.NOT_COORDINATOR,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -46,14 +46,14 @@ _PASSING: Final = frozenset(
         KafkaError._TIMED_OUT,  # noqa: SLF001  # as above
         KafkaError._TRANSPORT,  # noqa: SLF001  # as above
         KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # as above
-        # A transaction has offsets that may still count or not.
+        # The offsets of an open transaction may or may not be committed.
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     }
 )
 
 
 class Committed(NamedTuple):
-    """How far a group is in a partition, and the note that stands beside it."""
+    """The committed offset of a group in a partition, and the note beside it."""
 
     offset: int
     note: Note = NOTHING
@@ -62,7 +62,7 @@ class Committed(NamedTuple):
 class Group:
     """One group, seen from outside. ``settings`` are of ``admin_settings``.
 
-    Calls raise ``SourceError`` where no answer comes in time.
+    Calls raise ``SourceError`` where the brokers do not answer in time.
     """
 
     def __init__(self, settings: Mapping[str, Any], name: str) -> None:
@@ -73,32 +73,34 @@ class Group:
         self._waiting: Consumer | None = None
 
     def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
-        """The partitions of these topics."""
+        """Return the partitions of these topics."""
         with asking(self._brokers):
             return _partitions(self._consumer, topics, self._settings, patience_s)
 
     def committed(
         self, partitions: Sequence[Partition], *, settled: bool = False, patience_s: float = ASK_S
     ) -> dict[Partition, Committed]:
-        """What the group has committed, partitions of which it has nothing left out.
+        """Return what the group has committed, without partitions that have nothing.
 
-        Where it is to be ``settled``, open transactions that have offsets are waited for: one that was cut off may be
-        committed yet. While consumers are at work there is nearly always one open.
+        With ``settled``, wait for open transactions that have offsets: one that was interrupted may still be committed.
+        While consumers are running, one is almost always open.
         """
-        asked = [TopicPartition(*one) for one in partitions]
+        asked = [TopicPartition(*partition) for partition in partitions]
         if settled and self._waiting is None:
             self._waiting = _client(self._settings, self.name, "read_committed")
         consumer = self._waiting if settled and self._waiting is not None else self._consumer
         patience_s = SETTLED_S if settled else patience_s
-        # A transaction that is waited for is no silence of the brokers.
+        # Waiting for a transaction does not mean that the brokers are silent.
         with nullcontext() if settled else waiting_for_brokers(self._brokers):
             found = _answered(lambda: consumer.committed(asked, timeout=_TRY_S), self.name, patience_s)
         return {
-            (one.topic, one.partition): Committed(one.offset, note_of(one.metadata)) for one in found if one.offset >= 0
+            (place.topic, place.partition): Committed(place.offset, note_of(place.metadata))
+            for place in found
+            if place.offset >= 0
         }
 
     def commit(self, places: Mapping[Partition, Committed]) -> None:
-        """Set all these offsets and notes, in one request; ``ConfigError`` where somebody is in the group."""
+        """Set these offsets and notes in one request; raises ``ConfigError`` where the group has members."""
         wanted = [TopicPartition(*key, place.offset, encode_note(place.note)) for key, place in places.items()]
 
         def commit() -> list[TopicPartition]:
@@ -109,18 +111,18 @@ class Group:
                 _answered(commit, self.name, ASK_S)
         except _RefusedError as refused:
             if refused.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
-                raise ConfigError(f"there are consumers in the group {self.name}: {STOP_THEM}") from refused
+                raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from refused
             raise
 
     def close(self) -> None:
-        """Let go of the clients."""
+        """Close the clients."""
         self._consumer.close()
         if self._waiting is not None:
             self._waiting.close()
 
 
 class Topics:
-    """The partitions of some topics, and whether a group that reads them has members. As ``Group``."""
+    """The partitions of some topics, and whether a group that reads them has members; otherwise as ``Group``."""
 
     def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
         quiet: dict[str, Any] = {**_QUIET, **settings, "logger": client_log}
@@ -131,39 +133,39 @@ class Topics:
         self._names = names
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
-        """What each partition has: its first offset, and the one behind its last message."""
+        """Return for each partition its first offset, and the one behind its last message."""
         with asking(self._brokers):
             keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
-        """The first offset of each partition whose message came at this time or later."""
+        """Return for each partition the first offset whose message has this time or a later one."""
         with asking(self._brokers):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
     def empty(self, group: str) -> bool:
-        """Whether nobody is in a group. Of groups of either protocol; a group that nobody knows is empty."""
+        """Return whether a group has no members, in either group protocol; an unknown group is empty."""
         with asking(self._brokers):
             listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
         if listed.errors:
-            # The broker that has this group may be the one that does not answer.
+            # The broker that coordinates this group may be the one that does not answer.
             raise SourceError(
                 f"the groups cannot be listed: {describe(listed.errors[0])}. "
                 f"Check that every broker of {self._brokers} runs; dupwatch doctor says more."
             )
-        states = [one.state for one in listed.valid if one.group_id == group]
+        states = [found.state for found in listed.valid if found.group_id == group]
         return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)
 
     def close(self) -> None:
-        """Let go of the clients."""
+        """Close the clients."""
         self._consumer.close()
 
 
 class _RefusedError(SourceError):
-    """The brokers will not, however often they are asked."""
+    """The brokers refuse a request permanently."""
 
     def __init__(self, group: str, error: KafkaError) -> None:
-        super().__init__(f"the offsets of the group {group} cannot be looked at or set: {describe(error)}")
+        super().__init__(f"the offsets of the group {group} cannot be read or set: {describe(error)}")
         self.error = error
 
 
@@ -188,7 +190,7 @@ def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: f
     while True:
         try:
             found = ask()
-            error = next((one.error for one in found if one.error is not None), None)
+            error = next((place.error for place in found if place.error is not None), None)
         except KafkaException as raised:
             found, error = [], raised.args[0]
         if error is None:
@@ -200,7 +202,7 @@ def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: f
 
 @contextmanager
 def asking(brokers: str) -> Iterator[None]:
-    """The brokers are asked inside: what the client raises becomes ``SourceError``."""
+    """Turn what the client raises inside into ``SourceError``."""
     try:
         with waiting_for_brokers(brokers):
             yield

@@ -1,11 +1,11 @@
-"""The headers of a dead letter in a topic: why it is one, and where its record came from.
+"""The headers of a dead letter in a topic: why the record was rejected, and where it came from.
 
-The letter itself is the record: its key, its value, and its own headers, which stand before those named here. Where
-Kafka Connect has a name for something its name is used, with its value as Connect writes it (text, numbers in decimal),
-so that tools for Connect's dead letters read these too. What Connect has no name for begins with ``dupwatch-``.
+The letter itself is the record: its key, its value, and its own headers, which come before those named here. Where
+Kafka Connect has a name for a header, that name is used, with the value as Connect writes it (text, numbers in
+decimal), so that tools for Connect's dead letters can read these too. The other names begin with ``dupwatch-``.
 
-A record may bring headers of any name, also of these. A letter's begin with its ``dupwatch-schema``: whatever stands
-before it is the record's own affair.
+A record may have headers with any name, including these. The headers of a letter begin with ``dupwatch-schema``;
+everything before it belongs to the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ _LETTER_NAMES: Final = frozenset(
 )
 _DIGITS_MAX: Final = len(str(2**63))
 _CONVERTING: Final = b"VALUE_CONVERTER"
-"""Connect's name of the stage that makes something of a record's bytes, which is where all letters come from."""
+"""Connect's name of the stage that converts a record's bytes, where all letters come from."""
 _BAD_RECORD: Final = b"consumer.errors.BadRecord"
 
 
@@ -62,12 +62,12 @@ class Origin(NamedTuple):
 
 
 class LetterHeaders(NamedTuple):
-    """What the headers of a letter say.
+    """What the headers of a letter contain.
 
-    ``origin`` is None for a record that came from a file; ``position`` says where it stood, "FILE:LINE". Of a value
-    that is cut, ``size_bytes`` and ``sha256`` (hex) tell of the whole; they are None of one that is whole.
-    ``timestamp_ms`` is the record's own time, None where it had none. ``replays`` is how often the record was replayed
-    before. ``own`` are the record's headers.
+    For a record from a file, ``origin`` is None and ``position`` is "FILE:LINE". For a value that was cut,
+    ``size_bytes`` and ``sha256`` (hex) are of the whole; for a whole value they are None. ``timestamp_ms`` is the
+    record's own time, None where it had none. ``replays`` is how often the record was replayed before. ``own`` are the
+    record's headers.
     """
 
     reason: str
@@ -82,34 +82,34 @@ class LetterHeaders(NamedTuple):
 
 
 def letter_headers(rejection: Rejection) -> Headers:
-    """The headers of a rejected record's letter, its own before those of the letter.
+    """Return the headers of a rejected record's letter, its own before those of the letter.
 
-    A record that brings the headers of an earlier letter gets new ones in their place.
+    If the record has the headers of an earlier letter, new ones replace them.
     """
     record, letter = rejection.record, rejection.letter
     message = record.message
-    told = {  # the schema first, since it is where a reader begins
+    texts = {  # the schema first, since readers look for it
         SCHEMA_NAME: SCHEMA,
         REASON: letter.reason,
         DETAIL: letter.detail,
         MESSAGE: f"{letter.reason}: {letter.detail}",
     }
     if message is None:
-        told[POSITION] = f"{letter.position.source}:{letter.position.line}"
+        texts[POSITION] = f"{letter.position.source}:{letter.position.line}"
     else:
-        told |= {TOPIC: message.topic, PARTITION: f"{message.partition}", OFFSET: f"{message.offset}"}
+        texts |= {TOPIC: message.topic, PARTITION: f"{message.partition}", OFFSET: f"{message.offset}"}
         if message.timestamp_ms != NO_TIME_MS:
-            told[TIMESTAMP] = f"{message.timestamp_ms}"
+            texts[TIMESTAMP] = f"{message.timestamp_ms}"
     if len(record.data) < record.size_bytes:
-        told |= {SIZE: f"{record.size_bytes}", SHA256: letter.sha256}
+        texts |= {SIZE: f"{record.size_bytes}", SHA256: letter.sha256}
     own = [] if message is None else own_headers(message.headers)
-    # A name or a detail that quotes the input may have lone surrogates, which are no UTF-8.
-    encoded = [(name, text.encode(errors="backslashreplace")) for name, text in told.items()]
+    # A detail that quotes the input may contain lone surrogates, which UTF-8 cannot encode.
+    encoded = [(name, text.encode(errors="backslashreplace")) for name, text in texts.items()]
     return [*own, *encoded, (STAGE, _CONVERTING), (EXCEPTION, _BAD_RECORD)]
 
 
 def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
-    """What ``letter_headers`` wrote; None for headers of something else. Raises ``ValueError`` for damaged ones."""
+    """Read what ``letter_headers`` wrote; None for other headers. Raises ``ValueError`` for damaged ones."""
     start = _start(headers)
     if start is None:
         return None
@@ -131,27 +131,27 @@ def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
 
 
 def own_headers(headers: Sequence[Header]) -> Headers:
-    """A record's headers without those of its letter, in their order; all of them where it is no letter."""
+    """Return a record's headers without those of its letter, in order; all headers where it is not a letter."""
     start = _start(headers)
     if start is None:
         return list(headers)
-    # What somebody added on the way, after the letter was written, stays.
+    # Headers that were added after the letter was written are kept.
     return [*headers[:start], *(header for header in headers[start:] if header[0] not in _LETTER_NAMES)]
 
 
 def replayed_headers(own: Sequence[Header], replays: int) -> Headers:
-    """The headers of a letter's record when it is sent again: its own, and how often it was sent again so far."""
+    """Return the headers of a letter's record when it is replayed: its own, and how often it was replayed."""
     return [*(header for header in own if header[0] != REPLAYS), (REPLAYS, b"%d" % (replays + 1))]
 
 
 def _start(headers: Sequence[Header]) -> int | None:
-    """Where the headers of the letter begin; None where it is no letter."""
+    """Return where the headers of the letter begin; None where it is not a letter."""
     starts = (at for at, (name, value) in enumerate(headers) if name == SCHEMA_NAME and value == SCHEMA.encode())
     return next(starts, None)
 
 
 def _replays(headers: Iterable[Header]) -> int:
-    """How often a record was replayed; the header may be anybody's, so what is no number counts as none."""
+    """Return how often a record was replayed; any producer may write this header, so only a number counts."""
     value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last one of that name
     return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0
 
@@ -160,5 +160,5 @@ def _number(text: dict[str, str], name: str) -> int:
     found = text.get(name, "")
     digits = found.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
-        raise ValueError(f"the header {name} of a dead letter is no number: {found!r}")
+        raise ValueError(f"the header {name} of a dead letter is not a number: {found!r}")
     return int(found)

@@ -1,8 +1,8 @@
-"""Who a consumer is in its group, as its client's group metadata say.
+"""Which member of its group a consumer is, as its client's group metadata say.
 
-While the client is between two memberships they name none, and the brokers take a transaction's offsets with such
-metadata from anybody (KIP-447 left that door open for older clients): a consumer that was taken for dead could commit
-what is others' by now.
+Between two memberships the metadata name no member, and with such metadata the brokers accept a transaction's offsets
+from any client (KIP-447 allows that for older clients): a consumer that was taken for dead could commit offsets of
+partitions that others own by now.
 """
 
 import struct
@@ -12,20 +12,23 @@ from typing import Final
 from consumer.model.errors import ConfigError
 
 GroupMetadata = bytes
-"""What ``Consumer.consumer_group_metadata()`` gives."""
+"""What ``Consumer.consumer_group_metadata()`` returns."""
 
 _MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("<i" if sys.byteorder == "little" else ">i")
 
 
 def member_of(group_metadata: GroupMetadata) -> bytes | None:
-    """The id of the member that they name, None where they name none.
+    """Return the id of the member, None between two memberships.
 
-    ``rd_kafka_consumer_group_metadata_write`` lays them out: ``magic | generation (int32 of the machine) | group id, 0
-    | member id, 0 | ...``; ConfigError for another layout.
+    ``rd_kafka_consumer_group_metadata_write`` defines the layout: ``magic | generation (int32 of the machine) | group
+    id, 0 | member id, 0 | ...``. Raises ``ConfigError`` for another layout.
     """
     if not group_metadata.startswith(_MAGIC):
-        raise ConfigError("the Kafka client's group metadata have a layout that this version of dupwatch does not know")
+        raise ConfigError(
+            "this version of dupwatch does not know the layout of the Kafka client's group metadata; install another"
+            " version of confluent-kafka"
+        )
     rest = group_metadata[len(_MAGIC) :]
     (generation,) = _GENERATION.unpack_from(rest)
     member_id = rest[_GENERATION.size :].split(b"\0")[1]

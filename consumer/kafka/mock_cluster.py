@@ -1,9 +1,9 @@
-"""A Kafka cluster within this process: librdkafka's own mock cluster, for a first try without any server.
+"""A Kafka cluster in this process: librdkafka's own mock cluster, to try dupwatch without any server.
 
-It speaks Kafka's protocol on ports of 127.0.0.1, so that other clients can be pointed at it. Tried: groups with
-cooperative rebalancing, idempotent producers, transactions, commits and watermarks. Not there: ``offsets_for_times``
-(it says "the end"), the settings of topics, and topics made by an admin client. A topic comes into being when its
-metadata is asked for, with four partitions; all of it is held in memory and gone with the process.
+It speaks Kafka's protocol on ports of 127.0.0.1, so that other clients can connect to it. Tested: groups with
+cooperative rebalancing, idempotent producers, transactions, commits and watermarks. Not supported:
+``offsets_for_times`` (it returns the end), settings of topics, and topics created by an admin client. A request for the
+metadata of a topic creates it with four partitions. Everything is in memory and ends with the process.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ _ASK_S: Final = 10.0
 
 @contextmanager
 def mock_cluster(topics: Sequence[str]) -> Iterator[str]:
-    """Run a cluster that has these topics; gives its address, "host:port", as other clients are told it."""
-    # The cluster lives as long as the client that it was asked of.
+    """Run a cluster that has these topics; yield its address, "host:port", for other clients."""
+    # The cluster lives as long as the client that created it.
     owner = Producer({"test.mock.num.brokers": BROKERS, "logger": client_log, "log_level": 3})
     try:
         brokers = owner.list_topics(timeout=_ASK_S).brokers.values()

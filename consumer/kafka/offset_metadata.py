@@ -1,8 +1,8 @@
 """What dupwatch keeps beside the committed offset of a partition, in the offset's metadata.
 
-A note says how things stand once everything before its offset was answered, so it is committed together with it. It is
-a JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. Notes are never a reason to fail:
-what cannot be read counts as no note, and whoever reads it says so. docs/resuming.md, docs/decisions/0030.
+A note describes a partition after everything before its offset was answered, so both are committed together. It is a
+JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. A note never causes a failure: one
+that cannot be read counts as none, and its reader reports that. docs/resuming.md, docs/decisions/0030.
 """
 
 from typing import Annotated, Final, Literal, NamedTuple
@@ -10,11 +10,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 FORMAT: Final = 1
-"""Raised when a member changes its meaning. Members may be added without that: readers skip those they do not know."""
+"""Increased when a member changes its meaning. Adding members does not need that: readers skip unknown ones."""
 NOTE_BYTES_MAX: Final = 1_000
-"""Brokers take 4,096 bytes (``offset.metadata.max.bytes``) unless they are told otherwise."""
+"""Brokers accept 4,096 bytes by default (``offset.metadata.max.bytes``)."""
 WINDOW_COUNTS_MAX: Final = 22
-"""How many counts the window of a note has at most; see ``consumer.pipeline.bad_record_limit``."""
+"""The largest number of counts in the window of a note; see ``consumer.pipeline.bad_record_limit``."""
 REASON_CHARS_MAX: Final = 40
 _COUNT_MAX: Final = 10**13
 
@@ -23,14 +23,14 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=_COUNT_MAX)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 _MIGRATION: Final = "dupwatch migrate: "
-"""How notes of a migration began before there were others. Older consumers look for these words."""
+"""The beginning of a migration's notes before there were others. Older consumers look for these words."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a partition is not read on: so many of the last records could not be judged, for this reason most often.
+    """Why a partition is held: ``bad`` of the last ``records`` could not be judged, most often for this ``reason``.
 
-    Where ``batch_offset`` is set, the client cannot unpack the batch that begins there; ``reason`` is its error. Then
-    ``bad`` and ``records`` are 0: versions that do not know ``batch_offset`` need them to hold the partition as well.
+    With ``batch_offset``, the client cannot unpack the batch that begins there, and ``reason`` is its error. Then
+    ``bad`` and ``records`` are 0: versions that do not know ``batch_offset`` need them to hold the partition too.
     """
 
     bad: Count
@@ -39,21 +39,21 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     batch_offset: Offset | msgspec.UnsetType = msgspec.UNSET
 
     def sentence(self) -> str:
-        """What has happened, for a person."""
+        """Return what has happened, as part of a message."""
         if self.batch_offset is not msgspec.UNSET:
             return f"the client cannot unpack the batch at offset {self.batch_offset}: {self.reason}"
         why = f", most often for {self.reason}" if self.reason else ""
         return f"{self.bad:,} of the last {self.records:,} records cannot be judged{why}"
 
     def remedy(self) -> str:
-        """What to do, for a person."""
+        """Return what to do about it, as sentences."""
         if self.batch_offset is not msgspec.UNSET:
             return (
-                "Find the offset behind the batch, stop the consumers of the group, and go past it:"
+                "Find the offset behind the batch, stop the consumers of the group, and skip the batch:"
                 " dupwatch poison resume TOPIC:PARTITION --skip-to OFFSET"
             )
         return (
-            "Correct the producer or the field mapping, stop the consumers of the group, and let the partition go on:"
+            "Correct the producer or the field mapping, stop the consumers of the group, and resume the partition:"
             " dupwatch poison resume"
         )
 
@@ -61,9 +61,9 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The note of one partition.
 
-    ``highest_ms`` is the highest arrival so far. ``window`` are counts of records and of bad ones among them, the
-    oldest first. Before the offset ``free_until`` the limit on poison does not count. ``migrate`` is set by
-    ``dupwatch migrate`` alone.
+    ``highest_ms`` is the highest arrival so far. ``window`` has counts of records and of bad ones among them, the
+    oldest first. The limit on bad records does not apply before the offset ``free_until``. Only ``dupwatch migrate``
+    sets ``migrate``.
     """
 
     highest_ms: Count | None = None
@@ -77,13 +77,13 @@ NOTHING: Final = Note()
 
 
 class _Marked(Note, frozen=True, kw_only=True, omit_defaults=True):
-    """A note as it is written: nothing else that stands beside an offset begins like this."""
+    """A note as it is written: no other metadata begins like this."""
 
     dupwatch: Literal[1]
 
 
-class UnreadableNote(ValueError):  # noqa: N818  # named for the note; it is nobody's error
-    """These characters are no note that this version can read."""
+class UnreadableNote(ValueError):  # noqa: N818  # named for the note, as the errors of models are
+    """This metadata is not a note that this version can read."""
 
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
@@ -91,7 +91,7 @@ _DECODER: Final = msgspec.json.Decoder(_Marked)
 
 
 def encode_note(note: Note) -> str:
-    """The metadata of an offset: empty where there is nothing to say."""
+    """Return the metadata of an offset; empty for an empty note."""
     if note == NOTHING:
         return ""
     if note == Note(migrate=note.migrate):
@@ -100,7 +100,7 @@ def encode_note(note: Note) -> str:
 
 
 def decode_note(metadata: str | None) -> Note:
-    """The note in an offset's metadata. Raises ``UnreadableNote`` for what is none, or of a later format."""
+    """Return the note in an offset's metadata. Raises ``UnreadableNote`` for other metadata, or a later format."""
     if not metadata:
         return NOTHING
     if metadata.startswith(_MIGRATION):
@@ -113,7 +113,7 @@ def decode_note(metadata: str | None) -> Note:
 
 
 def note_of(metadata: str | None) -> Note:
-    """The note in an offset's metadata, nothing where that is none: for those who only look."""
+    """Return the note in an offset's metadata, an empty one where it cannot be read: for commands that only look."""
     try:
         return decode_note(metadata)
     except UnreadableNote:
@@ -133,7 +133,7 @@ def _migration(state: str) -> Note:
 
 
 class Holding(NamedTuple):
-    """A partition that is to be held: where its part of the batch begins, and why."""
+    """A partition to be held: where its part of the batch begins, and why."""
 
     offset: int
     held: Held

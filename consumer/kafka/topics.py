@@ -1,7 +1,7 @@
-"""The topics of a sink: their names, how they are to be set, and what of that differs on the brokers.
+"""The topics of a sink: their names, their settings, and how existing topics differ from these.
 
-What a topic should be like (``planned``) and what is wrong with one that is there (``differences``) are pure; ``init``
-asks the brokers, and makes what is missing. A topic that is there is never touched.
+How a topic should be configured (``planned``) and what is wrong with an existing one (``differences``) are pure.
+``init`` asks the brokers and creates what is missing. An existing topic is never changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,25 +22,25 @@ from consumer.model.errors import ConfigError, SinkError
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
-"""As many copies as there are brokers, up to this, where nobody says how many."""
+"""By default there are as many copies as brokers, up to this."""
 ASK_S: Final = 30.0
 KEEP_FLOOR_MS: Final = 86_400_000
-"""A reader that was away for a day shall still find everything."""
+"""A reader that was down for a day must still find everything."""
 _DAY_MS: Final = 86_400_000
 SOURCE_KEEP_MS: Final = 8 * _DAY_MS
-"""Window and slack where neither is configured otherwise."""
+"""Window and slack by default."""
 TIME_OF: Final = "message.timestamp.type"
 BY_BROKER: Final = "LogAppendTime"
 BY_PRODUCER: Final = "CreateTime"
 _GIB: Final = 1 << 30
 _RECORD_BYTES: Final = 10 << 20
-"""A record may have 8 MiB, and has headers."""
+"""A record has up to 8 MiB, and headers."""
 _REPLICAS_SAFE: Final = 2
 _MS_PER_H: Final = 3_600_000
 
 
 class SinkTopics(NamedTuple):
-    """The topics of one prefix; ``unique`` and ``verdicts`` say whether those two are written."""
+    """The topics of one prefix; ``unique`` and ``verdicts`` say whether these two are written."""
 
     prefix: str
     unique: bool = False
@@ -63,19 +63,19 @@ class SinkTopics(NamedTuple):
 
     @property
     def dead_letters_topic(self) -> str:
-        """What could not be judged."""
+        """Records that could not be judged."""
         return f"{self.prefix}.dead-letters"
 
     @property
     def written(self) -> list[str]:
-        """Those that are written to."""
+        """The topics that are written to."""
         names = [self.duplicates_topic, self.dead_letters_topic]
         names += [self.unique_topic] if self.unique else []
         return names + ([self.verdicts_topic] if self.verdicts else [])
 
 
 class PlannedTopic(NamedTuple):
-    """How a topic is made; ``compaction`` says whether it may be compacted, and why or why not."""
+    """How a topic is created; ``compaction`` says whether it may be compacted, and why or why not."""
 
     name: str
     settings: Mapping[str, str]
@@ -84,14 +84,14 @@ class PlannedTopic(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How many partitions a topic is to have, and how many copies of each; None where nobody said."""
+    """How many partitions a topic should have, and how many copies of each; None for the default."""
 
     partitions: int | None
     replication: int | None
 
 
 class FoundTopic(NamedTuple):
-    """A topic as the brokers have it."""
+    """An existing topic."""
 
     partitions: int
     replication: int
@@ -99,14 +99,14 @@ class FoundTopic(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """What is wrong with a topic that is there, and what to do about it."""
+    """What is wrong with an existing topic, and what to do about it."""
 
     found: str
     remedy: str
 
 
 class Report(NamedTuple):
-    """What became of one topic: it was made, or it was there and differs in these ways."""
+    """What ``init`` did about one topic: it was created, or it exists and differs in these ways."""
 
     topic: PlannedTopic
     made: bool
@@ -116,23 +116,23 @@ class Report(NamedTuple):
 def planned(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_KEEP_MS
 ) -> list[PlannedTopic]:
-    """Every topic of the prefix, and these topics of articles, which a lost store could be filled from again."""
+    """Return every topic of the prefix, and these topics of articles, from which a lost store can be rebuilt."""
     return [
         PlannedTopic(
             topics.duplicates_topic,
             _deleted(30),
             may_compact=False,
-            compaction="no: a flag of an article's earlier version would go when a later version is flagged",
+            compaction="no: flagging a later version of an article would remove the flag of an earlier one",
         ),
         PlannedTopic(
             topics.verdicts_topic,
             _deleted(30),
             may_compact=False,
-            compaction="no: keys are ids, so of all verdicts of an article only the last would stay",
+            compaction="no: keys are ids, so only the last verdict of each article would remain",
         ),
         PlannedTopic(
             topics.unique_topic,
-            # Articles keep their own times: by those, older ones would be deleted on arrival.
+            # Articles keep their own times; by these, older ones would be deleted on arrival.
             _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
             may_compact=True,
             compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
@@ -140,18 +140,18 @@ def planned(
         ),
         PlannedTopic(
             topics.dead_letters_topic,
-            # They keep their records' own times, so a time limit would take an old record's letter away at once.
+            # They keep their records' times, so a time limit would delete the letter of an old record at once.
             _deleted(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(_RECORD_BYTES)},
             may_compact=False,
-            compaction="no: one record may fail twice, and compaction refuses records that have no key",
+            compaction="no: a record may be rejected twice, and compaction refuses records without a key",
         ),
         *(
             PlannedTopic(
                 name,
-                # By their producers' times articles could be backdated, and pass for the originals of what they copy.
+                # With producers' times a copy could be backdated, and taken for the original.
                 _kept(source_keep_ms) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
                 may_compact=False,
-                compaction="no: a version that is replaced before it was judged would never be",
+                compaction="no: a version that is replaced before it is judged would never be judged",
             )
             for name in sources
         ),
@@ -163,34 +163,35 @@ def _deleted(days: int | None) -> dict[str, str]:
 
 
 def _kept(keep_ms: int) -> dict[str, str]:
-    # What the producer has compressed is not compressed anew by the broker.
+    # The broker does not recompress what the producer has compressed.
     return {"cleanup.policy": "delete", "retention.ms": str(keep_ms), "compression.type": "producer"}
 
 
 def differences(topic: PlannedTopic, found: FoundTopic, shape: Shape) -> Iterator[str]:
-    """What is wrong with a topic that is there, a sentence each."""
+    """Yield what is wrong with an existing topic, a sentence each."""
     if shape.partitions is not None and found.partitions != shape.partitions:
         yield f"has {found.partitions} partitions, not {shape.partitions}"
     if shape.replication is not None and found.replication < shape.replication:
         yield f"has {found.replication} copies, not {shape.replication}"
-    yield from (f"{one.found}; {one.remedy}" for one in misfits(topic, found))
+    yield from (f"{misfit.found}; {misfit.remedy}" for misfit in misfits(topic, found))
 
 
 def misfits(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
-    """What is wrong with a topic that is there, whatever its shape was meant to be."""
+    """Yield what is wrong with an existing topic apart from its shape."""
     if found.replication > _REPLICAS_SAFE and int(found.settings.get("min.insync.replicas", "1")) < _REPLICAS_SAFE:
         yield Misfit(
-            "min.insync.replicas is 1: what only one broker has is acknowledged, and lost with it", "set it to 2"
+            "min.insync.replicas is 1: a message is acknowledged when one broker has it, and lost with that broker",
+            "set it to 2",
         )
     policies = set(found.settings.get("cleanup.policy", "delete").split(","))
     if "compact" in policies and not topic.may_compact:
-        yield Misfit(f"is compacted, which it must not be ({topic.compaction})", "set cleanup.policy=delete")
+        yield Misfit(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
         yield from _kept_too_short(topic, found)
     largest = int(found.settings.get("max.message.bytes", _RECORD_BYTES))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
-        yield Misfit(f"max.message.bytes is {largest}: larger records would stop the run", f"set it to {needed}")
+        yield Misfit(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
 
 
 def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
@@ -199,31 +200,31 @@ def _kept_too_short(topic: PlannedTopic, found: FoundTopic) -> Iterator[Misfit]:
         return
     if topic.settings["retention.ms"] == "-1":
         yield Misfit(
-            f"retention.ms is {keep_ms}: letters keep their records' times, and those of older records would be "
-            "deleted at once",
-            "set it to -1 and bound the topic with retention.bytes",
+            f"retention.ms is {keep_ms}: letters keep their records' times, so those of older records would be deleted "
+            "at once",
+            "set it to -1, and limit the topic with retention.bytes",
         )
     elif keep_ms < KEEP_FLOOR_MS:
         yield Misfit(
-            f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): what is not read within that is lost",
-            f"keep a day at least, {KEEP_FLOOR_MS}",
+            f"retention.ms is {keep_ms} ({keep_ms / _MS_PER_H:.1f} h): messages not read within that time are lost",
+            f"set it to at least {KEEP_FLOOR_MS} (one day)",
         )
     elif topic.may_compact and dated_by_producers(found):
-        # The one topic that may be compacted is the one that passes articles on with their own times.
+        # Only the clean feed may be compacted, and only there articles keep their own times.
         yield Misfit(
-            f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, and older ones "
+            f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, so older ones "
             "would be deleted on arrival",
             f"set {TIME_OF}={BY_BROKER}",
         )
 
 
 def dated_by_producers(found: FoundTopic) -> bool:
-    """Whether whoever sends a message says when that was."""
+    """Return whether messages have the times that their producers set."""
     return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
 
 
 def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
-    """A topic as it is made on so many brokers."""
+    """Return a topic as it is created on this number of brokers."""
     copies = shape.replication or min(REPLICATION_MAX, brokers)
     safe = {"min.insync.replicas": str(_REPLICAS_SAFE)} if copies > _REPLICAS_SAFE else {}
     return NewTopic(
@@ -235,9 +236,9 @@ def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
 
 
 def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Shape) -> list[Report]:
-    """Make those topics that are missing, and look at the others; ``settings`` are of ``admin_settings``.
+    """Create the missing topics, and check the others; ``settings`` are of ``admin_settings``.
 
-    Raises ``SinkError`` where the brokers do not answer, or refuse to make a topic.
+    Raises ``SinkError`` where the brokers do not answer, or refuse to create a topic.
     """
     admin = _admin(settings)
     try:
@@ -257,7 +258,7 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
 
 
 def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Those of these topics that the brokers do not have. Raises ``SinkError`` where they do not answer."""
+    """Return the topics among these that do not exist. Raises ``SinkError`` where the brokers do not answer."""
     try:
         with waiting_for_brokers(str(settings["bootstrap.servers"])):
             there = _admin(settings).list_topics(timeout=ASK_S).topics
@@ -275,7 +276,7 @@ def _admin(settings: Mapping[str, Any]) -> AdminClient:
     try:
         return AdminClient(dict(settings), logger=client_log)
     except KafkaException as error:
-        raise ConfigError(f"kafka: the client cannot be made: {error.args[0].str()}") from error
+        raise ConfigError(f"kafka: the client cannot be created: {error.args[0].str()}") from error
 
 
 def found_topics(
@@ -284,9 +285,9 @@ def found_topics(
     names: Sequence[str],
     ask_s: float = ASK_S,
 ) -> dict[str, FoundTopic]:
-    """These topics as the brokers have them, by name; ``metadata`` names them all. Raises ``KafkaException``.
+    """Return these topics as they exist, by name; ``metadata`` has all of them. Raises ``KafkaException``.
 
-    One that was just deleted may still be named there, and is left out.
+    A topic that was just deleted may still be in the metadata, and is left out.
     """
     found: dict[str, FoundTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -301,7 +302,7 @@ def found_topics(
         partitions = metadata.topics[resource.name].partitions
         found[resource.name] = FoundTopic(
             partitions=len(partitions),
-            replication=min((len(one.replicas) for one in partitions.values()), default=0),
+            replication=min((len(partition.replicas) for partition in partitions.values()), default=0),
             settings={name: entry.value for name, entry in entries.items() if entry.value is not None},
         )
     return found
@@ -314,4 +315,4 @@ def _create(admin: AdminClient, topics: Sequence[NewTopic]) -> None:
         try:
             answer.result()
         except KafkaException as error:
-            raise SinkError(f"the topic {name} cannot be made: {error.args[0].str()}") from error
+            raise SinkError(f"the topic {name} cannot be created: {error.args[0].str()}") from error

@@ -1,4 +1,4 @@
-"""The partitions of a topic, and where each begins and ends, asked until somebody answers."""
+"""The partitions of a topic, and where each begins and ends; asked again while leaders are being elected."""
 
 import time
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from consumer.model.errors import SourceError
 Answer = TypeVar("Answer")
 
 _MOVING: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
-"""A partition whose leader is being chosen, as those of a new topic are, has one a moment later."""
+"""A partition whose leader is being elected, as in a new topic, has one a moment later."""
 _AGAIN_S: Final = 0.1
 
 
 def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -> list[int]:
-    """The numbers of a topic's partitions. Raises ``SourceError`` where there is none, KafkaException after ``wait_s``.
+    """Return the numbers of a topic's partitions, in order.
 
-    ``brokers`` is the address that is named where the topic is missing.
+    Raises ``SourceError``, which names ``brokers``, where there is no such topic; ``KafkaException`` after ``wait_s``.
     """
     found = consumer.list_topics(topic, timeout=wait_s).topics[topic]
     if found.error is not None and found.error.code() not in UNKNOWN_TOPICS:
@@ -30,13 +30,13 @@ def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) -> tuple[int, int]:
-    """The first offset that is there, and the one behind the last. Raises KafkaException after ``wait_s``."""
+    """Return the first offset, and the one behind the last. Raises ``KafkaException`` after ``wait_s``."""
     place = TopicPartition(topic, partition)
     return once_led(lambda left_s: consumer.get_watermark_offsets(place, timeout=left_s, cached=False), wait_s)
 
 
 def once_led(ask: Callable[[float], Answer], wait_s: float) -> Answer:
-    """Ask again while leaders are being chosen; ``ask`` is told how many seconds are left. Raises as ``watermarks``."""
+    """Ask again while leaders are being elected; ``ask`` gets the seconds that are left. Raises as ``watermarks``."""
     until_s = time.monotonic() + wait_s
     while True:
         try:

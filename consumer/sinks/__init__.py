@@ -1,1 +1,4 @@
-"""Where verdicts and dead letters go: files, standard output, Kafka with and without transactions."""
+"""Where verdicts go: files, standard output, and topics, through an outbox with or without transactions.
+
+The sinks of dead letters are in ``dead_letters``.
+"""

@@ -1,1 +1,1 @@
-"""Where records come from: files, standard input, Kafka topics. Bytes only; ``decode`` reads them."""
+"""Where records come from: files, standard input, Kafka topics. A record is bytes; ``decode`` reads them."""

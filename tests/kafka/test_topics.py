@@ -55,7 +55,7 @@ def test_only_the_clean_feed_may_be_compacted() -> None:
     compacted = changed(cleanup_policy="compact", retention_ms="1")
     assert said(UNIQUE, compacted) == ""
     for topic in (DUPLICATES, VERDICTS, LETTERS, ARTICLES):
-        assert f"is compacted, which it must not be ({topic.compaction})" in said(topic, compacted)
+        assert f"is compacted, but must not be ({topic.compaction})" in said(topic, compacted)
 
 
 def test_short_retention_is_named() -> None:

@@ -36,7 +36,7 @@ def test_a_connection_that_fails_is_told_once_a_minute_with_how_often() -> None:
         clock.now_s += 1
         assert told(seldom, fail("a:1", number, number)) is None
     clock.now_s += 55
-    assert told(seldom, fail("a:1")) == f"{fail('a:1')} (5 times more since this was told)"
+    assert told(seldom, fail("a:1")) == f"{fail('a:1')} (5 more times since this was logged)"
     clock.now_s += 60
     assert told(seldom, fail("a:1")) == fail("a:1")
 
