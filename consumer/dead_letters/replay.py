@@ -1,4 +1,4 @@
-"""Replaying dead letters: their records go back to the topic they came from, to be judged again."""
+"""Replays dead letters: sends their records back to the topic they came from, to be judged again."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -30,22 +30,22 @@ _ANY_PARTITION: Final = -1
 _NOW: Final = 0
 
 
-class Refused(Exception):  # noqa: N818  # what happened to the letter; nothing is wrong with the replay
-    """A letter that cannot be replayed; the message says why."""
+class Refused(Exception):  # noqa: N818  # named for the letter; the replay continues
+    """A letter that cannot be replayed, and why."""
 
 
 class Target(NamedTuple):
-    """Where a record is sent; partition -1 leaves the choice to its key."""
+    """Where a record is sent; with partition -1 its key decides."""
 
     topic: str
     partition: int
 
 
 def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Target:
-    """Where a letter's record belongs: to the topic ``to``, or to the partition it came from.
+    """Return where a letter's record is sent: to the topic ``to``, or to the partition it came from.
 
-    Its own partition is taken so that it stays in line with the other versions of its id, whatever chose the partition.
-    ``topics`` has the number of partitions of each topic that there is. Raises ``Refused``.
+    In its own partition it stays with the other versions of its id, however the producer chose that partition.
+    ``topics`` has the number of partitions of each existing topic. Raises ``Refused``.
     """
     if letter.reason is None:
         raise Refused(letter.detail)
@@ -55,9 +55,9 @@ def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Targ
     if to is not None:
         return Target(to, _ANY_PARTITION)
     if letter.origin is None:
-        raise Refused(f"it came from {letter.place}, which is no topic; say --to TOPIC")
+        raise Refused(f"it came from {letter.place}, which is not a topic; add --to TOPIC")
     if letter.origin.topic not in topics:
-        raise Refused(f"its topic {letter.origin.topic} is not there any more; say --to TOPIC")
+        raise Refused(f"its topic {letter.origin.topic} does not exist any more; add --to TOPIC")
     there = letter.origin.partition < topics[letter.origin.topic]
     return Target(letter.origin.topic, letter.origin.partition if there else _ANY_PARTITION)
 
@@ -71,11 +71,11 @@ class _Sending(NamedTuple):
 
 
 class Replay:
-    """Sends the records of letters back, as they were: key, value, their own headers and time.
+    """Sends the records of letters back unchanged: key, value, their own headers and time.
 
-    A time that the topic refuses goes into a header (``RecordTimes``); such a record is sent again behind the others.
-    ``to`` is where all of them go, None sends each to its own topic. With ``dry_run`` nothing is sent. ConfigError
-    where ``to`` is no topic or ``letters_topic`` itself, SinkError where nothing can be sent.
+    A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end.
+    With ``to`` all records go to that topic, otherwise each to its own. With ``dry_run`` nothing is sent. Raises
+    ``ConfigError`` where ``to`` does not exist or is ``letters_topic``, ``SinkError`` where nothing can be sent.
     """
 
     def __init__(
@@ -96,13 +96,15 @@ class Replay:
         self._again: list[_Sending] = []
         self._topics = _topics(brokers, options)
         if to is not None and to not in self._topics:
-            raise ConfigError(f"there is no topic {to} at {brokers}: make it, or name another with --to")
+            raise ConfigError(f"there is no topic {to} at {brokers}; create it, or name another with --to")
         if to == letters_topic:
-            raise ConfigError(f"{to} is the topic of the dead letters itself: nothing would judge what is sent there")
+            raise ConfigError(
+                f"{to} is the topic of the dead letters itself, which no consumer judges; name another with --to"
+            )
         self._producer = None if dry_run else _producer(brokers, options)
 
     def send(self, letter: Letter) -> Target:
-        """Send one, without waiting for it to be written. Raises ``Refused``, and ``SinkError`` for any before it."""
+        """Send one, without waiting for it to be written. Raises ``Refused``, and ``SinkError`` for an earlier one."""
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:
             headers = replayed_headers(letter.headers, letter.replays)
@@ -112,7 +114,7 @@ class Replay:
         return target
 
     def pace(self, rate: float, began_s: float, stopped: Callable[[], bool]) -> None:
-        """Return when the next one is due, at so many a second since ``began_s`` (monotonic), or when ``stopped``."""
+        """Return when the next one is due at ``rate`` per second since ``began_s`` (monotonic), or when ``stopped``."""
         while self._producer is not None and not stopped():
             wait_s = began_s + self.sent / rate - time.monotonic()
             if wait_s <= 0:
@@ -120,7 +122,7 @@ class Replay:
             self._producer.poll(min(wait_s, _POLL_S))
 
     def finish(self) -> None:
-        """Return when all that was sent is written. Raises ``SinkError`` where anything is not."""
+        """Return when everything that was sent is written; raises ``SinkError`` otherwise."""
         if self._producer is None:
             return
         left = self._producer.flush(_FLUSH_S)
@@ -130,7 +132,7 @@ class Replay:
                 self._produce(self._producer, sending)
             left = self._producer.flush(_FLUSH_S)
         if left and self._error is None:
-            raise SinkError(f"{left} records were not written in {_FLUSH_S:.0f} s; {self.acknowledged} were")
+            raise SinkError(f"{left} records were not written within {_FLUSH_S:.0f} s; {self.acknowledged} were")
         self._check()
 
     def _produce(self, producer: Producer, sending: _Sending) -> None:
@@ -165,7 +167,7 @@ class Replay:
             self._error = error
 
     def _may_be_taken(self, message: Outgoing, time_ms: int | None, error: KafkaError) -> bool:
-        """Whether a record that was refused can be sent otherwise, or was refused only since another one was."""
+        """Return whether a refused record can be sent with another time, or was refused only because another was."""
         failed = Failed(message.topic, message.key, len(message.value or b""), error, time_ms)
         return error.code() == KafkaError._INVALID_DIFFERENT_RECORD or self._times.learn([failed])  # noqa: SLF001
 
@@ -175,7 +177,7 @@ class Replay:
 
 
 def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
-    """How many partitions each topic has. All are asked for: to ask for one by name may make it."""
+    """Return the number of partitions of each topic. All are listed, because a request for one may create it."""
     try:
         with waiting_for_brokers(brokers):
             found = AdminClient(admin_settings(brokers, options), logger=client_log).list_topics(timeout=_ASK_S)
@@ -185,11 +187,11 @@ def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
 
 
 def _producer(brokers: str, options: KafkaOptions) -> Producer:
-    """As the consumer's own producer, but for somebody who waits for the end."""
+    """Return a producer as the consumer's own, but with a time limit: somebody waits for the end."""
     defaults: Settings = {
         "message.timeout.ms": _TIMEOUT_MS,
         "queue.buffering.max.kbytes": _QUEUE_KBYTES,
-        # As Java's producers choose, which most feeds come from.
+        # As Java producers choose partitions, which send most feeds.
         "partitioner": "murmur2_random",
     }
     settings = producer_settings(brokers, options, transactional=False, defaults=defaults)

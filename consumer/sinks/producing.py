@@ -1,4 +1,4 @@
-"""A Kafka producer as the sinks use it: what is handed over is acknowledged, or the run knows why not."""
+"""A Kafka producer for outboxes: every message is acknowledged, or the run knows why not."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.sinks.outbox import Outgoing
 
 SLICE_S: Final = 0.25
-"""How long one call waits: after each, somebody is asked whether to wait on."""
+"""How long one call waits; after each, ``give_up`` decides whether to wait longer."""
 TROUBLE_AFTER_S: Final = 2.0
-"""A broker that is well answers sooner."""
+"""Healthy brokers answer sooner."""
 _KEY_SHOWN_CHARS: Final = 80
 
 
 class Failed(NamedTuple):
-    """A message that was not taken; ``timestamp_ms`` as in ``Outgoing``."""
+    """A message that was refused; ``timestamp_ms`` as in ``Outgoing``."""
 
     topic: str
     key: bytes | None
@@ -31,34 +31,34 @@ class Failed(NamedTuple):
 
 
 class Waiting:
-    """Waits for brokers on somebody's behalf: asks whether to go on, and says when it has become long."""
+    """Decides whether to wait longer for brokers, and reports when the wait has become long."""
 
     def __init__(self, hooks: Hooks, give_up: Callable[[], None]) -> None:
         self._hooks = hooks
         self._give_up = give_up
         self._since_s: float | None = None
-        self._told = False
+        self._reported = False
 
     def still(self, why: str, last_error: str) -> None:
-        """Nothing has moved yet; raises what ``give_up`` raises."""
+        """Note that there was no progress; raises what ``give_up`` raises."""
         self._give_up()
         now_s = time.monotonic()
         if self._since_s is None:
             self._since_s = now_s
-        elif not self._told and now_s - self._since_s >= TROUBLE_AFTER_S:
-            self._told = True
+        elif not self._reported and now_s - self._since_s >= TROUBLE_AFTER_S:
+            self._reported = True
             self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
 
     def moved(self) -> None:
-        """Something was answered."""
+        """Note progress."""
         self._since_s = None
-        if self._told:
-            self._told = False
+        if self._reported:
+            self._reported = False
             self._hooks.report(Outage("sink", "brokers", None))
 
 
 class _Reports:
-    """What a client calls. It knows nothing of the client: the two would keep each other alive, threads and all."""
+    """What a client calls back. It has no reference to the client, so that both can be garbage-collected."""
 
     def __init__(self) -> None:
         self.failed: list[Failed] = []
@@ -72,16 +72,15 @@ class _Reports:
             self.failed.append(Failed(message.topic() or "", own, size, error, timestamp_ms))
 
     def erred(self, error: KafkaError) -> None:
-        # That all are down says less than why the last one is.
+        # "All brokers down" says less than the last broker's error.
         if error.code() != KafkaError._ALL_BROKERS_DOWN or not self.last_error:  # noqa: SLF001  # librdkafka's own
             self.last_error = error.str()
 
 
 class Producing:
-    """One producer, with what became of its messages.
+    """One producer, and the fate of its messages. Not thread-safe.
 
-    ``settings`` are of ``producer_settings``. ``fatal`` is why the producer can do nothing any more. Not for
-    several threads.
+    ``settings`` are of ``producer_settings``. ``ended`` tells whether the producer has failed for good, ``fatal`` why.
     """
 
     def __init__(self, settings: Mapping[str, Any], waiting: Waiting) -> None:
@@ -93,22 +92,22 @@ class Producing:
         try:
             self._client: Producer | None = Producer({**settings, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:
-            raise ConfigError(f"kafka: the producer cannot be made: {_said(error)}") from error
+            raise ConfigError(f"kafka: the producer cannot be created: {_text_of(error)}") from error
 
     @property
     def client(self) -> Producer:
-        """The client, for what is not told here; ``ValueError`` where it was let go."""
+        """Return the client, for calls that are not here; raises ``ValueError`` after ``close``."""
         if self._client is None:
             raise ValueError("the producer was closed")
         return self._client
 
     @property
     def last_error(self) -> str:
-        """What the client complained of last, be it ever so long ago."""
+        """Return the client's last error, however old."""
         return self._reports.last_error
 
     def send(self, message: Outgoing) -> Failed | None:
-        """Hand over a message, which waits where the queue is full; says so where it is refused at once."""
+        """Hand over a message, waiting while the queue is full. Return its failure where it is refused at once."""
         while True:
             try:
                 self._produce(message)
@@ -129,14 +128,14 @@ class Producing:
             self._note(moved=self.unanswered() < before)
 
     def flush(self) -> Sequence[Failed]:
-        """Return when everything is answered, a message was refused, or nothing goes on; what was refused.
+        """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
 
-        In a transaction nothing is sent any more behind a message that was refused.
+        In a transaction nothing more is sent behind a refused message.
         """
         return self._wait(lambda: not self._reports.failed)
 
     def settle(self) -> Sequence[Failed]:
-        """Return when everything is answered, whatever the answer is, or nothing goes on; what was refused."""
+        """Return what was refused, once everything is answered in any way, or the producer has ended."""
         return self._wait(lambda: True)
 
     def _wait(self, on: Callable[[], bool]) -> Sequence[Failed]:
@@ -146,27 +145,27 @@ class Producing:
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
             self._note(moved=left < before)
-        # Reports of messages that were answered meanwhile; there may be some where nothing is left.
+        # Even if no message is left, there may be reports of messages that were answered meanwhile.
         self.serve(0)
         return tuple(self._reports.failed)
 
     def serve(self, wait_s: float) -> None:
-        """Hear what the client has to say, for so long at most."""
+        """Serve the client's callbacks, waiting at most this long."""
         self._call(self.client.poll, wait_s)
 
     def forget_failed(self) -> None:
-        """What was refused belonged to a batch that is void."""
+        """Forget what was refused: it belonged to a batch that is void."""
         self.serve(0)
         self._reports.failed.clear()
 
     def unanswered(self) -> int:
-        """How many messages are under way."""
+        """Return how many messages are not answered yet."""
         return len(self.client)
 
     def close(self) -> None:
-        """Let go of the client, and of what was not sent.
+        """Release the client, and discard what was not sent.
 
-        Its own ``close`` is not called: that of a transactional producer waits for brokers that may be away.
+        The client's own ``close`` is not called: that of a transactional producer waits for brokers that may be down.
         """
         if self._client is not None:
             self._client.purge()
@@ -174,14 +173,14 @@ class Producing:
             self._client = None
 
     def _call(self, call: Callable[[float], int], wait_s: float) -> None:
-        """Make a call that serves callbacks. The client raises what has ended it, out of whichever call hears it."""
+        """Make a call that serves callbacks. Any of these calls may raise the error that ended the client."""
         try:
             call(wait_s)
         except KafkaException as error:
             self.ended = True
             self.fatal = error_of(error)
         except SystemError:
-            # The same, but the exception was lost: a delivery report was served after it, within one call.
+            # The same, but a delivery report that was served later in the same call replaced the exception.
             self.ended = True
 
     def _produce(self, message: Outgoing) -> None:
@@ -193,46 +192,46 @@ class Producing:
             timestamp=message.timestamp_ms or 0,
             on_delivery=partial(self._reports.delivered, message.timestamp_ms),
         )
-        # Each message is a delivery report later: without this they would pile up until the flush.
+        # Each message has a delivery report; without this they would pile up until the flush.
         self.serve(0)
 
     def _note(self, *, moved: bool) -> None:
         if moved:
             self._waiting.moved()
         else:
-            self._waiting.still("nothing that was sent to Kafka is acknowledged", self._reports.last_error)
+            self._waiting.still("Kafka acknowledges nothing that was sent", self._reports.last_error)
 
 
 def refused(failed: Failed) -> SinkError:
-    """The error of a message that was not taken: which one it was, and what is to be done."""
+    """Return the error of a refused message: which one it was, and what to do."""
     what = f"a message for {failed.topic}{_named(failed.key)} was refused: {failed.error.str()}"
     advice = _ADVICE.get(failed.error.code())
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
 
 
 def blamed(failures: Sequence[Failed]) -> Failed:
-    """The one to be named of several that were refused: of those too large together, the largest."""
-    guilty = [one for one in failures if one.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
-    return max(guilty or failures, key=lambda one: one.size_bytes)
+    """Return the message to name when several were refused: the largest, if they are too large together."""
+    guilty = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
+    return max(guilty or failures, key=lambda failed: failed.size_bytes)
 
 
 def hopeless(error: KafkaError) -> bool:
-    """Whether the same message would be refused again, however often it is sent."""
+    """Return whether the same message would be refused every time."""
     return error.code() in _ADVICE
 
 
 def error_of(error: KafkaException) -> KafkaError:
-    """What the client's exception says."""
-    said: KafkaError = error.args[0]
-    return said
+    """Return the error in the client's exception."""
+    found: KafkaError = error.args[0]
+    return found
 
 
-def _said(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     return error.args[0].str() if isinstance(error, KafkaException) else str(error)
 
 
 _TOO_LARGE: Final = "raise max.message.bytes of the topic, and message.max.bytes in kafka.producer"
-_NO_TOPIC: Final = "make it: dupwatch topics init"
+_NO_TOPIC: Final = "create it: dupwatch topics init"
 _NOT_ALLOWED: Final = "allow this user to write to the topic {topic}"
 _ADVICE: Final[Mapping[int, str]] = {
     KafkaError.MSG_SIZE_TOO_LARGE: _TOO_LARGE,
@@ -243,13 +242,13 @@ _ADVICE: Final[Mapping[int, str]] = {
     KafkaError.TOPIC_EXCEPTION: "the name of the topic is not valid; choose another prefix",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "allow this user IdempotentWrite on the cluster",
-    KafkaError.INVALID_RECORD: "a compacted topic takes no message without a key; see: dupwatch topics init",
-    KafkaError.INVALID_MSG: "a compacted topic takes no message without a key; see: dupwatch topics init",
+    KafkaError.INVALID_RECORD: "a compacted topic accepts no message without a key; see: dupwatch topics init",
+    KafkaError.INVALID_MSG: "a compacted topic accepts no message without a key; see: dupwatch topics init",
     KafkaError.INVALID_TIMESTAMP: (
-        "the time of sending is out of the bounds of the topic {topic} (message.timestamp.before.max.ms, "
-        "message.timestamp.after.max.ms): compare the clocks of this machine and of the brokers"
+        "the time of sending is outside the limits of the topic {topic} (message.timestamp.before.max.ms, "
+        "message.timestamp.after.max.ms): compare the clocks of this machine and the brokers"
     ),
-    KafkaError.POLICY_VIOLATION: "the brokers have a policy that forbids it",
+    KafkaError.POLICY_VIOLATION: "a policy of the brokers forbids it",
 }
 
 

@@ -1,4 +1,4 @@
-"""Telling the group how far it is, where no transaction does: in the background, and at once before partitions go."""
+"""Commits offsets where no transaction does: in the background, and at once before partitions leave."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ _REBALANCING_S: Final = 0.05
 
 
 class Commits:
-    """What is to be committed, and what came of it; for the client's thread only."""
+    """What is to be committed, and the brokers' answers; for the client's thread only."""
 
     def __init__(self, handover: Handover, fail: Callable[[KafkaError], None], *, transactional: bool) -> None:
         self._handover = handover
@@ -31,7 +31,7 @@ class Commits:
         self._refused: int | None = None
 
     def send(self, consumer: Consumer) -> None:
-        """Commit what was answered since the last time, one commit at a time; ``answered`` hears what came of it."""
+        """Commit what was answered since the last time, one commit at a time; ``answered`` gets the result."""
         if self._transactional or self._sent is not None or time.monotonic() < self._again_s:
             return
         with self._handover.changed:
@@ -45,23 +45,22 @@ class Commits:
             self._failed(error.args[0])
 
     def answered(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
-        """The client's word on a commit that was sent."""
+        """Take the result of a commit that was sent."""
         sent, self._sent = self._sent or {}, None
         self._keep(error, offsets, sent)
 
     def forget(self) -> None:
-        """Another client has never heard of what was sent."""
+        """Forget the commit that was sent: it was another client's."""
         self._sent = None
 
     def due(self) -> dict[Partition, Place]:
-        """What the client itself is to commit; the lock is the caller's. Transactions commit what else there is."""
+        """Return what the client has to commit: nothing with transactions. The caller holds the lock."""
         return {} if self._transactional else self._handover.partitions.uncommitted()
 
     def now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
-        """Commit and wait for the answer; what the group knows then.
+        """Commit, wait for the answer, and return what the group knows then.
 
-        A client that is no member just now would be refused; of a static one the brokers would say that another has its
-        name, which ends it.
+        A client that is not a member at this moment would be refused; a static one would be fenced, which ends it.
         """
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}
@@ -74,31 +73,32 @@ class Commits:
     def _keep(
         self, error: KafkaError | None, offsets: Sequence[TopicPartition], sent: Mapping[Partition, Place]
     ) -> dict[Partition, int]:
-        """Keep what an answer says of what was sent; what the group knows now."""
-        refused = error or next((one.error for one in offsets if one.error is not None), None)
+        """Note what an answer says about what was sent. Return what the group knows now."""
+        refused = error or next((place.error for place in offsets if place.error is not None), None)
         if refused is not None:
             self._failed(refused)
         else:
             self._refused = None
-        known = {} if error else {(one.topic, one.partition): one.offset for one in offsets if one.error is None}
+        answered = () if error else [place for place in offsets if place.error is None]
+        known = {(place.topic, place.partition): place.offset for place in answered}
         with self._handover.changed:
             for partition, offset in known.items():
-                # What is not as it was sent is sent again.
+                # A place that has changed since is committed again.
                 if partition in sent and sent[partition].offset == offset:
                     self._handover.partitions.committed(partition, sent[partition])
         return known
 
     def _failed(self, error: KafkaError) -> None:
-        # While members are told what they have, nobody can commit. It is short, and what is not committed by the next
-        # rebalance is read again.
+        # During a rebalance no member can commit. It is short, and what is not committed by the next rebalance is read
+        # again.
         again_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else AGAIN_S
         self._again_s = time.monotonic() + again_s
         if is_fatal(error) or is_refusal(error):
             self._fail(error)
         elif error.code() != self._refused:
-            # Once until one is taken: a member that hangs can hold up a rebalance for a whole session.
+            # Logged once until a commit succeeds: a member that hangs can delay a rebalance for a whole session.
             self._refused = error.code()
-            log.info("Offsets were not committed, and will be again: %s", describe(error))
+            log.info("Offsets were not committed; the commit is repeated: %s", describe(error))
 
 
 def _offsets(places: Mapping[Partition, Place]) -> list[TopicPartition]:

@@ -1,4 +1,4 @@
-"""Records from a file of JSON lines, plain or gzip, or from standard input."""
+"""Records from a file of JSON lines, plain or compressed, or from standard input."""
 
 import os
 import stat
@@ -7,10 +7,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from typing_extensions import override
+
 from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.sources.lines import LineSplitter
 
@@ -18,12 +21,12 @@ _CHUNK_BYTES: Final = 256 * 1024
 _STDIN: Final = 0
 
 
-class FileSource:
-    """Reads the file at ``path``, standard input where it is None, from a position on.
+class FileSource(Source):
+    """Reads the file at ``path``, or standard input (None), from a position on.
 
-    Whether the input is gzip is told by its first bytes. A regular file gives full batches, to its end as it is when
-    the end is reached; then a last line without a line end is a record. Anything else (standard input, a named pipe)
-    gives what is there without waiting for more, and cannot be read from a position. Raises ``SourceError``.
+    The first bytes tell whether the input is compressed. A regular file is read in full batches, up to its end at the
+    time when it is reached; a last line without a line end is a record then. Anything else (standard input, a named
+    pipe) is delivered without waiting for more, and can only be read from its beginning. Raises ``SourceError``.
     """
 
     def __init__(self, path: Path | None, limits: ReadLimits, start: Position) -> None:
@@ -49,8 +52,9 @@ class FileSource:
             self.close()
             raise SourceError(f"{self._name} can only be read from its beginning, so a run over it cannot be resumed")
 
+    @override
     def batches(self) -> Iterator[RawBatch]:
-        """As the port says. What gzip data is damaged or cut short becomes one last record with a fault."""
+        """Deliver batches; damaged or truncated compressed data becomes one last record with a fault."""
         records: list[RawRecord] = []
         size_bytes = 0
         end = self._start
@@ -69,12 +73,12 @@ class FileSource:
             yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
 
     def progress(self) -> tuple[int, int | None]:
-        """Bytes of the file on disk that were read, and how many there are; None where nobody knows."""
+        """Return how many bytes of the file on disk were read, and how many there are; None for a stream."""
         total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
         return self._read_bytes, total_bytes
 
     def beginning(self, bytes_max: int) -> bytes:
-        """The first bytes of the file that is being read, whatever lies under its name by now; of a stream, none."""
+        """Return the first bytes of the open file, even if its name was given to another; of a stream, none."""
         if self._streams:
             return b""
         try:
@@ -84,27 +88,27 @@ class FileSource:
 
     @property
     def name(self) -> str:
-        """What messages call the input."""
+        """Return the name of the input in messages."""
         return self._name
 
     @property
     def streams(self) -> bool:
-        """Whether the input gives its bytes once, and cannot be read from a position."""
+        """Return whether the input is a stream, which can only be read from its beginning."""
         return self._streams
 
     def is_file(self, other: os.stat_result) -> bool:
-        """Whether the input is this regular file, under whatever name."""
+        """Return whether the input is this regular file, under any name."""
         own = os.fstat(self._open_descriptor())
         return stat.S_ISREG(own.st_mode) and os.path.samestat(own, other)
 
+    @override
     def close(self) -> None:
-        """As the port says."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def _records(self) -> Iterator[RawRecord | None]:
-        """The records, and None where a stream has no more at the moment."""
+        """Yield the records, and None where a stream has no more at the moment."""
         codec, raw = self._opened()
         chunks = raw if codec is None else self._behind_start(codec.decompress(raw, _CHUNK_BYTES))
         try:
@@ -120,9 +124,9 @@ class FileSource:
             yield last
 
     def _broken_off(self, fault: BadRecord) -> Iterator[RawRecord]:
-        """What is left where the input became unreadable, unless an earlier run has answered that already.
+        """Yield what is left where the input became unreadable, unless an earlier run has answered that already.
 
-        While it grows within the same line it is the same break.
+        While the input grows within the same line, it is the same break.
         """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()
@@ -164,7 +168,7 @@ class FileSource:
             raise self._error(error) from error
 
     def _behind_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Decompressed input can only be passed over. The lines in it tell whether a break at its end was answered."""
+        """Skip decompressed input up to the start. Its count of lines tells whether a break at its end was answered."""
         left = self._start.offset
         lines = 0
         chunk = b""
@@ -179,7 +183,7 @@ class FileSource:
         lines += passed.count(b"\n") + (passed[-1:] not in {b"", b"\n"})
         self._break_answered = self._start.line > lines
         if self._break_answered:
-            # The line at the break was counted and not read.
+            # The line at the break was counted, but not read.
             self._splitter.restart(Position(lines, self._start.offset))
         if left < len(chunk):
             yield chunk[left:]
@@ -193,7 +197,7 @@ class FileSource:
     def _shorter(self) -> SourceError:
         return SourceError(
             f"{self._name} is shorter than the {self._start.offset} bytes that an earlier run read of it; "
-            "restore it, or begin anew with another sink"
+            "restore it, or start again with another sink"
         )
 
     def _error(self, error: OSError) -> SourceError:

@@ -1,10 +1,10 @@
-"""Positions that a partition does not have, since records were deleted unread or the log is another one.
+"""Positions that a partition does not have, because records were deleted unread or the topic was recreated.
 
-The client has ended such a partition, and refuses to seek in it (librdkafka's issue 2961): it is taken out of the
-client's assignment, and put back where reading can go on. Where a rebalance waits for its answer at that moment, the
-client takes this for the answer, and joins again: a partition may be another's before we have heard that it goes. So
-this is done with nothing in the judge's hands, and nothing is taken in before the client has called back whatever it
-has to say by then.
+The client stops such a partition, and refuses to seek in it (librdkafka's issue 2961). So the partition is removed from
+the client's assignment, and added again where reading can continue. If a rebalance waits for its answer at that moment,
+the client takes this for the answer and joins again: a partition may belong to another consumer before its revocation
+is reported here. That is why it is done while no batch is being judged, and why nothing is taken in before all pending
+callbacks are served.
 """
 
 import logging
@@ -34,7 +34,7 @@ GAPS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A position that a partition does not have: it has offsets from ``low`` up to, not including, ``high``."""
+    """A position that a partition does not have; it has the offsets from ``low`` up to ``high``, which is excluded."""
 
     partition: Partition
     position: int
@@ -43,43 +43,43 @@ class Gap:
 
     @property
     def real(self) -> bool:
-        """Whether it is out of range at all by now."""
+        """Return whether the position is still out of range."""
         return self.position >= 0 and not self.low <= self.position <= self.high
 
     @property
     def records(self) -> int:
-        """How many were deleted unread, 0 where the log is another one and nobody can say."""
+        """Return how many records were deleted unread; 0 where the topic was recreated, since nobody knows."""
         return max(0, self.low - self.position)
 
     @property
     def resume_at(self) -> int:
-        """Where reading can go on."""
+        """Return where reading can continue."""
         return self.low if self.real else self.position
 
     def what(self) -> str:
-        """What has happened, for a person."""
+        """Return what has happened, as part of a message."""
         topic, number = self.partition
         if self.position > self.high:
             return (
                 f"partition {number} of {topic} ends at offset {self.high}, and this group has read up to"
-                f" {self.position}: the topic was made anew, or lost records"
+                f" {self.position}: the topic was recreated, or lost records"
             )
         return f"{self.records} records of partition {number} of {topic} were deleted before they were read"
 
     def advice(self) -> str:
-        """What to do about it, for a person."""
-        after = 'to go on with what is there, start with kafka.on_gap = "continue"'
+        """Return what to do about it, as part of a message."""
+        after = 'to continue with the records that are left, start with kafka.on_gap = "continue"'
         return after if self.position > self.high else f"raise the topic's retention; {after}"
 
 
 class RecordsDeleted(NamedTuple):
-    """So many records were deleted from a topic before they were read."""
+    """This number of records was deleted from a topic before they were read."""
 
     records: int
 
 
 class Gaps:
-    """The partitions that cannot be read on; for the client's thread only."""
+    """The partitions whose position is gone; for the client's thread only."""
 
     def __init__(self, on_gap: Literal["stop", "continue"], handover: Handover, hooks: Hooks) -> None:
         self._on_gap = on_gap
@@ -89,16 +89,16 @@ class Gaps:
         self._again_s = 0.0
 
     def add(self, partition: Partition) -> None:
-        """The client says that it has ended this partition; nothing more is taken in before that is mended."""
+        """Note that the client has stopped this partition; nothing more is taken in until the gap is bridged."""
         self._found.add(partition)
         with self._handover.changed:
             self._handover.partitions.suspend()
 
     def bridge(self, consumer: Consumer, serve: Callable[[], None], heed: Callable[[KafkaError], None]) -> None:
-        """Go on behind what is missing, once all that was read before it is answered; fetching has to be paused.
+        """Continue behind the gaps once everything that was read before is answered; fetching has to be paused.
 
-        ``serve`` returns when the client has called back whatever it has to say, ``heed`` is told of brokers that do
-        not answer; then it is tried again. Raises ``SourceError`` where a gap is to end the run.
+        ``serve`` returns when all pending callbacks were served. ``heed`` gets the error of brokers that do not answer,
+        and the gap is tried again later. Raises ``SourceError`` where a gap has to end the run.
         """
         with self._handover.changed:
             if not self._handover.partitions.suspended or self._handover.partitions.unanswered():
@@ -131,7 +131,7 @@ class Gaps:
         consumer.incremental_assign([TopicPartition(topic, number, gap.resume_at)])
         consumer.pause([TopicPartition(topic, number)])
         if gap.real:
-            log.warning("%s; going on at offset %d", gap.what(), gap.resume_at)
+            log.warning("%s; continuing at offset %d", gap.what(), gap.resume_at)
             self._hooks.report(RecordsDeleted(gap.records))
         with self._handover.changed:
             self._handover.partitions.jump(partition, gap.resume_at)

@@ -1,4 +1,4 @@
-"""Partitions that are held: what stands beside their offsets, and that the client fetches nothing of them."""
+"""Partitions that are held: their notes beside the offsets, and that the client fetches nothing of them."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -8,6 +8,7 @@ import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
 from consumer.kafka.offset_metadata import NOTHING, Held, Note, UnreadableNote, decode_note
+from consumer.kafka.topic_partitions import to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, partition_name
 from consumer.sources.handover import Handover
@@ -34,31 +35,31 @@ class Holds:
         self._holds: dict[Partition, Held | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
-        """The note beside a committed offset, without what a migration has said there."""
+        """Return the note beside a committed offset, without the part of a migration."""
         try:
             return msgspec.structs.replace(decode_note(place.metadata), migrate=None)
         except UnreadableNote as error:
             where = partition_name((place.topic, place.partition))
-            log.warning("The metadata of the offset of %s cannot be read, and counts as none: %s", where, error)
+            log.warning("The metadata of the offset of %s cannot be read, and is ignored: %s", where, error)
             self._hooks.report(NoteUnreadable())
             return NOTHING
 
     def keep(self, consumer: Consumer) -> None:
-        """Pause what is held by now, and say so where that, or what is ours, has changed."""
+        """Pause the partitions that are held now; log and report where they, or the owned ones, have changed."""
         with self._handover.changed:
             self._handover.partitions.hold_blocked()
             holds = self._handover.partitions.holds()
             if holds == self._holds:
                 return
             places = self._handover.partitions.owned()
-        new = {one: held for one, held in holds.items() if held is not None and not self.has(one)}
+        new = {key: held for key, held in holds.items() if held is not None and not self.has(key)}
         if new:
-            consumer.pause([TopicPartition(*one) for one in new])
-        for one, held in new.items():
+            consumer.pause(to_client(new))
+        for partition, held in new.items():
             log.error(
                 "%s is held at offset %d: %s. %s",
-                partition_name(one),
-                places[one].offset,
+                partition_name(partition),
+                places[partition].offset,
                 held.sentence(),
                 held.remedy(),
             )
@@ -67,14 +68,14 @@ class Holds:
         self._hooks.report(PartitionsHeld(reasons))
 
     def has(self, partition: Partition) -> bool:
-        """Whether the client fetches nothing of this partition."""
+        """Return whether the client fetches nothing of this partition."""
         return self._holds.get(partition) is not None
 
     def leaving(self, consumer: Consumer, partitions: Collection[Partition]) -> None:
-        """Before these go: a client remembers a pause, and would not fetch them when they come back."""
-        if paused := [one for one in partitions if self.has(one)]:
-            consumer.resume([TopicPartition(*one) for one in paused])
+        """Resume partitions before they leave: the client remembers a pause, and would not fetch them later."""
+        if paused := [partition for partition in partitions if self.has(partition)]:
+            consumer.resume(to_client(paused))
 
     def forget(self) -> None:
-        """Another client has paused nothing."""
+        """Forget the pauses: another client has none."""
         self._holds = {}

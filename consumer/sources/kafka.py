@@ -1,7 +1,7 @@
 """Records from the topics of a Kafka cluster, as one member of a consumer group.
 
-What the judge's side calls is here and returns at once. The client belongs to a thread of its own (``kafka_client``);
-the two meet in ``Handover``.
+The judge's side calls what is here; calls return at once. The client belongs to a thread of its own
+(``kafka_client``). Both share a ``Handover``.
 """
 
 import logging
@@ -25,21 +25,21 @@ log = logging.getLogger("dupwatch")
 Answer = TypeVar("Answer")
 
 CLOSE_S: Final = 10.0
-"""How long closing may take, which is as long as the brokers take to answer a commit and a farewell."""
+"""How long closing may take: the brokers have to answer a commit, and the request to leave the group."""
 
 LOOK_S: Final = 0.1
-"""How often a wait for records looks whether the run is to stop."""
+"""How often a wait for records checks whether the run is to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """How a topic is read.
 
-    ``start`` is where a partition begins of which the group has no offset. ``on_gap`` is what happens where records
-    were deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is being
-    judged, ``revoke_s`` how long a partition that is taken away is held for the batch that was begun. Up to
-    ``batches_ahead_max`` batches are read ahead; when they have not been asked for after ``pause_after_s``, fetching
-    is paused. ``transactional``: offsets are committed by the sink, and ``done`` is called where ``commit`` would be.
+    ``start`` is where a partition without a committed offset begins. ``on_gap`` is what happens where records were
+    deleted before they were read. ``linger_s`` is how long the first record waits for more when nothing is judged,
+    ``revoke_s`` how long a revoked partition waits for the batch that was begun. Up to ``batches_ahead_max`` batches
+    are read ahead; if none is taken for ``pause_after_s``, fetching is paused. With ``transactional``, the sink commits
+    offsets, and ``done`` is called instead of ``commit``.
     """
 
     start: Literal["earliest", "latest"] = "earliest"
@@ -54,8 +54,8 @@ class SourceOptions:
 class KafkaSource:
     """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
 
-    Its client is made when the first batch is asked for. When ``stopped`` says so, no more batches are given. Each call
-    raises the error that ended the client's thread, most often a ``SourceError``.
+    Its client is created when the first batch is requested. When ``stopped`` returns true, there are no more batches.
+    Each call raises the error that ended the client's thread, most often a ``SourceError``.
     """
 
     def __init__(
@@ -88,60 +88,60 @@ class KafkaSource:
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
 
     def batches(self) -> Iterator[RawBatch]:
-        """Give batches until the source is closed: what has piled up since the last one, or what comes next."""
-        # From here on the client's thread has to turn, also if it never comes to its first turn.
+        """Yield batches until the source is closed: what was read since the last one, or what comes next."""
+        # From here on the client's thread must turn, even if it hangs before its first turn.
         self._hooks.report(ClientTurned())
         self._thread.start()
         while (batch := self._next()) is not None:
             yield batch
 
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
-        """Say that a batch is about to be judged, and have the notes of its partitions as they are before it.
+        """Begin judging a batch; return the notes of its partitions as they are before it.
 
-        Batches are begun in order, one at a time. Raises ``Abandoned`` where its partitions were assigned anew since it
-        was given.
+        Batches are begun in order, one at a time. Raises ``Abandoned`` where partitions were reassigned since the batch
+        was yielded.
         """
-        return self._tell(lambda partitions: partitions.begin(end))
+        return self._change(lambda partitions: partitions.begin(end))
 
     def check(self) -> None:
-        """Raise ``Abandoned`` where the batch that was begun has been given up: ask this while waiting."""
-        self._tell(Partitions.check)
+        """Raise ``Abandoned`` where the begun batch was given up; called while waiting."""
+        self._change(Partitions.check)
 
     def hold(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
-        """Have partitions of the batch that was begun wait, from where they were answered; then ``abandon`` it.
+        """Hold partitions of the begun batch where their answered records end; then ``abandon`` the batch.
 
-        The group is told so, soon. Raises ``Abandoned`` where the batch was given up.
+        The hold is committed soon. Raises ``Abandoned`` where the batch was given up.
         """
-        self._tell(lambda partitions: partitions.hold_poisoned(end, holdings))
+        self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
 
     def commit(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """Have the group told, soon, that the batch that was begun is answered, and what its partitions' notes are.
+        """Have the begun batch committed soon, with the notes of its partitions.
 
-        It is told before any partition is given up, and before the source closes. Raises ``Abandoned`` where the
-        batch was given up.
+        It is committed before a partition leaves, and before the source closes. Raises ``Abandoned`` where the batch
+        was given up.
         """
-        self._tell(lambda partitions: partitions.acknowledge(end, notes))
+        self._change(lambda partitions: partitions.acknowledge(end, notes))
 
     def done(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
-        """Say that the batch that was begun was answered and committed with these notes, in a transaction.
+        """Note that the begun batch was committed with these notes, in a transaction.
 
-        Also of a batch that was given up meanwhile: what of it is still ours is not given again.
+        That holds even for a batch that was given up meanwhile: partitions that are still owned do not repeat it.
         """
-        self._tell(lambda partitions: partitions.acknowledge_committed(end, notes))
+        self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
 
     def abandon(self) -> None:
-        """Have the batch that was begun given again, and all that was read after it. Without one, do nothing."""
-        self._tell(Partitions.abandon)
+        """Read the begun batch again, and all that was read after it. Without a begun batch, do nothing."""
+        self._change(Partitions.abandon)
 
     def reread(self) -> None:
-        """The same, where nobody knows how a transaction ended: each partition goes on where it was committed."""
-        self._tell(Partitions.lose_places)
+        """Do the same after a transaction with an unknown outcome: each partition continues where it was committed."""
+        self._change(Partitions.lose_places)
 
     def group_metadata(self) -> object:
-        """What a transaction names the group and this member by, fresh; for ``send_offsets_to_transaction``.
+        """Return the current group metadata for ``send_offsets_to_transaction``.
 
-        Raises ``Abandoned`` where the batch that was begun has been given up: who was taken for dead may be a member
-        again by now, and with that membership the brokers would take offsets that are another's since.
+        Raises ``Abandoned`` where the begun batch was given up: a consumer that was taken for dead may be a member
+        again, and with that membership the brokers would accept offsets of partitions that others own by now.
         """
         with self._handover.changed:
             self._handover.raise_error()
@@ -151,27 +151,27 @@ class KafkaSource:
             return self._handover.group_metadata
 
     def close(self) -> None:
-        """Commit what was acknowledged, leave the group, and end the client, all within ``CLOSE_S``."""
+        """Commit what was acknowledged, leave the group, and close the client, all within ``CLOSE_S``."""
         self._handover.close()
         if self._thread.ident is None:
             return
         self._thread.join(CLOSE_S)
         if self._thread.is_alive():
             log.warning(
-                "The Kafka client did not end within %.0f s, since no broker answers; records whose commit was not"
-                " answered will be read again",
+                "The Kafka client did not close within %.0f s because no broker answers; records whose commit was not"
+                " acknowledged will be read again",
                 CLOSE_S,
             )
 
     @property
     def name(self) -> str:
-        """What messages call the input."""
+        """Return the name of the input in messages."""
         return self._name
 
-    def _tell(self, what: Callable[[Partitions], Answer]) -> Answer:
+    def _change(self, change: Callable[[Partitions], Answer]) -> Answer:
         with self._handover.changed:
             self._handover.raise_error()
-            answer = what(self._handover.partitions)
+            answer = change(self._handover.partitions)
             self._handover.changed.notify_all()
         return answer
 
@@ -185,7 +185,7 @@ class KafkaSource:
                 handover.raise_error()
                 if handover.closing or self._stopped():
                     return None
-                # Between the wait and here a rebalance may have taken everything away again.
+                # Since the wait, a rebalance may have revoked everything again.
                 if (batch := handover.partitions.take()) is not None:
                     handover.changed.notify_all()
                     return batch

@@ -1,6 +1,6 @@
-"""From a message as the Kafka client gives it to a record.
+"""From a message of the Kafka client to a record.
 
-Every message that is read anywhere goes through ``record_of``. Nothing that a message contains makes it raise.
+Every message that is read anywhere goes through ``record_of``. No content of a message makes it raise.
 """
 
 import hashlib
@@ -25,10 +25,10 @@ _NOWHERE = Position()
 
 
 def record_of(message: ClientMessage, record_bytes_max: int) -> RawRecord:
-    """The message as a record; of one over the limit, as in ``lines``, the first bytes and a digest of the whole.
+    """Return the message as a record; over the limit, as in ``lines``, its first bytes and a digest of the whole.
 
-    Key and headers count too, so that a dead letter has room in a topic that takes the record. A message that the
-    client fails to hand out becomes a record with a fault, which has what could be had of it.
+    Key and headers count too, so that a dead letter fits into a topic that accepts the record. A message that the
+    client fails to return becomes a record with a fault, which has as much of it as could be read.
     """
     try:
         return _read(message, record_bytes_max)
@@ -40,27 +40,27 @@ def _read(message: ClientMessage, record_bytes_max: int) -> RawRecord:
     value = message.value()
     data = value or b""
     size_bytes, sha256, fault = len(data), None, None
-    meant, offset = _message_of(message, null_value=value is None), message.offset() or 0
-    whole_bytes = size_bytes + len(meant.key or b"") + headers_bytes(meant.headers)
+    copied, offset = _message_of(message, null_value=value is None), message.offset() or 0
+    whole_bytes = size_bytes + len(copied.key or b"") + headers_bytes(copied.headers)
     if whole_bytes > record_bytes_max:
         if size_bytes <= record_bytes_max:
             size_bytes = whole_bytes
         fault = record_too_long(size_bytes, record_bytes_max)
     if whole_bytes > max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
         sha256 = hashlib.sha256(data).digest()
-        data, meant = data[:DEAD_LETTER_RAW_BYTES_MAX], _shortened(meant)
-    return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, meant)
+        data, copied = data[:DEAD_LETTER_RAW_BYTES_MAX], _shortened(copied)
+    return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, copied)
 
 
 def _shortened(message: Message) -> Message:
-    """The message with so much of its key and of its headers as a dead letter keeps of a value that is too long."""
-    came = message.headers[:-1] if message.headers_lost else message.headers
-    ends = accumulate(headers_bytes([header]) for header in came)
-    kept = came[: sum(end <= DEAD_LETTER_RAW_BYTES_MAX for end in ends)]
-    lost = len(came) - len(kept) + sum(name == UNREADABLE_NAME for name, _ in kept)
-    told = ((HEADERS_LOST, b"%d" % lost),) if lost else ()
+    """Return the message with its key and headers cut to what a dead letter keeps of a value."""
+    original = message.headers[:-1] if message.headers_lost else message.headers
+    ends = accumulate(headers_bytes([header]) for header in original)
+    kept = original[: sum(end <= DEAD_LETTER_RAW_BYTES_MAX for end in ends)]
+    lost = len(original) - len(kept) + sum(name == UNREADABLE_NAME for name, _ in kept)
+    note = ((HEADERS_LOST, b"%d" % lost),) if lost else ()
     key = None if message.key is None else message.key[:DEAD_LETTER_RAW_BYTES_MAX]
-    return replace(message, key=key, headers=(*kept, *told), headers_lost=lost)
+    return replace(message, key=key, headers=(*kept, *note), headers_lost=lost)
 
 
 def _message_of(message: ClientMessage, *, null_value: bool) -> Message:
@@ -80,15 +80,15 @@ def _message_of(message: ClientMessage, *, null_value: bool) -> Message:
 
 
 def _unreadable(message: ClientMessage, error: Exception) -> RawRecord:
-    # Without its place nobody could go on behind it: what these three raise ends the run.
+    # Without its position, reading could not continue behind it: what these three raise ends the run.
     topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     value = _attempt(message.value, None)
     data = (value or b"")[:DEAD_LETTER_RAW_BYTES_MAX]
     size_bytes = len(value or b"")
     sha256 = hashlib.sha256(value or b"").digest() if len(data) < size_bytes else None
-    fault = BadRecord(Reason.UNREADABLE_MESSAGE, f"the Kafka client cannot hand this message out: {error!r}")
-    meant = Message(topic, partition, offset, _attempt(message.key, None), (), NO_TIME_MS, null_value=value is None)
-    return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, meant)
+    fault = BadRecord(Reason.UNREADABLE_MESSAGE, f"the Kafka client cannot return this message: {error!r}")
+    copied = Message(topic, partition, offset, _attempt(message.key, None), (), NO_TIME_MS, null_value=value is None)
+    return RawRecord(0, offset, data, size_bytes, sha256, fault, _NOWHERE, copied)
 
 
 def _attempt(read: Callable[[], Value], otherwise: Value) -> Value:

@@ -1,4 +1,4 @@
-"""From a stream of bytes to records, one a line, in bounded memory whatever comes."""
+"""Splits a stream of bytes into records, one per line, in bounded memory for any input."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class LineSplitter:
-    """Cuts a stream into records; how the stream was cut into chunks makes no difference.
+    """Splits a stream into records, the same ones however the stream is cut into chunks.
 
-    A line ends with a line feed, and a carriage return before it belongs to the line end. A line of white space is no
-    record. Of a record over the limit the first bytes are kept, and the rest is hashed as it goes by.
+    A line ends with a line feed; a carriage return before it belongs to the line end. A line of white space is not a
+    record. Of a record over the limit, only the first bytes are kept; the rest is hashed as it passes.
     """
 
     def __init__(self, record_bytes_max: int, start: Position) -> None:
@@ -26,16 +26,16 @@ class LineSplitter:
 
     @property
     def position(self) -> Position:
-        """Behind the last line that is complete."""
+        """Return the position behind the last complete line."""
         return self._done
 
     @property
     def between_lines(self) -> bool:
-        """Whether nothing of a next line has been seen."""
+        """Return whether nothing of the next line was seen yet."""
         return self._line.size_bytes == 0
 
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
-        """The records that end within this chunk; to be taken to the end before the next chunk is fed."""
+        """Yield the records that end in this chunk; to be exhausted before the next chunk is fed."""
         *ended, begun = chunk.split(b"\n")
         for piece in ended:
             self._line.extend(piece)
@@ -45,14 +45,14 @@ class LineSplitter:
         self._line.extend(begun)
 
     def finish(self) -> RawRecord | None:
-        """The last line, if it has no line end."""
+        """Return the last line, if it has no line end."""
         return None if self.between_lines else self._end(lines=1, end_bytes=0, fault=None)
 
     def abandon(self, fault: BadRecord) -> RawRecord:
-        """The record at which the input became unreadable: what there is of it, and all that would have followed.
+        """Return the record at which the input became unreadable, which stands for all that would have followed.
 
-        The position behind it is where that line begins, so a later run reads the line from there once the input is
-        whole. It counts one line more than can be seen, which says that the break was answered.
+        The position behind it is the beginning of its line, so a later run reads that line once the input is complete.
+        The position counts one more line than there is, which marks that the break was answered.
         """
         line, self._line = self._line, _Line(self._record_bytes_max)
         start = self._done
@@ -63,7 +63,7 @@ class LineSplitter:
         return record
 
     def restart(self, position: Position) -> None:
-        """Go on at a position, of which nothing was seen yet."""
+        """Continue at a position of which nothing was seen yet."""
         self._done = position
         self._line = _Line(self._record_bytes_max)
 
@@ -75,7 +75,7 @@ class LineSplitter:
 
 
 class _Line:
-    """One line as it comes in."""
+    """One line as it arrives, piece by piece."""
 
     __slots__ = ("_digest", "_head", "_held_back", "_record_bytes_max", "size_bytes")
 
@@ -92,14 +92,14 @@ class _Line:
             self._hash(self._digest, piece)
             return
         self._head += piece
-        # One byte more may be a carriage return, which is not the record's.
+        # One more byte may be a carriage return, which does not belong to the record.
         if len(self._head) > max(self._record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1:
             self._digest = hashlib.sha256()
             self._hash(self._digest, bytes(self._head))
             del self._head[DEAD_LETTER_RAW_BYTES_MAX:]
 
     def record(self, start: Position, end: Position, fault: BadRecord | None) -> RawRecord | None:
-        """The line as a record, None for a blank one; ``fault`` goes before what may be wrong with the line."""
+        """Return the line as a record, None for a blank one; ``fault`` takes precedence over faults of the line."""
         data = bytes(self._head)
         sha256: bytes | None = None
         if self._digest is None:
@@ -118,7 +118,7 @@ class _Line:
         return RawRecord(start.line + 1, start.offset, data, size_bytes, sha256, fault, end)
 
     def _hash(self, digest: "hashlib._Hash", piece: bytes) -> None:
-        """Add to the digest all but a last carriage return, of which it is not known yet whose it is."""
+        """Hash all but a last carriage return, which may belong to the line end."""
         piece = self._held_back + piece
         self._held_back = b"\r" if piece.endswith(b"\r") else b""
         digest.update(piece.removesuffix(b"\r"))

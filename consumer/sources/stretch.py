@@ -1,9 +1,8 @@
-"""A stretch of topics, read once and to its end, without joining a group: in the order in which the messages came.
+"""A stretch of topics, read once to its end in the order of the messages' times, without joining a group.
 
-Partitions are merged by the messages' times. Read one after the other, an article that came first would be judged
-last, among those that came after it. That takes some messages of each partition in memory. Only partitions that have
-too few there are assigned to the client, each at the offset that follows what was read of it: so nothing has to be
-paused, and what the client had fetched beyond it does not count.
+Partitions are merged by time; read one after the other, the earliest article could be judged last. Merging needs some
+messages of each partition in memory. Only partitions that have too few there are assigned to the client, each at the
+next offset to be read, so that none has to be paused. What the client had fetched beyond that is discarded.
 """
 
 import heapq
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as ClientMessage
+from typing_extensions import override
 
 from consumer.kafka.client_log import client_log
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal, no_answer
@@ -23,66 +23,67 @@ from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
 from consumer.model.record import Offsets, RawBatch, RawRecord
 from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 
 SILENCE_MAX_S: Final = 60.0
-"""How long no message may come while some are missing, before the run ends."""
+"""The run ends after so long without a message while some are missing."""
 _ASK_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
-_HELD_BYTES: Final = 64 << 20
-"""Of all partitions together, roughly: a partition gets its share, and goes over it by what one call gives."""
+_KEPT_BYTES: Final = 64 << 20
+"""Roughly, for all partitions together: each gets a share, and may exceed it by what one call returns."""
 _SHARE_BYTES_MIN: Final = 64 << 10
 
 _ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
-"""Where the client says this at an offset behind a stretch, it has given all that the stretch has."""
+"""At an offset behind a stretch, these mean that the client has delivered all of it."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
-    # What is fetched beyond a partition's share is thrown away.
+    # What is fetched beyond a partition's share is discarded.
     "queued.max.messages.kbytes": 4_096,
 }
 
 
 @dataclass(slots=True)
 class _Part:
-    """One partition: what is to be read next, where it ends, and what was read and not given."""
+    """One partition: the next offset, where it ends, and what was read but not yet delivered."""
 
     topic: str
     number: int
     next: int
     end: int
     time_ms: int = -1
-    held: deque[tuple[int, RawRecord]] = field(default_factory=deque)
-    held_bytes: int = 0
+    kept: deque[tuple[int, RawRecord]] = field(default_factory=deque)
+    kept_bytes: int = 0
 
     @property
     def read(self) -> bool:
-        """Whether nothing is left to be read."""
+        """Return whether nothing is left to be read."""
         return self.next >= self.end
 
     def take_in(self, record: RawRecord) -> None:
-        """Hold a record. Times that go back within a partition do not: its order is that of its offsets."""
+        """Keep a record, at least with the time of the one before: the order within a partition is that of offsets."""
         if record.message is not None:
             self.time_ms = max(self.time_ms, record.message.timestamp_ms)
-        self.held.append((self.time_ms, record))
-        self.held_bytes += len(record.data)
+        self.kept.append((self.time_ms, record))
+        self.kept_bytes += len(record.data)
         self.next = record.start + 1
 
-    def give(self) -> RawRecord:
-        """The first that is held."""
-        record = self.held.popleft()[1]
-        self.held_bytes -= len(record.data)
+    def take(self) -> RawRecord:
+        """Remove and return the first record that is kept."""
+        record = self.kept.popleft()[1]
+        self.kept_bytes -= len(record.data)
         return record
 
 
-class StretchSource:
-    """Reads a stretch of topics, which ends where they end when this is made, or before; or just these offsets.
+class StretchSource(Source):
+    """Reads a stretch of topics, up to their ends at creation or less; or only these offsets.
 
-    ``settings`` are of ``consumer_settings``; nothing is committed, and the group does not come to know of
-    it. Asked between two batches, and while messages are waited for, ``stopped`` ends it. Raises ``SourceError`` and
+    ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is
+    called between two batches and while waiting for messages, and ends the reading. Raises ``SourceError`` and
     ``ConfigError``.
     """
 
@@ -119,10 +120,10 @@ class StretchSource:
             raise
         self._offsets = sum(part.end - part.next for part in self._parts.values())
         self._next = {key: part.next for key, part in self._parts.items()}
-        self._share_bytes = max(_SHARE_BYTES_MIN, _HELD_BYTES // max(1, len(self._parts)))
+        self._share_bytes = max(_SHARE_BYTES_MIN, _KEPT_BYTES // max(1, len(self._parts)))
 
+    @override
     def batches(self) -> Iterator[RawBatch]:
-        """As the port says."""
         records: list[RawRecord] = []
         size_bytes = 0
         for record in self._records():
@@ -136,17 +137,17 @@ class StretchSource:
             yield self._batch(records)
 
     def progress(self) -> tuple[int, int]:
-        """How many offsets of the stretch were given, and how many it has; not each offset need have a message."""
-        left = sum(part.end - part.next + len(part.held) for part in self._parts.values())
+        """Return how many offsets of the stretch were delivered, and how many it has; some have no message."""
+        left = sum(part.end - part.next + len(part.kept) for part in self._parts.values())
         return self._offsets - left, self._offsets
 
+    @override
     def close(self) -> None:
-        """As the port says."""
         self._consumer.close()
 
     @property
     def name(self) -> str:
-        """What messages call the input."""
+        """Return the name of the input in messages."""
         return self._name
 
     def _batch(self, records: Sequence[RawRecord]) -> RawBatch:
@@ -156,27 +157,27 @@ class StretchSource:
         return RawBatch(tuple(records), Offsets(dict(self._next), 0))
 
     def _records(self) -> Iterator[RawRecord]:
-        """All records by their times: a partition is in the heap with its first record while it has one."""
+        """Yield all records by time: a partition is in the heap with its first record while it has one."""
         heap: list[tuple[int, tuple[str, int]]] = []
         self._fill()
         for key, part in self._parts.items():
-            if part.held:
-                heapq.heappush(heap, (part.held[0][0], key))
+            if part.kept:
+                heapq.heappush(heap, (part.kept[0][0], key))
         while heap and not self._stopped():
             _, key = heapq.heappop(heap)
             part = self._parts[key]
-            yield part.give()
-            if not part.held and not part.read:
+            yield part.take()
+            if not part.kept and not part.read:
                 self._fill()
-            if part.held:
-                heapq.heappush(heap, (part.held[0][0], key))
+            if part.kept:
+                heapq.heappush(heap, (part.kept[0][0], key))
 
     def _fill(self) -> None:
-        """Read on in every partition that is down to less than half of its share, until none of them is."""
+        """Read more of every partition that has less than half of its share, until none has."""
         wanted = {
             key: part
             for key, part in self._parts.items()
-            if not part.read and (not part.held or part.held_bytes < self._share_bytes // 2)
+            if not part.read and (not part.kept or part.kept_bytes < self._share_bytes // 2)
         }
         if not wanted:
             return
@@ -185,17 +186,17 @@ class StretchSource:
         while wanted and not self._stopped():
             for message in self._consumer.consume(_CONSUME_MAX, _LOOK_S):
                 key = (message.topic() or "", -1 if (number := message.partition()) is None else number)
-                # What comes of a partition that has enough while another is waited for is read again later.
+                # Messages of a partition that has enough are read again later.
                 if (part := wanted.get(key)) is not None:
                     if message.error() is None:
                         heard_s = time.monotonic()
                     self._take_in(part, message)
-                    if part.read or part.held_bytes >= self._share_bytes:
+                    if part.read or part.kept_bytes >= self._share_bytes:
                         del wanted[key]
                 elif (error := message.error()) is not None:
                     self._heed(error)
             if time.monotonic() - heard_s > SILENCE_MAX_S:
-                raise SourceError(f"{self._name} has given nothing for {SILENCE_MAX_S:.0f} s; start the command again")
+                raise SourceError(f"{self._name}: no message for {SILENCE_MAX_S:.0f} s; rerun the command")
 
     def _take_in(self, part: _Part, message: ClientMessage) -> None:
         error, offset = message.error(), message.offset()
@@ -205,7 +206,7 @@ class StretchSource:
             self._heed(error)
         elif offset is not None and offset >= part.next:
             if offset >= part.end or error is not None:
-                # The last offsets of a partition may have no message: a transaction's end has one, and compaction.
+                # The last offsets of a partition may have no message, after a transaction's end or compaction.
                 part.next = part.end
             else:
                 part.take_in(record_of(message, self._limits.record_bytes_max))
@@ -221,14 +222,14 @@ class StretchSource:
     def _heed(self, error: KafkaError) -> None:
         gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001  # as above
         if is_fatal(error) or is_refusal(error) or error.code() in UNKNOWN_TOPICS or gone:
-            more = "; its first messages were deleted while it was read" if gone else ""
+            more = "; its first messages were deleted during reading" if gone else ""
             raise SourceError(f"{self._name} cannot be read: {describe(error)}{more}")
-        # That a partition not waited for has no more, for one, is no news.
+        # For example the end of a partition that nobody waits for.
         client_log.debug("%s", describe(error))
 
 
 def _parts(consumer: Consumer, topics: Sequence[str], brokers: str, stretch: Stretch) -> dict[tuple[str, int], _Part]:
-    """The partitions, each with where it begins and ends."""
+    """Return the partitions, each with its beginning and end."""
     keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
     marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
     starts = offsets_at(consumer, marks, stretch.since)

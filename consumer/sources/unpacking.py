@@ -1,10 +1,10 @@
-"""Batches that the client cannot unpack: their partition is held, since the client would fetch them again for ever.
+"""Batches that the client cannot unpack. Their partition is held, because the client would fetch them for ever.
 
-A producer may send a compressed batch that the brokers accept and whose content is larger than
-``receive.message.max.bytes``. For such a batch librdkafka gives an error in a message's place, waits for
-``fetch.error.backoff.ms``, and fetches the same offset again. Damage on the way heals by that, such a batch does not.
-Of a batch that fails its checksum (``check.crcs``), or has an unknown format, it gives an error once and goes on
-behind it: the partition has to be sought back, or the batch would be lost.
+A producer may send a compressed batch that the brokers accept, but whose content is larger than
+``receive.message.max.bytes``. For such a batch librdkafka returns an error in a message's place, waits for
+``fetch.error.backoff.ms``, and fetches the same offset again. That repairs damage in transit, but not such a batch.
+For a batch with a wrong checksum (``check.crcs``) or an unknown format it returns an error once and continues behind
+it: the partition has to be sought back, or the batch would be lost.
 """
 
 import logging
@@ -20,14 +20,14 @@ from consumer.sources.handover import Handover
 log = logging.getLogger("dupwatch")
 
 FAILURES_MAX: Final = 5
-"""A partition whose position has not moved while so many attempts failed on one batch cannot be read on."""
+"""After so many failed attempts on one batch without progress, a partition is held."""
 _SKIPPED_BY_CLIENT: Final = frozenset(
     {
         KafkaError._BAD_MSG,  # noqa: SLF001  # librdkafka's own codes are named so
         KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001  # as above
     }
 )
-"""After these errors the client goes on behind the batch by itself."""
+"""After these errors the client continues behind the batch by itself."""
 UNPACK_ERRORS: Final = _SKIPPED_BY_CLIENT | {
     KafkaError._BAD_COMPRESSION,  # noqa: SLF001  # as above
     KafkaError.MSG_SIZE_TOO_LARGE,
@@ -41,13 +41,13 @@ class _Attempt(NamedTuple):
 
 
 class Attempts:
-    """Counts failed attempts by partition; the count starts again where the position or the batch is another."""
+    """Counts failed attempts by partition; the count restarts when the position or the batch changes."""
 
     def __init__(self) -> None:
         self._last: dict[Partition, _Attempt] = {}
 
     def failed(self, partition: Partition, position: int, offset: int) -> int:
-        """The batch at ``offset`` could not be unpacked, with ``position`` to be read next; how often that was."""
+        """Count a failure at the batch at ``offset``, with ``position`` to be read next. Return the count."""
         last = self._last.get(partition)
         same = last is not None and (last.position, last.offset) == (position, offset)
         times = last.times + 1 if last is not None and same else 1
@@ -55,19 +55,19 @@ class Attempts:
         return times
 
     def forget(self, partition: Partition) -> None:
-        """The partition has gone; if it comes back, its count starts again."""
+        """Forget a partition that has left."""
         self._last.pop(partition, None)
 
 
 def is_final(error: KafkaError, times: int) -> bool:
-    """Whether a reader that does not seek back has to end after ``times`` failed attempts."""
+    """Return whether a reader that does not seek back has to end after ``times`` failed attempts."""
     return times >= FAILURES_MAX or error.code() in _SKIPPED_BY_CLIENT
 
 
 def cannot_unpack(error: KafkaError, partition: Partition, offset: int) -> str:
-    """What has happened, for a person."""
+    """Return what has happened, as part of a message."""
     return (
-        f"{partition_name(partition)} cannot be read on: the client cannot unpack the batch at offset {offset}:"
+        f"{partition_name(partition)} cannot be read further: the client cannot unpack the batch at offset {offset}:"
         f" {describe(error)}"
     )
 
@@ -80,7 +80,7 @@ class Unpacking:
         self._attempts = Attempts()
 
     def failed(self, error: KafkaError, partition: Partition, offset: int) -> None:
-        """The client could not unpack the batch at ``offset``; what it gave before has been delivered."""
+        """Note that the client could not unpack the batch at ``offset``; what came before it has been delivered."""
         with self._handover.changed:
             partitions = self._handover.partitions
             position = partitions.readable_position(partition)
@@ -95,7 +95,7 @@ class Unpacking:
             log.warning("%s; it is fetched up to %d times", cannot_unpack(error, partition, offset), FAILURES_MAX)
 
     def gone(self, partition: Partition) -> None:
-        """The partition is not ours any more."""
+        """Forget a partition that has left."""
         self._attempts.forget(partition)
 
 

@@ -55,7 +55,7 @@ class Holding:
         Raises ``ConfigError`` where the group has consumers, a partition is not held, or an offset makes no sense.
         """
         if not self.topics.empty(self.group.name):
-            raise ConfigError(f"there are consumers in the group {self.group.name}: {STOP_THEM}")
+            raise ConfigError(f"the group {self.group.name} has running consumers: {STOP_THEM}")
         found = {partition.name: (partition, note) for partition, note in self._found(settled=True)}
         for name in names:
             if name not in found:

@@ -196,7 +196,7 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
         (("resume", name(topics), "--skip-to", "20"), "waits at offset 20"),
         (("resume", name(topics), "--skip-to", "54"), "up to 53"),
         (("resume", name(topics), "--until", "20"), "waits at offset 20"),
-        (("resume", name(topics), "--until", "30", "--skip-to", "30"), "choose one"),
+        (("resume", name(topics), "--until", "30", "--skip-to", "30"), "use one"),
         (("resume", name(topics, GOOD)), "is not held"),
     ]
     for words, why in wrong:

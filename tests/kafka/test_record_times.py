@@ -113,6 +113,6 @@ def test_what_is_refused_for_another_reason_still_ends_the_run(kafka_address: st
     """A compacted topic takes no letter without a key: the time is tried first, then the sentence says what it is."""
     given = sink_to(kafka_address, fresh_topics(kafka_address, {"dead-letters": {"cleanup.policy": "compact"}}))
     given.letters.reject([rejection(raw(key=None))])
-    with pytest.raises(SinkError, match="a compacted topic takes no message without a key"):
+    with pytest.raises(SinkError, match="a compacted topic accepts no message without a key"):
         given.sink.flush()
     given.sink.close()

@@ -81,7 +81,7 @@ def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.Mo
     found: list[RawRecord] = []
     for batch in source.batches():
         found += batch.records
-        held = max(held, sum(len(part.held) for part in source._parts.values()))
+        held = max(held, sum(len(part.kept) for part in source._parts.values()))
     source.close()
     assert [(partition, time_ms) for time_ms, partition, _ in places(found)] == sent
     assert held <= PARTITIONS * (5 + 10)

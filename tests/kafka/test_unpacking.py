@@ -138,7 +138,7 @@ def test_a_stretch_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
     with pytest.raises(SourceError) as raised:
         list(source.batches())
     source.close()
-    assert f"{TOPIC}:0 cannot be read on: the client cannot unpack the batch at offset 3: " in str(raised.value)
+    assert f"{TOPIC}:0 cannot be read further: the client cannot unpack the batch at offset 3: " in str(raised.value)
     assert "Choose a stretch that ends before this batch" in str(raised.value)
     source = stretch(address, 3)
     assert [one.start for batch in source.batches() for one in batch.records] == [0, 1, 2]
@@ -152,7 +152,9 @@ def test_dead_letters_behind_such_a_batch_are_said_to_be_out_of_reach(address: s
         assert [next(found).position for _ in range(3)] == ["0:0", "0:1", "0:2"]
         with pytest.raises(SourceError) as raised:
             next(found)
-        assert f"{TOPIC}:0 cannot be read on: the client cannot unpack the batch at offset 3: " in str(raised.value)
+        assert f"{TOPIC}:0 cannot be read further: the client cannot unpack the batch at offset 3: " in str(
+            raised.value
+        )
         assert "kafka-delete-records.sh" in str(raised.value)
     with TopicLetters(address, TOPIC, options()) as letters:
         shown = letters.letter("0:4")
