@@ -163,8 +163,8 @@ class Migrating:
             )
 
     def says(self, words: str) -> bool:
-        """Whether it has said so; it has to be alive until then."""
-        if words in self.log.read_text():
+        """Return whether it has printed these words; it has to be alive until then."""
+        if words in " ".join(self.log.read_text().split()):
             return True
         assert self.process.poll() is None, self.log.read_text()
         return False
@@ -277,7 +277,7 @@ def move_under_load(
                 wait_for(lambda one=killed: one.says("Filling"), 60)  # type: ignore[misc]
                 time.sleep(random.uniform(0.0, 3.0))
         with migrating(topics, old, new, folder, *settings) as migration:
-            wait_for(lambda: migration.says("Stop the consumers"), 120)
+            wait_for(lambda: migration.says("Stop its consumers"), 120)
             for one in old_ones:
                 assert one.stop() == 0, one.log.read_text()
             if kills:
@@ -351,7 +351,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     with running(topics, judged, tmp_path, *OLD) as old_one:
         old_one.wait_ready()
         with migrating(topics, judged, new, tmp_path) as killed:
-            wait_for(lambda: killed.says("Stop the consumers"), 60)
+            wait_for(lambda: killed.says("Stop its consumers"), 60)
         assert notes(topics) == {FILLING}
         with running(topics, new, tmp_path, *NEW, *new_group(topics)) as early:
             assert early.process.wait(END_S) == 2
@@ -359,7 +359,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
         send(topics, range(100, 120), int(time.time() * 1000))
         wait_for_count(topics, ["verdicts"], 120)
         with migrating(topics, judged, new, tmp_path) as migration:
-            wait_for(lambda: migration.says("Stop the consumers"), 60)
+            wait_for(lambda: migration.says("Stop its consumers"), 60)
             assert old_one.stop() == 0
             report = migration.end()
     assert report["switched"]

@@ -117,7 +117,7 @@ def test_other_thresholds_and_what_they_would_change(topics: Topics, tmp_path: P
     assert table.code == 0, table.err
     lines = table.out.decode()
     assert "not flagged now, but before" in lines
-    assert "before  repeats" in lines
+    assert "before  duplicate of" in lines
 
 
 def test_times_bound_it_and_articles_came_when_their_messages_say(topics: Topics, tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ def test_places_in_force_are_refused(topics: Topics, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(store)
     command = ("replay", "--source", topics.url(), "--from", "0", *FAST)
     same = run_process(*command, "--store", f"lmdb:{tmp_path / 'link'}", "--against", f"lmdb:{store}")
-    assert (same.code, "in force" in same.err) == (2, True), same
+    assert (same.code, "the consumers' store" in same.err) == (2, True), same
     toml = tmp_path / "dupwatch.toml"
     toml.write_text(f'sink.url = "{topics.sink_url()}"\nstore.url = "lmdb:{store}"\n')
     configured = run_process(*command, "--store", f"lmdb:{store}", "--config", toml)
-    assert (configured.code, "in force" in configured.err) == (2, True), configured
+    assert (configured.code, "the consumers' store" in configured.err) == (2, True), configured
     prefix = run_process(*command, "--store", f"lmdb:{tmp_path / 'o'}", "--sink", topics.sink_url(), "--config", toml)
-    assert (prefix.code, "in force" in prefix.err) == (2, True), prefix
+    assert (prefix.code, "the consumers' sink" in prefix.err) == (2, True), prefix
     settings = run_process(*command, "--store", f"lmdb:{store}", *OTHERS)
     assert (settings.code, "similarity_min" in settings.err) == (4, True), settings
 
