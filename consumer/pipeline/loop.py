@@ -34,7 +34,7 @@ from consumer.pipeline.journal import Journal
 from consumer.pipeline.plan_warning import PlanWarning
 from consumer.pipeline.preparation import Preparation, Prepared
 from consumer.pipeline.stages import StageEnded, timed
-from consumer.workers.pool import Fingerprinting, Made
+from consumer.workers.pool import Fingerprinting, TimedFingerprints
 from storage.records import Tombstone, Version
 
 log = logging.getLogger("dupwatch")
@@ -144,7 +144,7 @@ class Pipeline:
         self._sweep(arrived)
         return cost
 
-    def _made(self, prepared: Prepared) -> Made:
+    def _made(self, prepared: Prepared) -> TimedFingerprints:
         """Wait for the fingerprints, without reporting progress: a worker process that hangs has to show."""
         while not prepared.made.done():
             wait([prepared.made], _LOOK_S)
@@ -156,7 +156,7 @@ class Pipeline:
             event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
         ]
 
-    def _arrive(self, prepared: Prepared, made: Made) -> list[Version | Tombstone]:
+    def _arrive(self, prepared: Prepared, made: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
         came = [self.feed.came(record, article) for record, article in prepared.articles]
         bodied = [at for at, (_, article) in enumerate(prepared.articles) if article.body is not None]
@@ -183,7 +183,7 @@ class Pipeline:
                 self.patience.call(sweep)
 
 
-def _measured(prepared: Prepared, made: Made, verdicts: Sequence[Verdict]) -> BatchMeasured:
+def _measured(prepared: Prepared, made: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
     return BatchMeasured(
         records=len(records),

@@ -14,7 +14,7 @@ from consumer.model.ports import Rejection, Source
 from consumer.model.record import RawBatch, RawRecord
 from consumer.pipeline.read_ahead import read_ahead
 from consumer.pipeline.stages import timed
-from consumer.workers.pool import Fingerprinting, Made
+from consumer.workers.pool import Fingerprinting, TimedFingerprints
 
 log = logging.getLogger("dupwatch")
 
@@ -26,7 +26,7 @@ class Prepared:
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
     rejections: Sequence[Rejection]
-    made: "Future[Made]"
+    made: "Future[TimedFingerprints]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def fingerprinting(
     """Build what computes fingerprints: here, calling ``turn``, or in worker processes, calling ``helped``."""
     if config.workers:
         scheme, words = settings.scheme, word_files(config)
-        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, helped=helped)
+        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, on_piece=helped)
     return InProcess(fingerprinter(settings, lexicon), turn)
 
 

@@ -1,4 +1,4 @@
-"""Where fingerprints are made: in this process, or on worker processes while the batch before is judged."""
+"""Computes fingerprints in this process, or on worker processes while the previous batch is judged."""
 
 import multiprocessing
 import os
@@ -13,76 +13,83 @@ from multiprocessing.connection import wait
 from types import FrameType
 from typing import NamedTuple, Protocol
 
+from typing_extensions import override
+
 from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, chunks, joined
 from consumer.model.errors import Fatal
 from consumer.workers.word_files import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PIECE_CHARS_MAX = 200_000
-"""A batch of more is made in pieces of this, a second of work or less: each is a turn of whoever waits for it."""
+"""Larger batches are computed in pieces of this size, a second of work or less, so that waiting code gets its turn."""
 _GRACE_S = 5.0
-"""How long a worker outlives SIGTERM: the parent, which got it too, finishes what was begun meanwhile."""
+"""How long a worker survives SIGTERM, while the parent, which got it too, finishes the current batch."""
 
 
 def _nothing() -> None:
-    """Nobody has a say."""
+    """Do nothing."""
 
 
-class Made(NamedTuple):
-    """Fingerprints, and how long the process that made them worked on them."""
+class TimedFingerprints(NamedTuple):
+    """Fingerprints, and the time that it took to compute them."""
 
     fingerprints: Fingerprints
     work_s: float
 
 
 class Fingerprinting(Protocol):
-    """Texts in, fingerprints out, some time later."""
+    """Computes fingerprints of batches, possibly ahead of their use. Called from the thread of the run."""
 
     @property
     def ahead(self) -> int:
-        """How many batches are worth having under way at once; 0 where nothing runs beside the caller."""
+        """How many batches should be submitted before their results are needed; 0 if nothing runs in the background."""
         ...
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """Begin with a batch and the languages its texts declare. Results do not depend on where, or in what batch."""
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
+        """Start to compute a batch, with the languages that its texts declare.
+
+        Called for each batch in order. Results do not depend on the process or the batch. Raises ``Fatal``, or sets it
+        as the result, if the computation cannot be completed.
+        """
         ...
 
     def close(self) -> None:
-        """Stop, without waiting for what nobody will ask for any more."""
+        """Stop and discard unfinished batches. Called once, at the end of the run."""
         ...
 
 
-class InProcess:
-    """Fingerprints are made at once, by the caller, who has a say before each piece: ``turn`` may raise."""
+class InProcess(Fingerprinting):
+    """Computes fingerprints at once in the caller's thread; ``turn`` is called before each piece and may raise."""
 
     def __init__(self, fingerprinter: Fingerprinter, turn: Callable[[], None] = _nothing) -> None:
         self._fingerprinter = fingerprinter
         self._turn = turn
 
     @property
+    @override
     def ahead(self) -> int:
-        """Nothing runs beside the caller."""
         return 0
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """Make the fingerprints before returning."""
-        future: Future[Made] = Future()
-        made = []
+    @override
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
+        future: Future[TimedFingerprints] = Future()
+        results = []
         for piece in pieces(texts):
             self._turn()
-            made.append(_made(self._fingerprinter, texts[piece], languages[piece]))
-        future.set_result(_joined(made))
+            results.append(_timed(self._fingerprinter, texts[piece], languages[piece]))
+        future.set_result(_joined(results))
         return future
 
+    @override
     def close(self) -> None:
-        """There is nothing to stop."""
+        pass
 
 
-class OnWorkers:
-    """Fingerprints are made by spawned processes, each with a dictionary of its own (about 150 MB).
+class OnWorkers(Fingerprinting):
+    """Computes fingerprints on spawned processes, each with a dictionary of its own (about 150 MB).
 
-    Spawned, not forked: a fork would carry over the store's locks and the client libraries' threads. ``helped`` is told
-    of each piece that is done, from a thread of the pool's.
+    They are not forked: a fork would inherit the store's locks and the client libraries' threads. ``on_piece`` is
+    called for each finished piece, from a thread of the pool.
     """
 
     def __init__(
@@ -92,39 +99,41 @@ class OnWorkers:
         workers: int,
         *,
         sketched: bool,
-        helped: Callable[[], None] = _nothing,
+        on_piece: Callable[[], None] = _nothing,
     ) -> None:
         self._workers = workers
-        self._helped = helped
+        self._on_piece = on_piece
         self._pool = ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words, sketched)
         )
 
     @property
+    @override
     def ahead(self) -> int:
-        """One batch for each worker, and one that waits for the next to be free."""
+        """One batch for each worker, and one for the next free worker."""
         return self._workers + 1
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
-        """Hand the batch to the workers. ``Fatal``, here or as the result, where a worker was killed."""
+    @override
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
         try:
-            with _signals_held():
-                made = [
+            with _signals_blocked():
+                futures = [
                     self._pool.submit(_fingerprint, list(texts[piece]), list(languages[piece]))
                     for piece in pieces(texts)
                 ]
         except BrokenProcessPool as error:
             raise _worker_died() from error
-        return _gathered(made, self._helped)
+        return _gathered(futures, self._on_piece)
 
+    @override
     def close(self) -> None:
-        """Cancel what waits; workers end with what they are at."""
+        """Cancel waiting pieces; workers finish their current ones first."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Workers are started by the first task, and must not be hit before they can tell what a signal means."""
+def _signals_blocked() -> Iterator[None]:
+    """Block signals while the first task starts the workers, until they have installed their own handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -134,55 +143,58 @@ def _signals_held() -> Iterator[None]:
 
 def _worker_died() -> Fatal:
     return Fatal(
-        "a worker process ended in the middle of its work, for want of memory perhaps; nothing of the batch was "
-        "committed, start again, with fewer workers if need be"
+        "a worker process ended unexpectedly, possibly out of memory; nothing of the batch was committed; start again, "
+        "with fewer workers if necessary"
     )
 
 
-def _gathered(pieces_made: "Sequence[Future[Made]]", helped: Callable[[], None]) -> "Future[Made]":
-    """All pieces as one result, with a sentence for a person where the worker that was to make one is gone."""
-    gathered: Future[Made] = Future()
+def _gathered(
+    futures: "Sequence[Future[TimedFingerprints]]", on_piece: Callable[[], None]
+) -> "Future[TimedFingerprints]":
+    """Combine all pieces into one result; a lost worker becomes an error with a sentence for a person."""
+    gathered: Future[TimedFingerprints] = Future()
     lock = threading.Lock()
-    left = len(pieces_made)
+    left = len(futures)
 
-    def tell(done: "Future[Made]") -> None:
+    def finish(done: "Future[TimedFingerprints]") -> None:
         nonlocal left
         del done
-        helped()
+        on_piece()
         with lock:
             left -= 1
             if left or gathered.done():
                 return
-            if any(one.cancelled() for one in pieces_made):
+            if any(future.cancelled() for future in futures):
                 gathered.cancel()
                 return
-            error = next((error for one in pieces_made if (error := one.exception()) is not None), None)
+            error = next((error for future in futures if (error := future.exception()) is not None), None)
             if error is None:
-                gathered.set_result(_joined([one.result() for one in pieces_made]))
+                gathered.set_result(_joined([future.result() for future in futures]))
             else:
                 gathered.set_exception(_worker_died() if isinstance(error, BrokenProcessPool) else error)
 
-    for one in pieces_made:
-        one.add_done_callback(tell)
+    for future in futures:
+        future.add_done_callback(finish)
     return gathered
 
 
 def pieces(texts: Sequence[str]) -> list[slice]:
-    """Where to cut a batch: each piece has one text, or several of ``PIECE_CHARS_MAX`` together. At least one piece."""
+    """Cut a batch into pieces of one text, or of several with at most ``PIECE_CHARS_MAX`` together; at least one."""
     return chunks(texts, PIECE_CHARS_MAX)
 
 
-def _joined(made: Sequence[Made]) -> Made:
-    if len(made) == 1:
-        return made[0]
-    return Made(joined([one.fingerprints for one in made]), sum(one.work_s for one in made))
+def _joined(results: Sequence[TimedFingerprints]) -> TimedFingerprints:
+    if len(results) == 1:
+        return results[0]
+    fingerprints = joined([result.fingerprints for result in results])
+    return TimedFingerprints(fingerprints, sum(result.work_s for result in results))
 
 
 _worker: Fingerprinter | None = None
 
 
 def _start_worker(scheme: Scheme, words: WordFiles, sketched: bool) -> None:  # noqa: FBT001  # by place, from a pool
-    global _worker  # noqa: PLW0603  # a pool's initializer has no other way to leave its work to the calls that follow
+    global _worker  # noqa: PLW0603  # a pool's initializer has no other way to pass its result to later calls
     # Ctrl-C and a supervisor's SIGTERM go to the whole group; the parent decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end_later)
@@ -199,20 +211,20 @@ def _end_later(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """A parent killed with -9 closes nothing: without this its workers would wait for work for ever."""
+    """End this worker when its parent ends: after a SIGKILL of the parent it would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
 
 
-def _fingerprint(texts: list[str], languages: list[str]) -> Made:
+def _fingerprint(texts: list[str], languages: list[str]) -> TimedFingerprints:
     if _worker is None:
-        raise RuntimeError("a worker was asked before it was started")
-    return _made(_worker, texts, languages)
+        raise RuntimeError("a worker was called before it was initialised")
+    return _timed(_worker, texts, languages)
 
 
-def _made(fingerprinter: Fingerprinter, texts: Sequence[str], languages: Sequence[str]) -> Made:
+def _timed(fingerprinter: Fingerprinter, texts: Sequence[str], languages: Sequence[str]) -> TimedFingerprints:
     began_s = time.perf_counter()
     fingerprints = fingerprinter.fingerprint(texts, languages)
-    return Made(fingerprints, time.perf_counter() - began_s)
+    return TimedFingerprints(fingerprints, time.perf_counter() - began_s)

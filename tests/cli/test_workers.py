@@ -10,7 +10,7 @@ import pytest
 
 from consumer.fingerprint import Scheme
 from consumer.model.errors import Fatal
-from consumer.workers.pool import Made, OnWorkers
+from consumer.workers.pool import OnWorkers, TimedFingerprints
 from consumer.workers.word_files import WordFiles
 from tests.cli.command import (
     FAST,
@@ -98,7 +98,7 @@ def fingerprinting() -> OnWorkers:
     return made
 
 
-def long_work(fingerprinting: OnWorkers) -> "Future[Made]":
+def long_work(fingerprinting: OnWorkers) -> "Future[TimedFingerprints]":
     """Half a second of it."""
     return fingerprinting.submit([text(seed, 2_000) for seed in range(60)], [""] * 60)
 
@@ -118,7 +118,7 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
 def test_each_piece_of_a_worker_is_told() -> None:
     """A batch of many texts is several pieces, which whoever waits hears of one by one."""
     helps: list[int] = []
-    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, helped=lambda: helps.append(1))
+    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, on_piece=lambda: helps.append(1))
     made = long_work(fingerprinting).result(TIMEOUT_S)
     assert len(made.fingerprints.codes) == 60
     assert len(helps) > 2

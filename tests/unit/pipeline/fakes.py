@@ -26,7 +26,7 @@ from consumer.pipeline.arrivals import FileFeed
 from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.stages import EnteredStage, Stage, StageBegan, StageEnded
-from consumer.workers.pool import InProcess, Made
+from consumer.workers.pool import InProcess, TimedFingerprints
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store
 
@@ -191,7 +191,7 @@ class Ahead:
 
     ahead: int
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
         """Compute them at once."""
         return FINGERPRINTING.submit(texts, languages)
 
@@ -205,7 +205,7 @@ class Never(Ahead):
     def __init__(self) -> None:
         super().__init__(0)
 
-    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[Made]":
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
         """Return a future that nobody sets."""
         return Future()
 
