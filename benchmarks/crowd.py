@@ -111,8 +111,8 @@ def fill(store: Store, maker: Maker, postings: int) -> None:
     for start in range(0, postings, _CHUNK):
         # Lane 1 has rows of its own for each, which nobody reads.
         some = versions[start : start + _CHUNK]
-        store.add([msgspec.structs.replace(one.record, keys=one.record.keys[:-_BANDS]) for one in some])
-    lowest = sorted(versions, key=lambda one: one.record.reference)[:_RECORDS]
+        store.add([msgspec.structs.replace(version.record, keys=version.record.keys[:-_BANDS]) for version in some])
+    lowest = sorted(versions, key=lambda version: version.record.reference)[:_RECORDS]
     store.create(lowest)
 
 

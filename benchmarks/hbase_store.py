@@ -53,7 +53,7 @@ def calls(place: Place, options: HbaseOptions, chance: random.Random) -> list[fl
 
 def warm(store: HbaseStore, versions: Sequence[Version]) -> list[float]:
     """Seconds of create, add, settle and read."""
-    records = [one.record for one in versions]
+    records = [version.record for version in versions]
     verdicts = [(record.reference, b"x" * 400) for record in records]
     works: list[Callable[[], object]] = [
         lambda: store.create(versions),

@@ -68,7 +68,7 @@ class Servers(NamedTuple):
 
     def processor_s(self) -> tuple[float, float]:
         """Processor time so far: of all gateways, and of HBase."""
-        gateways = [processor_s(one.process.pid) for one in self.gateways if one.process]
+        gateways = [processor_s(gateway.process.pid) for gateway in self.gateways if gateway.process]
         return sum(gateways), processor_s(self.hbase.process.pid) if self.hbase.process else 0.0
 
 

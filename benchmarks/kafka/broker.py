@@ -79,7 +79,7 @@ def make_topics(address: str, name: str) -> tuple[str, str]:
     prefix = f"{PREFIX}-{name}"
     sinks = [f"{prefix}.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters")]
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics([NewTopic(one, PARTITIONS, 1) for one in (name, *sinks)]).values():
+    for made in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in (name, *sinks)]).values():
         made.result(_WAIT_S)
     return f"kafka://{address}/{name}", f"kafka://{address}/{prefix}"
 

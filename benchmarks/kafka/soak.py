@@ -63,8 +63,8 @@ def readings(process: "subprocess.Popen[bytes]", minutes: int) -> Iterator[Readi
 
 def of_minute(found: list[Reading], minute: int) -> tuple[float, float]:
     """The medians of the minute that ends there."""
-    some = [one for one in found if minute - 1 <= one.at_s / 60 < minute]
-    return median(one.own for one in some), median(one.all for one in some)
+    some = [reading for reading in found if minute - 1 <= reading.at_s / 60 < minute]
+    return median(reading.own for reading in some), median(reading.all for reading in some)
 
 
 def main(

@@ -148,7 +148,7 @@ def _rows(seconds: dict[str, list[float]], count_of: int) -> list[Row]:
     return [
         {
             "from": way,
-            "articles a second": spread([count_of / one for one in took]),
+            "articles a second": spread([count_of / seconds for seconds in took]),
             "of the file's": _share(file_s, took),
         }
         for way, took in seconds.items()

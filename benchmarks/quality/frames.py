@@ -175,7 +175,7 @@ def _one_of(words: str) -> Callable[[Random], str]:
 
 
 def _joined(separator: str, *words: str) -> Callable[[Random], str]:
-    parts = [_one_of(one) for one in words]
+    parts = [_one_of(word) for word in words]
     return lambda random: separator.join(part(random) for part in parts)
 
 

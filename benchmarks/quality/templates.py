@@ -119,8 +119,8 @@ def _stored(
     column: int, texts: Sequence[_Texts], judged_by: JudgeSettings, fingerprinter: Fingerprinter
 ) -> list[Stored]:
     """The texts of one column as a store would hold them, each under an id of its own."""
-    bodies = [one.bodies[column] for one in texts]
-    languages = [one.frame.language for one in texts]
+    bodies = [text.bodies[column] for text in texts]
+    languages = [text.frame.language for text in texts]
     articles = [
         Article(id=f"{column} {number}", body=body, lang=language)
         for number, (body, language) in enumerate(zip(bodies, languages, strict=True))

@@ -72,7 +72,7 @@ def test_postings_of_another_width_are_refused(store: Store, make: Make) -> None
 
 def test_one_call_cannot_mix_widths(store: Store) -> None:
     """Not even the first posting of the call is written."""
-    with pytest.raises(StoreRefused, match="another scheme needs a store of its own"):
+    with pytest.raises(StoreRefused, match="Use a separate store for another scheme"):
         store.add([make_record("a"), make_record("b", code_bytes=16)])
     assert store.stats().postings == 0
     store.add([make_record("b", code_bytes=16)])

@@ -69,16 +69,16 @@ def test_alerts_reach_an_alertmanager_with_a_place_for_each_severity() -> None:
     assert any(volume.startswith("./deploy/prometheus/alertmanager.yml:") for volume in service["volumes"])
     config = yaml.safe_load((folder / "alertmanager.yml").read_text())
     routes = [config["route"], *config["route"]["routes"]]
-    assert {route["receiver"] for route in routes} == {one["name"] for one in config["receivers"]}
+    assert {route["receiver"] for route in routes} == {receiver["name"] for receiver in config["receivers"]}
     rules = yaml.safe_load((folder / "rules" / "dupwatch.yml").read_text())
     alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
     matched = {matcher for route in routes for matcher in route.get("matchers", [])}
-    assert matched <= {f'severity="{one["labels"]["severity"]}"' for one in alerts}
+    assert matched <= {f'severity="{alert["labels"]["severity"]}"' for alert in alerts}
     for rule in config["inhibit_rules"]:
         for matcher in rule["source_matchers"] + rule["target_matchers"]:
             pattern = re.fullmatch(r'alertname=~"(.+)"', matcher)
             assert pattern is not None
-            assert [one for one in alerts if re.fullmatch(pattern[1], one["alert"])]
+            assert [alert for alert in alerts if re.fullmatch(pattern[1], alert["alert"])]
 
 
 def test_no_password_is_scraped_over_plain_http() -> None:
@@ -139,8 +139,8 @@ def test_what_is_copied_into_images_is_let_through_and_nothing_else() -> None:
             copied |= set(words[:-1])
     for path in copied:
         assert (ROOT / path).exists(), path
-        assert any(path == one or path.startswith(f"{one}/") for one in through), path
-    assert all((ROOT / one).exists() for one in through)
+        assert any(path == ignored or path.startswith(f"{ignored}/") for ignored in through), path
+    assert all((ROOT / ignored).exists() for ignored in through)
 
 
 @pytest.mark.parametrize("name", ["consumer", "hbase"])

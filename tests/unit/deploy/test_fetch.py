@@ -18,7 +18,7 @@ _MAVEN = """#!{python}
 import os, pathlib, sys, time, zipfile
 with open({calls!r}, "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
-folder = pathlib.Path(next(one for one in sys.argv if one.startswith("-DoutputDirectory=")).partition("=")[2])
+folder = pathlib.Path(next(word for word in sys.argv if word.startswith("-DoutputDirectory=")).partition("=")[2])
 time.sleep(0.1)
 folder.mkdir()
 if folder.name == {fails!r}:

@@ -84,7 +84,7 @@ def test_facts_go_along_only_where_the_scheme_asks(lexicon: Lexicon) -> None:
     made = asked.fingerprint(texts).facts
     assert made == tuple(asked.fingerprint([text]).facts[0] for text in texts)
     assert made == tuple(packed(asked.facts(text)) for text in texts)
-    assert [facts_count(one) for one in made] == [1, 0, 2]
+    assert [facts_count(packed) for packed in made] == [1, 0, 2]
 
 
 def test_a_cut_to_the_heaviest_keywords_cuts_no_facts(lexicon: Lexicon) -> None:

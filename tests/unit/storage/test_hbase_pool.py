@@ -85,7 +85,7 @@ def test_any_other_exception_throws_it_away(
         raise error
     with pool.connection(soon()):
         pass
-    assert [one.is_closed for one in gateways.made] == [True, False]
+    assert [connection.is_closed for connection in gateways.made] == [True, False]
 
 
 def test_a_connection_that_says_it_is_lost_is_not_used_again(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -95,7 +95,7 @@ def test_a_connection_that_says_it_is_lost_is_not_used_again(make: Callable[...,
         lost.is_lost = True
     with pool.connection(soon()) as lost:
         lost.is_lost = True
-    assert [one.is_closed for one in gateways.made] == [True, True]
+    assert [connection.is_closed for connection in gateways.made] == [True, True]
 
 
 def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -105,7 +105,7 @@ def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gat
         addresses = [held.enter_context(pool.connection(soon())).address for _ in range(4)]
     assert sorted(addresses) == [ONE, ONE, OTHER, OTHER]
     # All are kept: four may be open.
-    assert not any(one.is_closed for one in gateways.made)
+    assert not any(connection.is_closed for connection in gateways.made)
 
 
 @pytest.mark.parametrize("connections_max", [1, 2, 3])
@@ -114,7 +114,7 @@ def test_no_more_are_open_than_may_be(make: Callable[..., Pool], gateways: Gatew
     pool = make(ONE, OTHER, connections_max=connections_max)
 
     def open_now() -> int:
-        return sum(not one.is_closed for one in gateways.made)
+        return sum(not connection.is_closed for connection in gateways.made)
 
     for turn in range(60):
         with ExitStack() as held:
@@ -178,7 +178,7 @@ def test_idle_and_old_connections_are_retired(make: Callable[..., Pool], gateway
     setattr(gateways.made[0], field, time.monotonic() - (46 if field == "used_s" else 301))
     with pool.connection(soon()):
         pass
-    assert [one.is_closed for one in gateways.made] == [True, False]
+    assert [connection.is_closed for connection in gateways.made] == [True, False]
 
 
 def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -186,7 +186,7 @@ def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gatewa
     pool = make(ONE)
     with pool.connection(soon()):
         pool.close()
-    assert [one.is_closed for one in gateways.made] == [True]
+    assert [connection.is_closed for connection in gateways.made] == [True]
 
 
 def test_connections_are_told_of(gateways: Gateways) -> None:
@@ -205,11 +205,11 @@ def test_connections_are_told_of(gateways: Gateways) -> None:
         pass
     with pytest.raises(Denied), pool.connection(soon()):
         raise Denied("no")
-    assert [one for one in told if one != "refused"] == ["opened"]
+    assert [change for change in told if change != "refused"] == ["opened"]
     told.clear()
     with pytest.raises(Lost), pool.connection(soon()):
         raise Lost("gone")
-    assert [one for one in told if one != "refused"] == ["lost"]
+    assert [change for change in told if change != "refused"] == ["lost"]
 
 
 def test_a_gateway_is_passed_over_longer_each_time() -> None:

@@ -124,7 +124,8 @@ def test_regions_of_articles_are_even() -> None:
     splits = schema_of("feed", 1, regions=10).articles.splits
     ids = [random.Random(number).randbytes(16) for number in range(5000)]
     counts = [
-        sum(low <= one < high for one in ids) for low, high in zip((b"", *splits), (*splits, b"\xff" * 17), strict=True)
+        sum(low <= id_hash < high for id_hash in ids)
+        for low, high in zip((b"", *splits), (*splits, b"\xff" * 17), strict=True)
     ]
     assert len(counts) == 10
     assert min(counts) > 350
@@ -176,7 +177,7 @@ def test_tables_that_fit(schema: Schema) -> None:
     """What is as it has to be has no misfit, with the colon that Thrift puts behind families or without."""
     described = fitting(schema)
     assert check(schema, PLACE, described) == []
-    bare = {name: [one._replace(name=one.name.rstrip(":")) for one in some] for name, some in described.items()}
+    bare = {name: [shown._replace(name=shown.name.rstrip(":")) for shown in some] for name, some in described.items()}
     assert check(schema, PLACE, bare) == []
 
 

@@ -47,7 +47,7 @@ def test_only_what_stands_in_one_row_twice_is_looked_at_again(layout: PostingLay
     code, arrival = bytes(layout.code_bytes), bytes(16)
     ids, digests = ([bytes([kind * n]) * 16 for n in range(1, 5)] for kind in (1, 16))
     postings = [code + ids[0] + digest + arrival for digest in digests]
-    postings += [code + one + digests[0] + arrival for one in ids]
+    postings += [code + id_hash + digests[0] + arrival for id_hash in ids]
     row = b"".join(dict.fromkeys(postings))
     assert not sets._may_repeat([row, row, row], layout)
     assert sets._may_repeat([row, row + postings[2]], layout)

@@ -43,8 +43,8 @@ def read_all(path: Path) -> None:
     """Open a store and read everything in it in every way."""
     store = LmdbStore.open(path, READONLY)
     try:
-        found = [one for one in store.scan() if isinstance(one, Stored)]
-        references = [one.record.reference for one in found]
+        found = [stored for stored in store.scan() if isinstance(stored, Stored)]
+        references = [stored.record.reference for stored in found]
         store.read(references)
         store.bodies(references)
         for one in found:

@@ -52,7 +52,7 @@ def look(path: Path) -> str:
         store = LmdbStore.open(path, READONLY)
     except StoreError as error:
         return f"{type(error).__name__}: {error}"
-    found = [one.record.id for one in store.scan() if hasattr(one, "record")]
+    found = [stored.record.id for stored in store.scan() if hasattr(stored, "record")]
     held = store.stats()
     store.close()
     assert sorted(os.listdir(path)) == before  # noqa: PTH208  # as above

@@ -26,7 +26,7 @@ def test_cells_and_sets_are_told_apart(layout: PostingLayout) -> None:
     """Postings that are cells come together, those of each set by themselves, whatever bytes they begin with."""
     fresh = [_posting(layout, number) for number in (ord("s"), 1, ord("p"))]
     packed = b"".join(_posting(layout, number) for number in (2, 3))
-    columns = {SET: _Cell(sets.encode_set(packed, layout))} | {b"p:" + one: _Cell() for one in fresh}
+    columns = {SET: _Cell(sets.encode_set(packed, layout))} | {b"p:" + posting: _Cell() for posting in fresh}
     assert posting_rows._parts(KEY, columns, layout) == [packed, b"".join(fresh)]
     assert posting_rows._parts(KEY, {}, layout) == []
 
@@ -35,7 +35,7 @@ def test_cells_and_sets_are_told_apart(layout: PostingLayout) -> None:
 def test_a_cell_of_another_width_is_damage(layout: PostingLayout) -> None:
     """The error names the wrong widths: one too long and one too short would be postings together."""
     whole = _posting(layout, 1)
-    columns = {b"p:" + one: _Cell() for one in (whole + b"x", whole[1:], whole)}
+    columns = {b"p:" + posting: _Cell() for posting in (whole + b"x", whole[1:], whole)}
     widths = ", ".join(str(len(whole) + more) for more in (-1, 1))
     with pytest.raises(StoreDamaged, match=rf"{KEY.hex()} .* has {len(whole)} bytes, but some have {widths}\."):
         posting_rows._parts(KEY, columns, layout)

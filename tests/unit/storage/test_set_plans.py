@@ -69,7 +69,9 @@ def test_fresh_postings_are_packed_by_bucket() -> None:
     cells = fresh(some[:3], 20_000), fresh(some[3:6], 20_999), fresh(some[6:8], 49_999), fresh(some[8:], 50_000)
     planned = plan(*cells, fresh(postings(3, seed=2), 21_000))
     assert written(planned) == {20_000: set(some[:6]), 21_000: set(postings(3, seed=2))}
-    assert {change.column for change in planned.fresh} == {FRESH + one for one in some[:6] + postings(3, seed=2)}
+    assert {change.column for change in planned.fresh} == {
+        FRESH + posting for posting in some[:6] + postings(3, seed=2)
+    }
     assert all(change.value is None for change in planned.fresh)
     assert planned.newest_ms == 21_000
     assert planned.gone == []

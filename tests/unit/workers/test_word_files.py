@@ -126,7 +126,7 @@ def test_every_file_is_in_the_digest(write: Write, lexicon: Lexicon) -> None:
         load_lexicon(None, None, write("石墨烯 5\n")),
         load_lexicon(None, None, write("石墨烯 6\n")),
     ]
-    assert len({Scheme().digest(one) for one in made}) == len(made)
+    assert len({Scheme().digest(lexicon) for lexicon in made}) == len(made)
     assert made[0].digest == lexicon.digest
     assert load_lexicon(None, write("\n".join(STOP_WORDS))).digest == lexicon.digest
 
