@@ -168,13 +168,13 @@ def test_applying_it_again_changes_nothing(made: Made) -> None:
 
 
 def test_a_table_made_by_another_is_named_and_mended(made: Made) -> None:
-    """Every attribute in which a table of happybase's differs is named with what is wanted, and the script mends it."""
-    of_a = [misfit for misfit in made.misfits if f"{made.broken.articles.name} has in family a " in misfit]
-    assert {found[0] for misfit in of_a if (found := re.search(r"[A-Z]+ = \S+ where \S+", misfit))} == {
-        "VERSIONS = 3 where 1",
-        "COMPRESSION = NONE where SNAPPY",
-        "BLOOMFILTER = NONE where ROW",
-        "BLOCKCACHE = false where true",
+    """Every differing attribute of a table of happybase's is named with the value it must have; the script fixes it."""
+    of_a = [misfit for misfit in made.misfits if f"{made.broken.articles.name}, family a: " in misfit]
+    assert {found[0] for misfit in of_a if (found := re.search(r"[A-Z]+ is \S+, but must be \w+", misfit))} == {
+        "VERSIONS is 3, but must be 1",
+        "COMPRESSION is NONE, but must be SNAPPY",
+        "BLOOMFILTER is NONE, but must be ROW",
+        "BLOCKCACHE is false, but must be true",
     }
     (of_b,) = set(made.misfits) - set(of_a)
     assert f"{made.broken.articles.name} has no family b" in of_b
