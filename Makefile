@@ -1,21 +1,23 @@
-# make run        judge the sample feed, needs Python 3.11+ alone
-# make test       everything that must hold before a change is taken; needs Java 17 and Maven, for Kafka and HBase
-# make test-core  the same without servers, needs Python alone
-# make test-load  the long forms of some tests, one after the other; about 25 minutes on two cores of its own
-# make chaos      forty faults in the whole consumer, six ways, then 100,000 messages of which half are hostile; takes an hour and
-#                 a half, the same again: make chaos SEED=123
-# make stack-up   Kafka and HBase on this machine; make stack-status, make stack-down
-# make compose-test  docker-compose.yml for real, with docker or podman; takes about 3 minutes, and 6 more for the images once
-# make mutants SEED=1  120 changes of the code drawn by a seed, each against the tests that could see it; takes about an hour
-# make bench      side by side with what else there is; takes about 25 minutes, quick ones: make bench BENCH=--quick
+# make run        judge the sample feed; needs only Python 3.11 or newer
+# make test       all checks and tests that a change must pass; needs Java 17 and Maven, for Kafka and HBase
+# make test-core  the same without servers; needs only Python
+# make test-load  the long forms of some tests, one after the other; about 25 minutes on two idle cores
+# make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile; takes an hour and a
+#                 half; to repeat a run: make chaos SEED=123
+# make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down
+# make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 6 to build the images once
+# make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
+# make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
+# make format     format the code and fix what the linter can fix
+# make clean      remove .venv, out and all caches
 
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := out/sample
-# Python compiles what is imported when it is; pip would compile all there is, which takes as long as the rest.
+# Without --no-compile pip compiles every module, which doubles the time; Python compiles what it imports.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-# Where the environment says otherwise every one of the tests' many processes would compile all modules again.
+# With this variable set, each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
@@ -25,7 +27,7 @@ run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
 	@$(BIN)/dupwatch run --source sample/feed.jsonl --sink $(OUT)/verdicts.jsonl --store lmdb:$(OUT)/store --emit all --show
 
-# The tests wait for their servers half of the time; the checks use it.
+# The tests spend half of their time waiting for servers; run the checks meanwhile.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 servers .venv/test.stamp
 	@$(MAKE) --no-print-directory --jobs=2 unit checks
@@ -44,7 +46,7 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-# Java, Maven and the servers' jars, Chromium, Prometheus, kustomize. Where something is missing and may not be installed, it says what.
+# Java, Maven, the jars of the servers, Chromium, Prometheus and kustomize. Names what is missing and cannot be installed.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
@@ -91,7 +93,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "dupwatch needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || \
-	  { rm -rf .venv; echo "This Python makes no virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	  { rm -rf .venv; echo "This Python cannot create virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 
 .venv/run.stamp: requirements.lock pyproject.toml | .venv/bin/python
 	@echo "Setting up .venv (once) ..." >&2
@@ -100,16 +102,16 @@ clean:
 	@touch $@
 
 .venv/test.stamp: requirements-test.lock .venv/run.stamp | .venv/bin/python
-	@echo "Adding what the tests need ..." >&2
+	@echo "Installing test dependencies ..." >&2
 	@$(PIP) --require-hashes -r requirements-test.lock
 	@touch $@
 
 .venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python
-	@echo "Adding what is measured against ..." >&2
+	@echo "Installing benchmark dependencies ..." >&2
 	@$(PIP) --require-hashes -r requirements-bench.lock
 	@touch $@
 
 .venv/mutation.stamp: requirements-mutation.lock .venv/test.stamp | .venv/bin/python
-	@echo "Adding what changes the code that tests are tried on ..." >&2
+	@echo "Installing mutation test dependencies ..." >&2
 	@$(PIP) --require-hashes -r requirements-mutation.lock
 	@touch $@

@@ -1,6 +1,6 @@
-"""Whether an overlay holds: ``python -m deploy.kubernetes.check OVERLAY...``, with all that the tests need installed.
+"""Check overlays: ``python -m deploy.kubernetes.check OVERLAY...``, in the test environment.
 
-Beside the overlay may lie ``secrets.example.yaml``: which secrets somebody else makes, and their keys.
+An overlay may have a ``secrets.example.yaml``: the secrets that are created outside of it, with their keys.
 """
 
 import argparse
@@ -23,21 +23,19 @@ try:
 except ModuleNotFoundError as error:
     if __name__ != "__main__":
         raise
-    sys.exit(
-        f"The check needs {error.name}, which only the tests' environment has; make that with: make .venv/test.stamp"
-    )
+    sys.exit(f"The check needs {error.name} from the test environment; create that with: make .venv/test.stamp")
 
 SECRETS: Final = "secrets.example.yaml"
 
 
 def secrets_of(overlay: Path) -> list[Document]:
-    """The secrets that somebody else makes."""
+    """Return the secrets that are created outside of the overlay."""
     path = overlay / SECRETS
     return read(path.read_text()) if path.exists() else []
 
 
 def faults(documents: Sequence[Document], secrets: Sequence[Document], schemas: Schemas) -> list[str]:
-    """All that is wrong, as sentences. What does not fit its schema is told first and alone: the rest reads fields."""
+    """Return all faults. Faults of the schema are returned alone, since the other checks rely on valid fields."""
     found = list(schema_faults([*documents, *secrets], schemas))
     if found:
         return found
@@ -55,8 +53,8 @@ def faults(documents: Sequence[Document], secrets: Sequence[Document], schemas: 
 
 
 def main() -> int:
-    """Check overlays; the exit code."""
-    parser = argparse.ArgumentParser(description="Say what is wrong with overlays.")
+    """Check overlays and return the exit code."""
+    parser = argparse.ArgumentParser(description="Check overlays for errors.")
     parser.add_argument("overlay", type=Path, nargs="+")
     try:
         kustomize, schemas = tools.kustomize(), read_schemas(tools.schemas())
@@ -72,7 +70,7 @@ def main() -> int:
             found = faults(build(kustomize, overlay), secrets_of(overlay), schemas)
         except NotBuilt as error:
             found = [str(error)]
-        sys.stdout.write("".join(f"{overlay}: {fault}\n" for fault in found or ["is right"]))
+        sys.stdout.write("".join(f"{overlay}: {fault}\n" for fault in found or ["ok"]))
         wrong += len(found)
     return min(wrong, 1)
 

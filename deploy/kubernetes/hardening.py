@@ -18,7 +18,7 @@ def hardening_faults(documents: Sequence[Document]) -> Iterator[str]:
             yield from (f"{workload.where}, {container['name']}: {fault}" for fault in _container(container))
     for namespace in sorted({workload.namespace for workload in pods}):
         if not any(_denies_all(policy, namespace) for policy in of_kind(documents, "NetworkPolicy")):
-            yield f"in the namespace {namespace} nothing denies what is not allowed"
+            yield f"the namespace {namespace} has no default-deny policy"
 
 
 def _pod(workload: Workload) -> Iterator[str]:
@@ -26,27 +26,27 @@ def _pod(workload: Workload) -> Iterator[str]:
     if not context.get("runAsNonRoot"):
         yield f"{workload.where} may run as root"
     if context.get("seccompProfile", {}).get("type") != "RuntimeDefault":
-        yield f"{workload.where} may make any call of the kernel"
+        yield f"{workload.where} has no seccomp profile"
     if workload.pod.get("automountServiceAccountToken") is not False:
-        yield f"{workload.where} gets a token of the cluster"
+        yield f"{workload.where} mounts a service account token"
     if any(workload.pod.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")):
-        yield f"{workload.where} shares what is its host's"
+        yield f"{workload.where} shares a namespace of its host"
 
 
 def _container(container: Mapping[str, Any]) -> Iterator[str]:
     context, resources = container.get("securityContext", {}), container.get("resources", {})
     if context.get("allowPrivilegeEscalation") is not False:
-        yield "may gain privileges"
+        yield "may escalate privileges"
     if context.get("readOnlyRootFilesystem") is not True:
-        yield "may write into its image"
+        yield "has a writable root file system"
     if context.get("capabilities", {}).get("drop") != ["ALL"]:
         yield "has capabilities"
     if not {"cpu", "memory"} <= set(resources.get("requests", ())):
-        yield "requests no CPU or no memory"
+        yield "does not request both CPU and memory"
     if "memory" not in resources.get("limits", ()):
-        yield "has no limit of memory"
+        yield "has no memory limit"
     if not _PINNED.fullmatch(container["image"]):
-        yield f"has an image that may change: {container['image']}"
+        yield f"has an image without a fixed version: {container['image']}"
 
 
 def _denies_all(policy: Document, namespace: str) -> bool:

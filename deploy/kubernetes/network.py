@@ -38,15 +38,15 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
         for setting in _TALKS.get(workload.component, ()):
             for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
-                    yield f"{workload.where} is not let out to {place} of {setting}"
+                    yield f"{workload.where} has no egress to {place} of {setting}"
                 if (
                     setting == "store.url"
                     and place.namespace
                     and not any(_lets_in(policy, place, workload) for policy in policies)
                 ):
-                    yield f"{workload.where} is not let in by the gateway at {place}"
+                    yield f"{workload.where} has no ingress to the gateway at {place}"
         if not any(_port_open(rule, _NAMES_PORT) for one in ours for rule in one["spec"].get("egress", ())):
-            yield f"{workload.where} cannot ask for names"
+            yield f"{workload.where} has no egress to DNS"
     for policy in policies:
         if any(namespace_of(policy) == place.namespace for place in _places(_value(settings, "store.url"))):
             yield from _open_gateway(policy)
@@ -110,7 +110,7 @@ def _open_gateway(policy: Document) -> Iterator[str]:
     """A rule without peers, or with peers of whole namespaces, opens the gateway to more than is meant."""
     for rule in policy["spec"].get("ingress", ()):
         if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
-            yield f"{name_of(policy)} lets more than dupwatch to the gateway, which asks nobody who he is"
+            yield f"{name_of(policy)} admits more than dupwatch to the gateway, which has no authentication"
 
 
 def _is_there(peer: Mapping[str, Any], place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the manifests fit the program: its configuration, its pages, its files, how long it takes to end."""
+"""Check that the manifests fit the program: its configuration, pages, files and shutdown time."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ _LOOPBACK: Final = ("127.", "localhost", "[::1]")
 
 
 class WrongConfiguration(Exception):  # noqa: N818  # a sentence for a person
-    """dupwatch refuses the configuration; the message is what it says."""
+    """dupwatch rejects the configuration; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class Settings:
 
     @property
     def port(self) -> int:
-        """Where the health pages are."""
+        """Return the port of the pages."""
         return int(self.sections["http"]["listen"].rpartition(":")[2])
 
     @property
     def scheme(self) -> str:
-        """How the health pages are served."""
+        """Return the scheme of the pages."""
         return "https" if self.sections["http"].get("tls_certificate") else "http"
 
     def files(self, sections: Sequence[str]) -> set[str]:
-        """The files that these sections name."""
+        """Return the files that these sections name."""
         return {text for section in sections for text in _texts(self.sections[section]) if text.startswith("/")}
 
 
 def settings_of(documents: Sequence[Document]) -> Settings:
-    """What the program makes of the configuration. Raises ``WrongConfiguration``."""
+    """Return the settings as dupwatch reads them. Raises ``WrongConfiguration``."""
     for document in of_kind(documents, "ConfigMap"):
         if CONFIG_KEY in document.get("data", {}):
             return _understood(document["data"][CONFIG_KEY])
@@ -62,7 +62,7 @@ def settings_of(documents: Sequence[Document]) -> Settings:
 
 
 def program_faults(documents: Sequence[Document], secrets: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Where a manifest says one thing and the program does another."""
+    """Yield where a manifest contradicts the program."""
     known = [*documents, *secrets]
     for workload in workloads(documents):
         yield from _configured(workload, known)
@@ -72,19 +72,19 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
     for monitor in of_kind(documents, "ServiceMonitor"):
         for endpoint in monitor["spec"]["endpoints"]:
             if endpoint.get("path", "/metrics") not in PAGES:
-                yield f"{name_of(monitor)} asks for {endpoint['path']}, which is no page"
+                yield f"{name_of(monitor)} scrapes {endpoint['path']}, which is not a page"
             yield from _scraped(name_of(monitor), endpoint, settings)
 
 
 def _scraped(where: str, endpoint: Mapping[str, Any], settings: Settings) -> Iterator[str]:
-    """A scrape has to speak as the pages do, and a password must not be read on its way."""
+    """Check that a scrape uses the scheme of the pages, and sends no password in the clear."""
     scheme = endpoint.get("scheme", "http").lower()
     if scheme != settings.scheme:
-        yield f"{where} asks by {scheme}, and the pages are served by {settings.scheme}"
+        yield f"{where} uses {scheme}, but the pages are served over {settings.scheme}"
     if scheme == "http" and any(name in endpoint for name in ("basicAuth", "authorization", "bearerTokenSecret")):
-        yield f"{where} sends a password over plain HTTP; serve the pages by TLS (http.tls_certificate)"
+        yield f"{where} sends a password over plain HTTP; serve the pages over TLS (http.tls_certificate)"
     if settings.sections["http"].get("user") and "basicAuth" not in endpoint:
-        yield f"{where} has no password, and the pages ask for one"
+        yield f"{where} sends no password, but the pages require one"
 
 
 @cache
@@ -99,7 +99,7 @@ def _understood(text: str) -> Settings:
 
 def _run(path: Path, *command: str) -> str:
     program = Path(sys.executable).with_name(_PROGRAM)
-    # Settings of whoever runs this are none of the cluster's.
+    # The environment of this process must not override the settings of the cluster.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DUPWATCH_")}
     asked: list[str | Path] = [program, "config", *command, "--config", path]
     ran = subprocess.run(asked, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our words
@@ -117,25 +117,25 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _configured(workload: Workload, known: Sequence[Document]) -> Iterator[str]:
-    """Every container that names a configuration has that file."""
+    """Check that each container has the configuration file that it names."""
     for container in workload.containers:
         given = " ".join((*container.get("command", ()), *container.get("args", ()))).split()
         if _PROGRAM not in given:
             continue
         for option, path in pairwise(given):
             if option == "--config" and path not in _mounted(workload, container, known):
-                yield f"{workload.where}: {container['name']} is told to read {path}, which is not there"
+                yield f"{workload.where}: {container['name']} reads {path}, which is not mounted"
 
 
 def _files(workload: Workload, known: Sequence[Document], settings: Settings) -> Iterator[str]:
     needed = settings.files(READS.get(workload.component, ()))
     for container in workload.containers:
         for path in sorted(needed - _mounted(workload, container, known)):
-            yield f"{workload.where}: the configuration names {path}, which {container['name']} has not"
+            yield f"{workload.where}: the configuration names {path}, which {container['name']} does not mount"
 
 
 def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[Document]) -> set[str]:
-    """The files of ConfigMaps and Secrets that a container sees."""
+    """Return the files of ConfigMaps and Secrets that a container mounts."""
     volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", ())}
     paths = set()
     for mount in container.get("volumeMounts", ()):
@@ -152,15 +152,15 @@ def _consumer(workload: Workload, settings: Settings) -> Iterator[str]:
     needed_s = settings.sections["kafka"]["grace_s"]
     grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
     if grace_s < needed_s:
-        yield f"{workload.where} is killed after {grace_s} s, and kafka.grace_s promises {needed_s:g} s to end"
+        yield f"{workload.where} is killed after {grace_s} s, but kafka.grace_s allows {needed_s:g} s for the shutdown"
     if container_ports(workload).get("http") != settings.port:
-        yield f"{workload.where} has no port http at {settings.port}, where the program listens"
+        yield f"{workload.where} has no port http at {settings.port}, where dupwatch listens"
     if settings.sections["http"]["listen"].startswith(_LOOPBACK):
-        yield f"{workload.where} listens on {settings.sections['http']['listen']}, where no probe reaches it"
+        yield f"{workload.where} listens on {settings.sections['http']['listen']}, where probes cannot reach it"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         asked = workload.containers[0].get(probe, {}).get("httpGet", {})
         path, scheme = asked.get("path"), asked.get("scheme", "HTTP").lower()
         if path not in PAGES:
-            yield f"{workload.where}: its {probe} asks for {path}, which is no page"
+            yield f"{workload.where}: its {probe} requests {path}, which is not a page"
         elif scheme != settings.scheme:
-            yield f"{workload.where}: its {probe} asks by {scheme}, and the pages are served by {settings.scheme}"
+            yield f"{workload.where}: its {probe} uses {scheme}, but the pages are served over {settings.scheme}"

@@ -43,7 +43,7 @@ def container_ports(workload: Workload) -> dict[str, int]:
 
 def _identities(documents: Sequence[Document]) -> Iterator[str]:
     counted = Counter((name_of(document), namespace_of(document)) for document in documents)
-    yield from (f"{name} is there {times} times" for (name, _), times in counted.items() if times > 1)
+    yield from (f"{name} is defined {times} times" for (name, _), times in counted.items() if times > 1)
     for document in documents:
         if document["kind"] not in CLUSTER_WIDE and not namespace_of(document):
             yield f"{name_of(document)} has no namespace"
@@ -53,13 +53,15 @@ def _named_objects(workload: Workload, known: Sequence[Document]) -> Iterator[st
     for kind, name, keys in _wanted(workload):
         found = keys_of(known, kind, workload.namespace, name)
         if found is None:
-            yield f"{workload.where} names the {kind} {name}, which is not there"
+            yield f"{workload.where} names the {kind} {name}, which does not exist"
         else:
-            yield from (f"{workload.where} names {key} in the {kind} {name}, which it lacks" for key in keys - found)
+            yield from (
+                f"{workload.where} names {key} in the {kind} {name}, which does not have it" for key in keys - found
+            )
     account = workload.pod.get("serviceAccountName", "default")
     accounts = {(namespace_of(one), one["metadata"]["name"]) for one in of_kind(known, "ServiceAccount")}
     if (workload.namespace, account) not in accounts:
-        yield f"{workload.where} runs as the account {account}, which is not there"
+        yield f"{workload.where} runs as the account {account}, which does not exist"
 
 
 def _wanted(workload: Workload) -> Iterator[tuple[str, str, set[str]]]:
@@ -91,7 +93,7 @@ def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str, set[s
 def _mounts(workload: Workload) -> Iterator[str]:
     volumes = {volume["name"] for volume in workload.pod.get("volumes", ())}
     mounted = {mount["name"] for container in workload.containers for mount in container.get("volumeMounts", ())}
-    yield from (f"{workload.where} mounts the volume {name}, which it has not" for name in mounted - volumes)
+    yield from (f"{workload.where} mounts the volume {name}, which is not defined" for name in mounted - volumes)
     yield from (f"{workload.where} has the volume {name}, which nothing mounts" for name in volumes - mounted)
 
 
@@ -101,7 +103,7 @@ def _ports(workload: Workload) -> Iterator[str]:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if isinstance(port, str) and port not in names:
-                yield f"{workload.where}: its {probe} asks the port {port}, which {container['name']} has not"
+                yield f"{workload.where}: its {probe} uses the port {port}, which {container['name']} does not have"
 
 
 def _selections(document: Document, documents: Sequence[Document], pods: Sequence[Workload]) -> Iterator[str]:
@@ -140,7 +142,7 @@ def _meant(where: str, chosen: Sequence[Workload], ports: Sequence[int | str]) -
         named = container_ports(workload)
         for port in ports:
             if port not in named and port not in named.values():
-                yield f"{where} names the port {port}, which {workload.where} has not"
+                yield f"{where} names the port {port}, which {workload.where} does not have"
 
 
 def _spread(where: str, template: Mapping[str, Any]) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]
         names = {port.get("name") for port in service["spec"]["ports"]}
         for endpoint in spec["endpoints"]:
             if endpoint.get("port") not in names:
-                yield f"{where} names the port {endpoint.get('port')}, which {name_of(service)} has not"
+                yield f"{where} names the port {endpoint.get('port')}, which {name_of(service)} does not have"
 
 
 def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workload]) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workloa
         namespace = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
         theirs = [workload for workload in pods if workload.namespace == namespace]
         if theirs and not _chosen(peer.get("podSelector", {}), theirs):
-            yield f"{where} lets through pods of {namespace} that are not there"
+            yield f"{where} admits pods of {namespace} that do not exist"
 
 
 def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Iterator[str]:
@@ -183,7 +185,7 @@ def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Itera
     for document in documents:
         for name, key in _credentials(document):
             if key not in (keys_of(known, "Secret", namespace_of(document), name) or ()):
-                yield f"{name_of(document)} names {key} in the Secret {name}: it is not there"
+                yield f"{name_of(document)} names {key} in the Secret {name}, which does not have it"
 
 
 def _credentials(document: Document) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Whether the scaler looks at the topic and the group that the consumers read, and knows where to stop."""
+"""Check that the scaler watches the topic and the group of the consumers, and has the right maximum."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -25,29 +25,29 @@ TRIGGER_FIELDS: Final = frozenset(
         "version",
     }
 )
-"""Of KEDA's trigger ``kafka``: its schema takes any name here, and the scaler passes over those it does not know."""
+"""Fields of KEDA's trigger ``kafka``: its schema allows any name, and the scaler ignores unknown ones."""
 
 
 def scaling_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """What is wrong with the scalers of an overlay; nothing where there is none."""
+    """Yield what is wrong with the scalers of an overlay."""
     for scaler in of_kind(documents, "ScaledObject"):
         spec, where = scaler["spec"], name_of(scaler)
         target = spec["scaleTargetRef"]
         scaled = [one for one in of_kind(documents, target["kind"]) if one["metadata"]["name"] == target["name"]]
         if not scaled:
-            yield f"{where} scales the {target['kind']} {target['name']}, which is not there"
+            yield f"{where} scales the {target['kind']} {target['name']}, which does not exist"
         if any("replicas" in one["spec"] for one in scaled):
-            yield f"{where} and the {target['kind']} {target['name']} both say how many there are"
+            yield f"{where} and the {target['kind']} {target['name']} both set the number of replicas"
         most, partitions = spec["maxReplicaCount"], _partitions(documents)
         if most != partitions:
-            yield f"{where} goes up to {most} consumers; the topic is made with {partitions} partitions"
+            yield f"{where} scales to {most} consumers, but the topic is created with {partitions} partitions"
         for trigger in spec["triggers"]:
             yield from (f"{where}: {fault}" for fault in _trigger(trigger, documents, settings))
 
 
 def _trigger(trigger: Mapping[str, Any], documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     given = trigger["metadata"]
-    yield from (f"its trigger knows no {name}" for name in sorted(set(given) - TRIGGER_FIELDS))
+    yield from (f"its trigger has no field {name}" for name in sorted(set(given) - TRIGGER_FIELDS))
     brokers, _, topic = settings.sections["source"]["url"].removeprefix("kafka://").partition("/")
     wanted = {
         "bootstrapServers": brokers,
@@ -57,10 +57,10 @@ def _trigger(trigger: Mapping[str, Any], documents: Sequence[Document], settings
     }
     for name, value in wanted.items():
         if given.get(name) != value:
-            yield f"its {name} is {given.get(name)}, and the consumers' is {value}"
+            yield f"its {name} is {given.get(name)}, but that of the consumers is {value}"
     named = trigger.get("authenticationRef", {}).get("name")
     if named and not any(one["metadata"]["name"] == named for one in of_kind(documents, "TriggerAuthentication")):
-        yield f"it names the TriggerAuthentication {named}, which is not there"
+        yield f"it names the TriggerAuthentication {named}, which does not exist"
 
 
 def _partitions(documents: Sequence[Document]) -> int | None:

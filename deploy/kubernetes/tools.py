@@ -121,7 +121,7 @@ def _fetch_schemas(folder: Path, modules: Path) -> None:
     for module in MODULES:
         told = json.loads(_go(modules, "mod", "download", "-json", f"{module.path}@{module.version}"))
         if told["Sum"] != module.digest:
-            raise WrongModule(f"{module.path} {module.version} came with the digest {told['Sum']}, not {module.digest}")
+            raise WrongModule(f"{module.path} {module.version} has the digest {told['Sum']}, expected {module.digest}")
         for schema in module.schemas:
             shutil.copyfile(Path(told["Dir"]) / schema, folder / Path(schema).name)
 
@@ -154,14 +154,14 @@ def _go_program() -> str:
 
 
 def main() -> int:
-    """Have all that the checks need; the exit code."""
+    """Fetch everything that the checks need and return the exit code."""
     try:
         sys.stdout.write(f"{schemas()}\n{' '.join(kustomize())}\n")
     except (MissingTools, WrongModule) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except subprocess.CalledProcessError as error:
-        sys.stderr.write(f"{' '.join(error.cmd)} failed (exit code {error.returncode}); it says why above.\n")
+        sys.stderr.write(f"{' '.join(error.cmd)} failed (exit code {error.returncode}); see its output above.\n")
         return 1
     return 0
 

@@ -82,7 +82,7 @@ NOT_THERE: Final = [
     ),
     Break(*CONSUMER, f"{FIRST}.volumeMounts.0.name", "elsewhere", "mounts the volume elsewhere"),
     Break(*CONSUMER, f"{FIRST}.volumeMounts", [], "has the volume tmp, which nothing mounts"),
-    Break(*CONSUMER, f"{FIRST}.ports.0.name", "web", "its readinessProbe asks the port http"),
+    Break(*CONSUMER, f"{FIRST}.ports.0.name", "web", "its readinessProbe uses the port http"),
     Break(
         *CONSUMER,
         f"{FIRST}.env",
@@ -113,17 +113,17 @@ NOT_THERE: Final = [
         "thrift-gateway",
         "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
         ["packer"],
-        "lets through pods of dupwatch that are not there",
+        "admits pods of dupwatch that do not exist",
     ),
     Break("PodDisruptionBudget", "dupwatch-consumer", "metadata.namespace", "elsewhere", "selects no pods"),
 ]
 NOT_AS_THE_PROGRAM: Final = [
-    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", 59, "killed after 59 s, and kafka.grace_s promises 60 s"),
+    Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", 59, "killed after 59 s, but kafka.grace_s allows 60 s"),
     Break(*CONSUMER, f"{POD}.terminationGracePeriodSeconds", GONE, "killed after 30 s"),
-    Break(*CONSUMER, f"{FIRST}.readinessProbe.httpGet.path", "/ready", "asks for /ready, which is no page"),
-    Break(*CONSUMER, f"{FIRST}.livenessProbe", GONE, "its livenessProbe asks for None"),
+    Break(*CONSUMER, f"{FIRST}.readinessProbe.httpGet.path", "/ready", "requests /ready, which is not a page"),
+    Break(*CONSUMER, f"{FIRST}.livenessProbe", GONE, "its livenessProbe requests None"),
     Break(*CONSUMER, f"{FIRST}.ports.0.containerPort", 8080, "has no port http at 9464"),
-    Break(*CONSUMER, f"{FIRST}.args.2", "/etc/dupwatch/config.toml", "is told to read /etc/dupwatch/config.toml"),
+    Break(*CONSUMER, f"{FIRST}.args.2", "/etc/dupwatch/config.toml", "reads /etc/dupwatch/config.toml"),
     Break(*CONSUMER, f"{POD}.volumes.0.name", "kafka-two", "the configuration names /run/secrets/kafka/"),
     Break(
         "Secret",
@@ -132,10 +132,10 @@ NOT_AS_THE_PROGRAM: Final = [
         GONE,
         "CronJob dupwatch-pack: the configuration names /run/secrets/gateway/tls.key",
     ),
-    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.path", "/metric", "asks for /metric"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.path", "/metric", "scrapes /metric"),
     Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", GONE, "sends a password over plain HTTP"),
-    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", "http", "the pages are served by https"),
-    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.basicAuth", GONE, "the pages ask for one"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.scheme", "http", "the pages are served over https"),
+    Break("ServiceMonitor", "dupwatch-consumer", "spec.endpoints.0.basicAuth", GONE, "the pages require one"),
     Break(
         "ServiceMonitor",
         "dupwatch-consumer",
@@ -143,32 +143,35 @@ NOT_AS_THE_PROGRAM: Final = [
         "ca",
         "names ca in the Secret",
     ),
-    Break(*CONSUMER, f"{FIRST}.livenessProbe.httpGet.scheme", "HTTP", "its livenessProbe asks by http"),
+    Break(*CONSUMER, f"{FIRST}.livenessProbe.httpGet.scheme", "HTTP", "its livenessProbe uses http"),
     Break(
         "Job",
         "dupwatch-tables",
         f"{POD}.initContainers.0.command.2",
         "exec dupwatch store init --config /x",
-        "told to read /x",
+        "reads /x",
     ),
 ]
 LOOSE: Final = [
     Break(*CONSUMER, f"{POD}.securityContext.runAsNonRoot", GONE, "may run as root"),
-    Break(*CONSUMER, f"{POD}.securityContext.seccompProfile", GONE, "may make any call of the kernel"),
-    Break(*CONSUMER, f"{POD}.automountServiceAccountToken", GONE, "gets a token of the cluster"),
-    Break(*CONSUMER, f"{POD}.hostNetwork", value=True, said="shares what is its host's"),
+    Break(*CONSUMER, f"{POD}.securityContext.seccompProfile", GONE, "has no seccomp profile"),
+    Break(*CONSUMER, f"{POD}.automountServiceAccountToken", GONE, "mounts a service account token"),
+    Break(*CONSUMER, f"{POD}.hostNetwork", value=True, said="shares a namespace of its host"),
     Break(
-        *CONSUMER, f"{FIRST}.securityContext.allowPrivilegeEscalation", value=True, said="consumer: may gain privileges"
+        *CONSUMER,
+        f"{FIRST}.securityContext.allowPrivilegeEscalation",
+        value=True,
+        said="consumer: may escalate privileges",
     ),
-    Break(*CONSUMER, f"{FIRST}.securityContext.readOnlyRootFilesystem", GONE, "may write into its image"),
+    Break(*CONSUMER, f"{FIRST}.securityContext.readOnlyRootFilesystem", GONE, "has a writable root file system"),
     Break(*CONSUMER, f"{FIRST}.securityContext.capabilities", GONE, "has capabilities"),
-    Break(*CONSUMER, f"{FIRST}.resources.requests.cpu", GONE, "requests no CPU"),
-    Break(*CONSUMER, f"{FIRST}.resources.limits", GONE, "has no limit of memory"),
-    Break(*CONSUMER, f"{FIRST}.image", "registry.example.org:5000/dupwatch", "an image that may change"),
-    Break(*CONSUMER, f"{FIRST}.image", "dupwatch:latest", "an image that may change"),
+    Break(*CONSUMER, f"{FIRST}.resources.requests.cpu", GONE, "does not request both CPU and memory"),
+    Break(*CONSUMER, f"{FIRST}.resources.limits", GONE, "has no memory limit"),
+    Break(*CONSUMER, f"{FIRST}.image", "registry.example.org:5000/dupwatch", "an image without a fixed version"),
+    Break(*CONSUMER, f"{FIRST}.image", "dupwatch:latest", "an image without a fixed version"),
     Break("Job", "dupwatch-tables", f"{POD}.initContainers.0.securityContext", GONE, "script: has capabilities"),
-    Break("NetworkPolicy", "deny-all", "spec.policyTypes", ["Ingress"], "nothing denies what is not allowed"),
-    Break("NetworkPolicy", "deny-all", "spec.egress", [{}], "nothing denies what is not allowed"),
+    Break("NetworkPolicy", "deny-all", "spec.policyTypes", ["Ingress"], "has no default-deny policy"),
+    Break("NetworkPolicy", "deny-all", "spec.egress", [{}], "has no default-deny policy"),
 ]
 SHUT_OR_OPEN: Final = [
     Break(
@@ -176,67 +179,67 @@ SHUT_OR_OPEN: Final = [
         "to-kafka",
         "spec.egress.0.ports",
         [{"port": 9092}],
-        "not let out to kafka:9093 of source.url",
+        "no egress to kafka:9093 of source.url",
     ),
     Break(
         "NetworkPolicy",
         "to-kafka",
         "spec.egress.0.to.0.namespaceSelector.matchLabels",
         {"a": "b"},
-        "not let out to kafka",
+        "no egress to kafka",
     ),
     Break(
         "NetworkPolicy",
         "to-kafka",
         "spec.podSelector.matchExpressions.0.values",
         ["consumer"],
-        "Job dupwatch-topics is not let out",
+        "Job dupwatch-topics has no egress",
     ),
     Break(
         "NetworkPolicy",
         "to-gateway",
         "spec.podSelector.matchExpressions.0.values",
         ["consumer"],
-        "CronJob dupwatch-pack is not let out to hbase:9090",
+        "CronJob dupwatch-pack has no egress to hbase:9090",
     ),
     Break(
         "NetworkPolicy",
         "to-gateway",
         "spec.policyTypes",
         ["Ingress"],
-        "Deployment dupwatch-consumer is not let out to hbase:9090",
+        "Deployment dupwatch-consumer has no egress to hbase:9090",
     ),
-    Break("NetworkPolicy", "names", "spec.egress.0.ports", [{"port": 5353}], "cannot ask for names"),
-    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.ports.0.port", 9091, "is not let in by the gateway"),
+    Break("NetworkPolicy", "names", "spec.egress.0.ports", [{"port": 5353}], "has no egress to DNS"),
+    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.ports.0.port", 9091, "has no ingress to the gateway"),
     Break(
         "NetworkPolicy",
         "thrift-gateway",
         "spec.ingress.0.from.0.podSelector.matchExpressions.0.values",
         ["consumer"],
-        "CronJob dupwatch-pack is not let in",
+        "CronJob dupwatch-pack has no ingress",
     ),
     Break(
         "NetworkPolicy",
         "thrift-gateway",
         "spec.ingress.0.from.0.podSelector",
         GONE,
-        "lets more than dupwatch to the gateway",
+        "admits more than dupwatch to the gateway",
     ),
-    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.from", GONE, "lets more than dupwatch to the gateway"),
-    Break("NetworkPolicy", "thrift-gateway", "metadata.namespace", "dupwatch", "is not let in by the gateway"),
+    Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.from", GONE, "admits more than dupwatch to the gateway"),
+    Break("NetworkPolicy", "thrift-gateway", "metadata.namespace", "dupwatch", "has no ingress to the gateway"),
 ]
 SCALED_WRONG: Final = [
-    Break(*SCALER, "spec.scaleTargetRef.name", "consumer", "scales the Deployment consumer, which is not there"),
-    Break(*SCALER, "spec.maxReplicaCount", 24, "up to 24 consumers; the topic is made with 12"),
-    Break(*SCALER, "spec.triggers.0.metadata.lagTreshold", "1", "knows no lagTreshold"),
+    Break(*SCALER, "spec.scaleTargetRef.name", "consumer", "scales the Deployment consumer, which does not exist"),
+    Break(*SCALER, "spec.maxReplicaCount", 24, "to 24 consumers, but the topic is created with 12"),
+    Break(*SCALER, "spec.triggers.0.metadata.lagTreshold", "1", "has no field lagTreshold"),
     Break(*SCALER, "spec.triggers.0.metadata.topic", "article", "its topic is article"),
     Break(*SCALER, "spec.triggers.0.metadata.consumerGroup", "other", "its consumerGroup is other"),
     Break(*SCALER, "spec.triggers.0.metadata.bootstrapServers", "kafka:9093", "its bootstrapServers is kafka:9093"),
     Break(*SCALER, "spec.triggers.0.metadata.offsetResetPolicy", GONE, "its offsetResetPolicy is None"),
     Break(
-        *SCALER, "spec.triggers.0.authenticationRef.name", "other", "TriggerAuthentication other, which is not there"
+        *SCALER, "spec.triggers.0.authenticationRef.name", "other", "TriggerAuthentication other, which does not exist"
     ),
-    Break(*CONSUMER, "spec.replicas", 3, "both say how many there are"),
+    Break(*CONSUMER, "spec.replicas", 3, "both set the number of replicas"),
 ]
 ALL: Final = [*UNKNOWN_OR_WRONG, *NOT_THERE, *NOT_AS_THE_PROGRAM, *LOOSE, *SHUT_OR_OPEN, *SCALED_WRONG]
 
@@ -285,7 +288,7 @@ def test_a_name_twice_is_told(cluster: Cluster) -> None:
     """Of two documents with one name the cluster would keep the last."""
     rendered = cluster.rendered("small")
     rendered.documents.append(rendered.documents[-1])
-    assert any("is there 2 times" in fault for fault in cluster.faults(rendered))
+    assert any("is defined 2 times" in fault for fault in cluster.faults(rendered))
 
 
 @pytest.mark.parametrize(
@@ -309,12 +312,12 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
     }
     faults = "\n".join(cluster.faults(reconfigured(cluster.rendered("production"), changes)))
     for said in (
-        "where no probe reaches it",
+        "where probes cannot reach it",
         "has no port http at 9465",
-        "killed after 60 s, and kafka.grace_s promises 65 s",
+        "killed after 60 s, but kafka.grace_s allows 65 s",
         "names /run/secrets/kafka/pass",
-        "is not let out to other:9095",
-        "is not let in by the gateway at other:9095",
+        "has no egress to other:9095",
+        "has no ingress to the gateway at other:9095",
     ):
         assert said in faults
 
@@ -341,7 +344,7 @@ def test_what_consumers_ask_besides_has_to_be_let_through(
 ) -> None:
     """The registry and the collector; each has a component that lets consumers out to it."""
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": settings})
-    said = f"Deployment dupwatch-consumer is not let out to {place} of {setting}"
+    said = f"Deployment dupwatch-consumer has no egress to {place} of {setting}"
     assert cluster.faults(rendered) == [said]
     policies = read((KUBERNETES / "components" / component / "network.yaml").read_text())
     rendered.documents.extend(policies)
@@ -352,9 +355,7 @@ def test_a_place_outside_of_the_cluster_has_to_be_let_through(cluster: Cluster) 
     """By a rule for addresses; without one nothing that is not in a namespace is reached."""
     url = '[registry]\nurl = "https://registry.example.org"\n[judge]'
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": url})
-    assert cluster.faults(rendered) == [
-        "Deployment dupwatch-consumer is not let out to the outside:443 of registry.url"
-    ]
+    assert cluster.faults(rendered) == ["Deployment dupwatch-consumer has no egress to the outside:443 of registry.url"]
     (policy,) = read((KUBERNETES / "components" / "registry" / "network.yaml").read_text())
     outside = {"to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"protocol": "TCP", "port": 443}]}
     rendered.documents.append({**policy, "spec": {**policy["spec"], "egress": [outside]}})
@@ -412,7 +413,7 @@ def copied(tmp_path: Path) -> Copied:
     ("file", "old", "new", "said"),
     [
         ("base/consumer.yaml", "minReadySeconds", "minReadySecs", "'minReadySecs' was unexpected"),
-        ("base/consumer.yaml", "replicas: 2", "replicas: two", "is right"),
+        ("base/consumer.yaml", "replicas: 2", "replicas: two", ": ok"),
         ("overlays/production/consumer.yaml", "dupwatch-gateway", "dupwatch-gate", "names the Secret dupwatch-gate"),
         ("overlays/production/pack.yaml", "dupwatch-pack", "dupwatch-packer", "no matches for Id"),
         ("base/kustomization.yaml", "  - service-account.yaml\n", "", "runs as the account dupwatch"),
@@ -426,7 +427,7 @@ def test_a_broken_file_fails_the_command(
     told = io.StringIO()
     monkeypatch.setattr(sys, "argv", ["check", str(copied(file, old, new))])
     monkeypatch.setattr(sys, "stdout", told)
-    assert check.main() == (said != "is right")
+    assert check.main() == (said != ": ok")
     assert said in told.getvalue()
 
 

@@ -44,7 +44,7 @@ def test_the_check_says_what_it_needs() -> None:
     """In the environment of ``make run``, which reads no YAML, it ends with one sentence that has the remedy."""
     ran = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("The check needs yaml,")
+    assert ran.stderr.startswith("The check needs yaml from the test environment")
     assert ran.stderr.endswith("make .venv/test.stamp\n")
     assert ran.stderr.count("\n") == 1
 
