@@ -1,8 +1,8 @@
-"""A file of lines that grows at its end, plain or gzip, and can be cut back to where it was after any write.
+"""A file of lines that grows at its end, plain or gzip, and can be cut back to its length after any write.
 
-A file whose name ends with .gz gets one gzip member for each write. Members are independent of one another, so a file
-that is cut back to the end of a write is whole, and a later run appends to it. A concatenation of members is a gzip
-file by RFC 1952, and every reader takes it for one.
+A file whose name ends with .gz gets one gzip member per write. Members are independent, so a file that is cut back to
+the end of a write is valid, and a later run appends to it. By RFC 1952 a concatenation of members is a gzip file, and
+every reader accepts it.
 """
 
 import fcntl
@@ -19,23 +19,25 @@ from storage.files import FileWriting, open_made, sync_folder
 
 _WBITS_GZIP: Final = 31
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=_WBITS_GZIP)
-"""What a gzip file without content is; a file of no bytes is a damaged one to gzip."""
+"""A gzip file without content; gzip considers an empty file damaged."""
 _PACKED_SUFFIXES: Final = frozenset(
     {".br", ".bz2", ".lz", ".lz4", ".lzma", ".rar", ".sz", ".tar", ".tgz", ".xz", ".z", ".zip", ".zst", ".7z"}
 )
 
 
 def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
-    """Raise ``ConfigError`` where a name promises a format in which ``what`` is not written."""
+    """Raise ``ConfigError`` where a name promises a format that is not written for ``what``."""
     suffix = path.suffix.lower()
     written = {GZIP.suffix} if gzip else set()
     if suffix in (_PACKED_SUFFIXES | {codec.suffix for codec in CODECS}) - written:
         formats = "as plain text, or as gzip to a name that ends with .gz" if gzip else "as plain text only"
-        raise ConfigError(f"{path}: dupwatch writes {what} {formats}; give the file another name than *{path.suffix}")
+        raise ConfigError(
+            f"{path}: dupwatch writes {what} {formats}; choose a name that does not end with {path.suffix}"
+        )
 
 
 def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> None:
-    """Raise the ``SinkError`` that ``LineFile`` would raise for what is there. Makes and changes nothing."""
+    """Raise the ``SinkError`` that ``LineFile`` would raise for an existing file. Creates and changes nothing."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -55,8 +57,8 @@ def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> Non
 class LineFile:
     """The file at ``path``, cut back to its first ``keep_bytes``, for one process at a time.
 
-    With None for ``keep_bytes`` there must be nothing in it; ``unexplained`` says why. ``size_bytes`` is the length of
-    the file after the last whole write. Raises ``SinkError``, and then leaves no file behind that it made.
+    With None for ``keep_bytes`` it must be empty; ``unexplained`` says why. ``size_bytes`` is the length of the file
+    after the last complete write. Raises ``SinkError``, and then leaves no file behind that it created.
     """
 
     def __init__(self, path: Path, keep_bytes: int | None, writing: FileWriting, unexplained: str) -> None:
@@ -68,7 +70,7 @@ class LineFile:
             _check_missing(path, keep_bytes)
         self.size_bytes = keep_bytes or 0
         try:
-            # Opening a named pipe would wait for its reader, and it is refused anyhow.
+            # Opening a named pipe would wait for its reader; it is refused below.
             self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
             _check_content(path, self._descriptor, keep_bytes, unexplained)
@@ -84,7 +86,7 @@ class LineFile:
             raise
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Append lines, all of them or, as far as ``size_bytes`` tells, none."""
+        """Append lines: all of them or, according to ``size_bytes``, none."""
         data = b"".join(line + b"\n" for line in lines)
         if data:
             self._append(zlib.compress(data, wbits=_WBITS_GZIP) if self._is_gzip else data)
@@ -97,7 +99,7 @@ class LineFile:
             raise _unwritable(self._path, error) from error
 
     def close(self) -> None:
-        """Let go of the file. An empty gzip file becomes one that gzip reads."""
+        """Close the file. An empty gzip file becomes one that gzip reads."""
         if self._descriptor < 0:
             return
         try:
@@ -108,12 +110,12 @@ class LineFile:
             self._descriptor = -1
 
     def discard(self) -> None:
-        """Let go of the file, and remove it if it was made here and is empty."""
+        """Close the file, and remove it if it was created here and is empty."""
         if self._descriptor < 0:
             return
-        # Removed while it is locked: nobody else writes to it.
+        # Removed while it is locked: no other process writes to it.
         if self._is_new and not os.fstat(self._descriptor).st_size:
-            # By way of a link it is the file that was made, not the link.
+            # Through a link, the file was created, not the link.
             Path(os.path.realpath(self._path)).unlink(missing_ok=True)
         os.close(self._descriptor)
         self._descriptor = -1
@@ -139,7 +141,7 @@ def _first_bytes(path: Path, bytes_max: int) -> bytes:
 
 def _lock(path: Path, descriptor: int) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise SinkError(f"{path} is no regular file, so a run into it could not be resumed; use - for a stream")
+        raise SinkError(f"{path} is not a regular file, so a run into it could not be resumed; use - for a stream")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -150,7 +152,7 @@ def _check_missing(path: Path, keep_bytes: int | None) -> None:
     if keep_bytes:
         raise SinkError(
             f"{path} is gone, but its checkpoint says that it has {keep_bytes} bytes; "
-            "restore it, or remove the checkpoint too to begin anew"
+            "restore it, or remove the checkpoint too to start again"
         )
 
 
@@ -160,17 +162,17 @@ def _check_content(path: Path, descriptor: int, keep_bytes: int | None, unexplai
     if keep_bytes is None:
         if size_bytes and begins != _EMPTY_MEMBER:
             raise SinkError(
-                f"{path} is not empty, and {unexplained}; name another file, or remove this one if nobody needs it"
+                f"{path} is not empty, and {unexplained}; name another file, or remove this one if it is not needed"
             )
         return
     if size_bytes < keep_bytes:
         raise SinkError(
             f"{path} has {size_bytes} bytes, but its checkpoint says {keep_bytes}; "
-            "restore it, or remove it with its checkpoint to begin anew"
+            "restore it, or remove it and its checkpoint to start again"
         )
     if keep_bytes and _is_gzip(path) and not begins.startswith(GZIP.magic):
         raise SinkError(
-            f"{path} is plain text, as an earlier version wrote it, and would be gzip from here on; "
+            f"{path} is plain text, as an earlier version wrote it, and would be continued as gzip; "
             f"rename it and its checkpoint so that its name does not end with {GZIP.suffix}, and name that as the sink"
         )
 

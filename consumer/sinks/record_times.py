@@ -2,9 +2,9 @@
 
 Dead letters and the clean feed keep their record's time. A broker refuses times that are too far from its own
 (``message.timestamp.before.max.ms``, ``message.timestamp.after.max.ms``, an hour by default since Kafka 4.0), and would
-refuse the same batch for ever. So a time that is ahead, or that a topic has refused, is moved into a header, and the
-copy gets the time of sending. How far back a topic reaches is learned from its refusals: to ask for its configuration
-takes a permission that a producer need not have.
+refuse the same batch every time. So a time that is ahead, or that a topic has refused, is moved into a header, and the
+copy gets the time of sending. The limit of a topic is learned from its refusals, because reading its configuration
+needs a permission that a producer may not have.
 """
 
 from collections.abc import Iterable
@@ -22,16 +22,16 @@ from storage.clock import Clock
 _REFUSED: Final = frozenset(
     {
         KafkaError.INVALID_TIMESTAMP,
-        # Of a batch with several such records the client says only this.
+        # For a batch with several such records the client reports only this.
         KafkaError.INVALID_RECORD,
     }
 )
 _NOW: Final = 0
-"""What the client takes for the time of sending."""
+"""The client replaces it by the time of sending."""
 
 
 class _Bounds(NamedTuple):
-    """How far from our clock a time may be: up to ``ahead_ms`` on, less than ``behind_ms`` back where that is known."""
+    """How far from our clock a time may be: up to ``ahead_ms`` ahead, less than ``behind_ms`` behind if known."""
 
     behind_ms: int | None
     ahead_ms: int
@@ -51,14 +51,14 @@ class RecordTimes:
         self._bounds: dict[str, _Bounds] = {}
 
     def dated(self, message: Outgoing) -> Outgoing:
-        """The message as it is to be sent: its time, if it has one, may have gone into a header."""
-        if message.timestamp_ms is None or self._taken(message.topic, message.timestamp_ms):
+        """Return the message to send: its time, if it has one, may be moved into a header."""
+        if message.timestamp_ms is None or self._accepted(message.topic, message.timestamp_ms):
             return message
         self._hooks.report(RecordTimeMoved())
         return message._replace(timestamp_ms=None, headers=_with_time(message.headers, message.timestamp_ms))
 
     def learn(self, failures: Iterable[Failed]) -> bool:
-        """Narrow the bounds by what was refused; whether the same messages would be sent otherwise now."""
+        """Narrow the bounds by what was refused. Return whether the same messages would now be sent differently."""
         learned = False
         for failed in failures:
             if failed.timestamp_ms is None or failed.error.code() not in _REFUSED:
@@ -66,7 +66,7 @@ class RecordTimes:
             bounds = self._bounds.get(failed.topic, self._first)
             ahead_ms = failed.timestamp_ms - self._clock()
             if ahead_ms > 0:
-                # It comes nearer while we try again, so nothing above 0 would be safe.
+                # The distance shrinks with every attempt, so only 0 is safe.
                 bounds = bounds._replace(ahead_ms=0)
             else:
                 known_ms = -ahead_ms if bounds.behind_ms is None else bounds.behind_ms
@@ -75,7 +75,7 @@ class RecordTimes:
             learned = True
         return learned
 
-    def _taken(self, topic: str, time_ms: int) -> bool:
+    def _accepted(self, topic: str, time_ms: int) -> bool:
         if time_ms <= _NOW:
             return False
         bounds = self._bounds.get(topic, self._first)

@@ -5,10 +5,10 @@
     no producer ──▶ ready ──▶ in a transaction ──▶ ready            committed
          ▲                          │
          │                          ├──▶ ready                       aborted: Abandoned
-         └──────────────────────────┴── what became of it is not known: the producer is made anew
+         └──────────────────────────┴── its outcome is unknown: the producer is replaced
 
-A producer that is made anew with the same transactional id settles what the one before it left: the brokers finish a
-commit that had begun, and abort everything else (``init_transactions``, KIP-98).
+A new producer with the same transactional id settles what the previous one left: the brokers finish a commit that had
+begun, and abort everything else (``init_transactions``, KIP-98).
 """
 
 import math
@@ -36,11 +36,11 @@ from storage.clock import MS_PER_S
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
 CAUSE_WAIT_S: Final = 1.0
-"""A producer that has come to its end asks nobody why, but says it in a thread of its own, which takes its turn."""
+"""A producer that has failed reports the cause from a thread of its own, which may take so long."""
 OFFSETS_WAIT_S: Final = 5.0
-"""The call that adds the offsets may hang for ever after an outage; nothing is committed yet, so it is left early."""
+"""The call that adds the offsets may hang after an outage; nothing is committed yet, so it is abandoned early."""
 RENEWALS_MAX: Final = 10
-"""So many producers in a row without one commit are a defect, not an outage: in one, the first waits."""
+"""So many producers in a row without a commit are a defect; in an outage the first one waits."""
 _RETRY_PAUSE_S: Final = 0.02
 _NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
@@ -91,7 +91,7 @@ class TransactionalOutbox(Outbox):
 
     @override
     def flush(self) -> None:
-        """Return when all messages are in their topics, where nobody sees them yet. Raises ``Abandoned`` too."""
+        """Return when all messages are in their topics, where readers of committed messages do not see them yet."""
         if self._begun_s is None:
             return
         producing = self._client()
@@ -107,13 +107,13 @@ class TransactionalOutbox(Outbox):
         group_metadata: GroupMetadata,
         metadata: Mapping[Partition, str] = _NO_METADATA,
     ) -> None:
-        """Make the batch count, with the places at which the source goes on; ``group_metadata`` is fresh.
+        """Commit the batch with the offsets at which the source continues; ``group_metadata`` has to be current.
 
-        ``metadata`` is what is to stand beside the offsets of partitions.
-        Raises ``Abandoned`` where nothing of it counts, and ``OutcomeUnknown`` where only the brokers know.
+        ``metadata`` is stored beside the offsets of partitions. Raises ``Abandoned`` where nothing was committed, and
+        ``OutcomeUnknown`` where only the brokers know.
         """
         if offsets and member_of(group_metadata) is None:
-            raise Abandoned("this consumer is no member of its group just now, and its partitions may be others'")
+            raise Abandoned("this consumer left its group; its partitions may be reassigned")
         self._begin()
         self.flush()
         client = self._client().client
@@ -135,7 +135,7 @@ class TransactionalOutbox(Outbox):
         self._renewals = 0
 
     def abort(self) -> None:
-        """What was sent since the last commit is void. Waits two seconds at most; the brokers do the rest."""
+        """Void what was sent since the last commit. Waits at most two seconds; the brokers do the rest."""
         if self._begun_s is None:
             return
         producing = self._client()
@@ -145,8 +145,8 @@ class TransactionalOutbox(Outbox):
             cause = self._cause(error_of(error))
             if cause.code() in _FENCED and not self._overdue():
                 raise _ended(cause) from error
-            # However it stands with this transaction, the next producer ends it. What librdkafka calls fatal here need
-            # not be: while the brokers still end the transaction before, they know of none to abort (its issue 4849).
+            # Whatever the state of this transaction, the next producer ends it. What librdkafka calls fatal here need
+            # not be: while the brokers are still ending the previous one, there is none to abort (its issue 4849).
             self._drop()
         else:
             self._begun_s = None
@@ -154,7 +154,7 @@ class TransactionalOutbox(Outbox):
 
     @override
     def close(self) -> None:
-        """Let go of the client. A transaction that is open is aborted where the brokers answer: readers wait for it."""
+        """Release the client. An open transaction is aborted if the brokers answer, since readers wait for its end."""
         if self._producing is None:
             return
         if self._begun_s is not None:
@@ -171,7 +171,7 @@ class TransactionalOutbox(Outbox):
         running.result()
 
     def _begin(self) -> None:
-        """A transaction is open, of a producer that has settled what came before it."""
+        """Open a transaction, unless one is open, with a producer that has settled what came before it."""
         if self._begun_s is not None:
             return
         if self._producing is None:
@@ -191,24 +191,24 @@ class TransactionalOutbox(Outbox):
     def _renew(self) -> None:
         self._renewals += 1
         if self._renewals > RENEWALS_MAX:
-            raise SinkError(f"{RENEWALS_MAX} transactions in a row came to no end; see what the brokers say of it")
+            raise SinkError(f"{RENEWALS_MAX} transactions in a row did not end; see the logs of the brokers")
         self._producing = Producing(self._settings, self._waiting)
         self._settled = False
         self._hooks.report(SinkReconnected())
 
     def _drop(self) -> None:
-        """This producer is in no state that one could rely on."""
+        """Discard this producer: its state is unknown."""
         if self._producing is not None:
             self._producing.close()
         self._producing = None
         self._begun_s = None
 
     def _repeat(self, call: Callable[[], None], *, until_s: float = math.inf) -> None:
-        """Make a call that the client goes on with where it is made again, until it ends.
+        """Repeat a call until it ends; the client continues an interrupted call when it is made again.
 
         The calls have no time limit of their own: librdkafka advises against it, and ``send_offsets_to_transaction``
-        does not keep to one (its issue 5456). Where a call is left, the producer is left with it. Raises
-        ``KafkaException`` where it failed, or is not done at ``until_s``; and what ``give_up`` raises.
+        ignores one (its issue 5456). When a call is abandoned, so is its producer. Raises ``KafkaException`` where the
+        call fails or has not ended at ``until_s``; and what ``give_up`` raises.
         """
         while True:
             running = Call(call)
@@ -220,10 +220,10 @@ class TransactionalOutbox(Outbox):
                 if not error_of(error).retriable():
                     raise
                 self._wait_on(until_s, error_of(error).str())
-                # Some of them come at once.
+                # Some of these errors are returned at once.
                 time.sleep(_RETRY_PAUSE_S)
             except SystemError as error:
-                # As in ``Producing``: the producer came to its end, and the client lost its own exception.
+                # As in ``Producing``: the producer has failed, and the client lost its own exception.
                 self._client().ended = True
                 raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True)) from error  # noqa: SLF001  # as above
             else:
@@ -232,7 +232,7 @@ class TransactionalOutbox(Outbox):
 
     def _wait_on(self, until_s: float, last_error: str) -> None:
         try:
-            self._waiting.still("Kafka's transactions come to no end", last_error)
+            self._waiting.still("Kafka does not end a transaction", last_error)
         except BaseException:
             self._drop()
             raise
@@ -243,14 +243,14 @@ class TransactionalOutbox(Outbox):
     def _failed(self, failures: Sequence[Failed]) -> SinkError | Abandoned:
         failed = blamed(failures)
         if self._times.learn(failures):
-            return Abandoned(f"the topic {failed.topic} refused the time of a record, which goes into a header now")
+            return Abandoned(f"the topic {failed.topic} refused the time of a record, which is moved into a header")
         if hopeless(failed.error):
             return refused(failed)
         return self._lost(failed.error)
 
-    def _lost(self, said: KafkaError | None) -> SinkError | Abandoned:
-        """What follows from an error before the commit: the batch is void, or the run cannot go on."""
-        error = self._cause(said)
+    def _lost(self, reported: KafkaError | None) -> SinkError | Abandoned:
+        """Return what an error before the commit means: the batch is void, or the run cannot continue."""
+        error = self._cause(reported)
         if not error.fatal() and error.code() not in _FENCED:
             return Abandoned(f"its transaction was lost: {error.str()}")
         if self._overdue():
@@ -258,22 +258,22 @@ class TransactionalOutbox(Outbox):
             return Abandoned(f"its transaction took too long, and the brokers ended it: {error.str()}")
         return _ended(error)
 
-    def _uncertain(self, said: KafkaError) -> SinkError | Abandoned:
-        """What follows from an error of the commit itself, which may have begun on the brokers."""
-        error = self._cause(said)
+    def _uncertain(self, reported: KafkaError) -> SinkError | Abandoned:
+        """Return what an error of the commit itself means, which the brokers may have begun."""
+        error = self._cause(reported)
         if error.fatal() and not self._overdue():
             return _ended(error)
         if not error.txn_requires_abort():
             self._drop()
         return OutcomeUnknown(f"the brokers did not say whether its transaction was committed: {error.str()}")
 
-    def _cause(self, said: KafkaError | None) -> KafkaError:
-        """A producer that has come to its end says in every call that it has, but only in some of them why."""
+    def _cause(self, reported: KafkaError | None) -> KafkaError:
+        """Return why the producer failed: every call then raises an error, but only some name the cause."""
         producing = self._producing
         if producing is not None:
             producing.serve(0)
-        if said is not None and (producing is None or not producing.ended or said.code() in _FENCED):
-            return said
+        if reported is not None and (producing is None or not producing.ended or reported.code() in _FENCED):
+            return reported
         producing = self._client()
         try:
             producing.client.abort_transaction(CAUSE_WAIT_S)
@@ -282,7 +282,7 @@ class TransactionalOutbox(Outbox):
         return KafkaError(KafkaError._FATAL, fatal=True)  # noqa: SLF001  # as above
 
     def _overdue(self) -> bool:
-        """The brokers abort a transaction that takes this long, and shut its producer out, though nobody else came."""
+        """Return whether the transaction timed out: the brokers abort it and fence its producer, without a rival."""
         return self._begun_s is not None and time.monotonic() >= self._begun_s + self._timeout_s
 
     def _deadline_s(self) -> float:
@@ -297,7 +297,7 @@ class TransactionalOutbox(Outbox):
 def _ended(error: KafkaError) -> SinkError:
     if error.code() in _FENCED:
         return SinkError(
-            f"another process has taken over this one's transactional id: {error.str()}; give each process an "
-            "instance_id of its own, or leave it out"
+            f"another process has taken over the transactional id of this one: {error.str()}; give each process its "
+            "own kafka.instance_id, or none"
         )
-    return SinkError(f"the transactional producer cannot go on: {error.str()}")
+    return SinkError(f"the transactional producer failed: {error.str()}")

@@ -128,7 +128,7 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
         assert consumer.stop() == 0, consumer.log.read_text()
     assert buried(topics) == before
     assert notes(topics)[BAD][0] == offset
-    assert f"{name(topics)} goes on at offset {offset}".encode() in command(topics, "resume").out
+    assert f"{name(topics)} resumes at offset {offset}".encode() in command(topics, "resume").out
     with running(topics, store, tmp_path, *options) as consumer:
         until(lambda: held_by(consumer) == [name(topics)])
         until(lambda: notes(topics)[BAD][1].held is not None)

@@ -69,7 +69,7 @@ def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> N
 
 def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a share of a few records the partitions are read in turns, and give the same."""
-    monkeypatch.setattr(stretch, "_HELD_BYTES", 0)
+    monkeypatch.setattr(stretch, "_KEPT_BYTES", 0)
     monkeypatch.setattr(stretch, "_SHARE_BYTES_MIN", 5_000)
     monkeypatch.setattr(stretch, "_CONSUME_MAX", 10)
     # One partition is far behind the others, so that these have to wait.
@@ -152,7 +152,7 @@ def test_silence_ends_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = made(address)
     source._consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
     monkeypatch.setattr(stretch, "TopicPartition", lambda topic, number, _: TopicPartition(topic, number, 1))
-    with pytest.raises(SourceError, match="nothing for"):
+    with pytest.raises(SourceError, match="no message for"):
         read(source)
 
 
