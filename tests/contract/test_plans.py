@@ -46,8 +46,8 @@ def found(store: Store, records: list[Record], settings: JudgeSettings) -> list[
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     number = {record.reference: record.sequence for record in records}
     candidates = find_candidates(probes, rows, settings)
-    assert not any(one.truncated for one in candidates)
-    return [{number[reference] for reference in one.references} for one in candidates]
+    assert not any(each.truncated for each in candidates)
+    return [{number[reference] for reference in each.references} for each in candidates]
 
 
 def clusters(plan: BlockPlan, chance: random.Random) -> list[int]:

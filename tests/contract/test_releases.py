@@ -33,7 +33,7 @@ def test_the_first_release_stands(store: Store) -> None:
     """A different release, and the same again, change nothing and return the stored event."""
     flagged(store)
     first = Release(REFERENCE, b"first", ORIGINAL)
-    answers = [store.release([one]) for one in (first, Release(REFERENCE, b"second", OTHER), first)]
+    answers = [store.release([release]) for release in (first, Release(REFERENCE, b"second", OTHER), first)]
     assert answers == [[b"first"]] * 3
     assert store.read([REFERENCE]) == [Stored(RECORD, b"first", None, ORIGINAL)]
 
@@ -42,13 +42,13 @@ def test_what_has_no_verdict_is_not_released(store: Store) -> None:
     """A pending or missing version is not released, and a later verdict is not undone."""
     store.create([VERSION])
     missing = make_version("missing")
-    releases = [Release(one, b"released", ORIGINAL) for one in (REFERENCE, missing.record.reference)]
+    releases = [Release(reference, b"released", ORIGINAL) for reference in (REFERENCE, missing.record.reference)]
     assert store.release(releases) == [None, None]
     store.create([missing])
     verdicts = [(REFERENCE, b"a"), (missing.record.reference, b"m")]
     assert store.settle(verdicts) == [True, True]
     found = store.read([reference for reference, _ in verdicts])
-    assert [one and (one.verdict, one.released_from) for one in found] == [(b"a", None), (b"m", None)]
+    assert [stored and (stored.verdict, stored.released_from) for stored in found] == [(b"a", None), (b"m", None)]
 
 
 def test_a_flag_that_is_settled_again_after_its_release_is_refused(store: Store) -> None:
@@ -70,10 +70,10 @@ def test_the_items_of_a_call_are_independent(store: Store) -> None:
     store.create(versions)
     store.settle([(a, b"a"), (c, b"c")])
     store.release([Release(c, b"before", ORIGINAL)])
-    releases = [Release(one, b"now", OTHER) for one in (c, b, OTHER, a)]
+    releases = [Release(reference, b"now", OTHER) for reference in (c, b, OTHER, a)]
     assert store.release(releases) == [b"before", None, None, b"now"]
     found = store.read([a, b, c])
-    assert [one and one.released_from for one in found] == [OTHER, None, ORIGINAL]
+    assert [stored and stored.released_from for stored in found] == [OTHER, None, ORIGINAL]
 
 
 def test_a_release_changes_no_other_version_of_the_id(store: Store) -> None:

@@ -116,7 +116,7 @@ class StoreMachine(RuleBasedStateMachine):
         """The same release is stored in both."""
         some = st.lists(st.sampled_from(sorted(self.known)), unique=True)
         releases = [Release(reference, event, reference[::-1]) for reference in data.draw(some)]
-        assert self.store.release(releases) == [self.model.release(one) for one in releases]
+        assert self.store.release(releases) == [self.model.release(release) for release in releases]
 
     @rule(given=st.sampled_from([b"one", b"two"]))
     def agree(self, given: bytes) -> None:

@@ -41,7 +41,7 @@ def candidates_of(store: Store, versions: list[Version]) -> list[set[int]]:
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     found = find_candidates(probes, rows, SETTINGS)
     number = {version.record.reference: version.record.sequence for version in versions}
-    return [{number[reference] for reference in one.references} for one in found]
+    return [{number[reference] for reference in candidates.references} for candidates in found]
 
 
 def test_every_record_of_a_band_within_16_one_bits_is_a_candidate(store: Store) -> None:

@@ -99,7 +99,9 @@ def test_a_copy_is_found_where_all_rows_are_crowded(kind: Kind, clock: SetClock)
         texts = [replace(new_text(chance), fingerprint=BASE.fingerprint, bands=BASE.bands) for _ in range(60)]
         # It is ordered after all others: by its code in lane 1, and by its reference in lane 0.
         text = replace(texts[0], one_bits=2**64 - 1, sketch=bytes(256))
-        last = next(one for n in count() if (one := version_of(f"last {n}", text, 60)).record.reference > b"\xff")
+        last = next(
+            version for n in count() if (version := version_of(f"last {n}", text, 60)).record.reference > b"\xff"
+        )
         detector.judge([*(version_of(f"crowd {n}", text, n) for n, text in enumerate(texts)), last])
         verdict = judged(store, version_of("copy", text, 1_000))
         assert (verdict.outcome, verdict.duplicate_of, verdict.truncated) == ("duplicate", last.record.id, True)

@@ -66,12 +66,12 @@ def test_a_tie_in_time_and_sequence_ends_a_version_by_reference(store: Store, *,
     first = fingerprint_version(CODE, 0, name="changing", content=b"first")
     second = fingerprint_version(FAR_CODE, 3, name="changing", content=b"second")
     tied = (fingerprint_version(CODE, 3, name=f"tied {number}") for number in count())
-    other = next(one for one in tied if (one.record.arrival < second.record.arrival) == tied_before)
+    other = next(version for version in tied if (version.record.arrival < second.record.arrival) == tied_before)
     verdicts = judged(store, first, second, other)
     assert outcomes(verdicts) == ["unique", "unique", "duplicate" if tied_before else "unique"]
 
 
-def test_a_row_over_the_cap_is_said_in_the_verdict(kind: Kind, clock: SetClock) -> None:
+def test_a_row_over_the_cap_marks_the_verdict(kind: Kind, clock: SetClock) -> None:
     """Verdicts that read a row with more postings than the store's cap are marked as truncated."""
     flooded = [fingerprint_version(CODE ^ low, number) for number, low in enumerate((0xF, 0xFF0, 0xF0F0, 0xFFFF))]
     with kind.opened(clock, 3) as store:
@@ -80,7 +80,7 @@ def test_a_row_over_the_cap_is_said_in_the_verdict(kind: Kind, clock: SetClock) 
     assert [verdict.truncated for verdict in verdicts] == [False, False, False, True]
 
 
-def test_more_candidates_than_the_limit_are_said_in_the_verdict(store: Store) -> None:
+def test_more_candidates_than_the_limit_mark_the_verdict(store: Store) -> None:
     """Beyond ``verifications_max`` the farthest candidates are left out, and the verdict is marked as truncated."""
     around = [fingerprint_version(CODE ^ mask, number) for number, mask in enumerate((0b111 << 13, 0b11 << 3, 0b1))]
     assert outcomes(judged(store, *around, settings=plain(1))) == ["unique"] * 3

@@ -60,9 +60,9 @@ def failure(feed: Path, pairs: Path, *options: str) -> BaseException | None:
 
 def point(found: dict[str, Any], setting: str, threshold: float) -> tuple[int, int]:
     """Return right and wrong of one threshold."""
-    (curve,) = (one for one in found["evaluation"]["curves"] if one["setting"] == setting)
-    (one,) = (one for one in curve["points"] if one["threshold"] == threshold)
-    return one["right"], one["wrong"]
+    (curve,) = (each for each in found["evaluation"]["curves"] if each["setting"] == setting)
+    (point,) = (point for point in curve["points"] if point["threshold"] == threshold)
+    return point["right"], point["wrong"]
 
 
 def judged(found: dict[str, Any]) -> tuple[int, int]:
@@ -77,7 +77,7 @@ def test_sample_feed(sample_pairs: Path) -> None:
     assert (duplicates, found["evaluation"]["unique"], found["left_out_pairs"]) == (116, 44, 14)
     assert judged(found) == (duplicates, 0)
     assert found["evaluation"]["judge"]["recall"]["low"] == pytest.approx(0.968, abs=5e-4)
-    assert [one["setting"] for one in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
+    assert [each["setting"] for each in found["recommended"]] == ["max_distance", "similarity_min", "reach"]
     assert found["recommended"][1]["best_f1"]["point"]["threshold"] == 0.75
 
 
@@ -168,7 +168,7 @@ def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:
     )
     found = evaluated(feed, pairs)
     for curve in found["evaluation"]["curves"]:
-        assert {(one["right"], one["wrong"]) for one in curve["points"]} == {(1, 0)}
+        assert {(point["right"], point["wrong"]) for point in curve["points"]} == {(1, 0)}
     assert judged(found) == (1, 0)
 
 
@@ -192,13 +192,13 @@ def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest
     assert (found["articles"], found["repeated_ids"], judged(found)) == (2, 1, (1, 0))
 
 
-def test_bad_records_are_counted_and_said(write: Write) -> None:
+def test_bad_records_are_counted_and_reported(write: Write) -> None:
     """Invalid records are skipped and counted by reason."""
     rows = [{"id": "a", "body": LONG.format("pier")}, b"{", {"body": "x"}, {"id": "b", "body": LONG.format("pier")}]
     feed, pairs = write("feed.jsonl", rows), write("pairs.jsonl", [["a", "b", True]])
     assert evaluated(feed, pairs)["bad_records"] == {"invalid_json": 1, "missing_id": 1}
-    said = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs)]).stderr
-    assert "Skipped invalid records in the feed: 2 (invalid_json 1, missing_id 1)." in said
+    stderr = CliRunner().invoke(app, ["evaluate", str(feed), "--pairs", str(pairs)]).stderr
+    assert "Skipped invalid records in the feed: 2 (invalid_json 1, missing_id 1)." in stderr
 
 
 def test_ids_that_the_feed_does_not_have_are_an_error(write: Write) -> None:

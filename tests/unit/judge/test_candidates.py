@@ -60,7 +60,7 @@ def test_the_nearest_come_first_and_the_earliest_of_those() -> None:
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1, [2]), (3, [2, 4, 1]), (5, [2, 4, 1, 3, 0])])
-def test_beyond_the_limit_the_farthest_are_left_out_and_it_is_said(limit: int, expected: list[int]) -> None:
+def test_beyond_the_limit_the_farthest_are_left_out_and_counted(limit: int, expected: list[int]) -> None:
     """``found`` counts all of them; as many as the limit are not truncated."""
     those = [version_of(f"article {n}", off_by(bits), n) for n, bits in enumerate((4, 2, 0, 2, 0))]
     candidates = found(version_of("new", BASE, 9), those, replace(SETTINGS, verifications_max=limit))
@@ -68,7 +68,7 @@ def test_beyond_the_limit_the_farthest_are_left_out_and_it_is_said(limit: int, e
     assert (candidates.found, candidates.truncated) == (5, limit < 5)
 
 
-def test_a_row_that_was_cut_is_said_also_where_nothing_was_found() -> None:
+def test_a_row_that_was_cut_is_reported_even_where_nothing_was_found() -> None:
     """Postings that were not read might have been near."""
     those = [version_of(f"article {n}", off_by(14), n) for n in range(3)]
     assert found(version_of("new", BASE, 9), those, row_max=2) == Candidates((), 0, truncated=True)
@@ -86,7 +86,7 @@ def test_a_version_that_ties_in_time_and_sequence_ends_the_one_before_by_referen
     """Where only the reference makes the next version later, the one before is still read."""
     those = [version_of("changing", off_by(n), 5 * n) for n in range(2)]
     tied = (version_of(f"new {n}", BASE, 5) for n in count())
-    new = next(one for one in tied if (one.record.arrival < those[1].record.arrival) == tied_before)
+    new = next(version for version in tied if (version.record.arrival < those[1].record.arrival) == tied_before)
     assert names(found(new, those), those) == ([0, 5] if tied_before else [5])
 
 

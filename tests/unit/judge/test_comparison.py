@@ -45,35 +45,40 @@ def test_comparison_is_symmetric_in_everything(a: Stored, b: Stored, by: JudgeSe
 
 
 @settings(max_examples=100)
-@given(one=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
-def test_comparing_with_several_is_comparing_with_each(one: Stored, others: list[Stored], by: JudgeSettings) -> None:
+@given(version=stored_versions, others=some.lists(stored_versions, max_size=6), by=judge_settings)
+def test_comparing_with_several_is_comparing_with_each(
+    version: Stored, others: list[Stored], by: JudgeSettings
+) -> None:
     """Other versions that are compared at the same time change nothing."""
-    assert compare(one, others, by) == [compare(one, [other], by)[0] for other in others]
+    assert compare(version, others, by) == [compare(version, [other], by)[0] for other in others]
 
 
 @settings(max_examples=200)
 @given(
-    one=stored_versions, others=some.lists(stored_versions, max_size=12), by=judge_settings, sketched=some.booleans()
+    version=stored_versions,
+    others=some.lists(stored_versions, max_size=12),
+    by=judge_settings,
+    sketched=some.booleans(),
 )
 def test_a_line_up_rules_out_only_what_is_not_near(
-    one: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
+    version: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
 ) -> None:
     """Many are compared as arrays first; the near ones and all similarities are those of comparing each.
 
     So too for the published schemes, which have no sketch.
     """
     if not sketched:
-        one, *others = [
-            each._replace(record=msgspec.structs.replace(each.record, sketch=b"")) for each in (one, *others)
+        version, *others = [
+            each._replace(record=msgspec.structs.replace(each.record, sketch=b"")) for each in (version, *others)
         ]
     others = list({other.record.reference: other for other in others}.values())
     asked = [other.record.reference for other in others] + [b"of nobody"]
-    by_each = compare(one, others, by)
+    by_each = compare(version, others, by)
     near = [(other, each) for other, each in zip(others, by_each, strict=True) if each.near]
     similarities = [each.similarity for each in by_each if each.similarity is not None]
     for one_by_one_max in (0, 100):
         with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
-            assert Lineup(others).compare(one, asked, by) == Compared(len(others), near, similarities)
+            assert Lineup(others).compare(version, asked, by) == Compared(len(others), near, similarities)
 
 
 @settings(max_examples=200)
@@ -224,6 +229,6 @@ def test_without_verification_near_is_a_distance() -> None:
     assert not compared(record("a"), record("b", unlike, 1)).near
 
 
-def test_comparing_with_nobody_is_nothing() -> None:
+def test_comparing_with_no_others_gives_nothing() -> None:
     """Without others there are no comparisons."""
     assert compare(Stored(record(), None, None), [], SETTINGS) == []

@@ -34,7 +34,9 @@ class World:
 
     def decide(self) -> Decisions:
         """Decide the batch."""
-        return decide(self.batch, {one.reference: self.neighbours(one) for one in self.batch}, self.states, self.never)
+        return decide(
+            self.batch, {record.reference: self.neighbours(record) for record in self.batch}, self.states, self.never
+        )
 
 
 @some.composite
@@ -46,9 +48,9 @@ def worlds(draw: some.DrawFn) -> World:
     near = {
         frozenset((a.reference, b.reference)): draw(alike) for a, b in combinations(records, 2) if draw(some.booleans())
     }
-    states = {one.reference: draw(some.sampled_from([State.PENDING] * 3 + list(State))) for one in records}
-    batch = draw(some.lists(some.sampled_from(records), unique_by=lambda one: one.reference))
-    never = frozenset(one.reference for one in records if draw(some.integers(0, 5)) == 0)
+    states = {record.reference: draw(some.sampled_from([State.PENDING] * 3 + list(State))) for record in records}
+    batch = draw(some.lists(some.sampled_from(records), unique_by=lambda record: record.reference))
+    never = frozenset(record.reference for record in records if draw(some.integers(0, 5)) == 0)
     return World(records, near, states, batch, never)
 
 
@@ -57,8 +59,9 @@ def worlds(draw: some.DrawFn) -> World:
 def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> None:
     """A pending version becomes a duplicate or is kept, never both; versions with a verdict are left alone."""
     decisions = world.decide()
-    decided = [one.record.reference for one in decisions.duplicates] + [one.reference for one in decisions.kept]
-    pending = [one.reference for one in world.batch if world.states[one.reference] is State.PENDING]
+    decided = [duplicate.record.reference for duplicate in decisions.duplicates]
+    decided += [record.reference for record in decisions.kept]
+    pending = [record.reference for record in world.batch if world.states[record.reference] is State.PENDING]
     assert sorted(decided) == sorted(pending)
 
 
@@ -67,15 +70,18 @@ def test_every_pending_version_of_the_batch_gets_one_decision(world: World) -> N
 def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) -> None:
     """So following ``duplicate_of`` can never run in a circle."""
     decisions = world.decide()
-    kept = {one.reference for one in decisions.kept}
+    kept = {record.reference for record in decisions.kept}
     kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
-    for one in (*decisions.duplicates, *decisions.claims):
-        assert one.of == one.matches[0]
-        for match in one.matches:
-            assert frozenset((one.record.reference, match.record.reference)) in world.near
-            assert match.record.reference in kept or match.record.arrival < one.record.arrival
+    for duplicate in (*decisions.duplicates, *decisions.claims):
+        assert duplicate.of == duplicate.matches[0]
+        for match in duplicate.matches:
+            assert frozenset((duplicate.record.reference, match.record.reference)) in world.near
+            assert match.record.reference in kept or match.record.arrival < duplicate.record.arrival
             assert match.record.reference in kept or world.states[match.record.reference] is State.PENDING
-    named = {one.record.reference: one.of.record.reference for one in (*decisions.duplicates, *decisions.claims)}
+    named = {
+        duplicate.record.reference: duplicate.of.record.reference
+        for duplicate in (*decisions.duplicates, *decisions.claims)
+    }
     for start in named:
         here, steps = start, 0
         while here in named:
@@ -88,11 +94,11 @@ def test_a_duplicate_points_to_a_near_one_that_is_kept_or_earlier(world: World) 
 def test_no_two_near_ones_are_kept(world: World) -> None:
     """A kept version has no near kept version, in the store or in the batch, unless it is never flagged."""
     decisions = world.decide()
-    kept = {one.reference for one in decisions.kept}
+    kept = {record.reference for record in decisions.kept}
     kept |= {reference for reference, state in world.states.items() if state is State.KEPT}
-    for one in decisions.kept:
-        if one.reference not in world.never:
-            others = {other.record.reference for other in world.neighbours(one)} & kept
+    for record in decisions.kept:
+        if record.reference not in world.never:
+            others = {other.record.reference for other in world.neighbours(record)} & kept
             later_never = {other for other in others if other in world.never}
             assert others == later_never
 
@@ -102,18 +108,18 @@ def test_no_two_near_ones_are_kept(world: World) -> None:
 def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
     """Each is claimed once; none is claimed that is never flagged, has a verdict, or becomes a duplicate anyway."""
     decisions = world.decide()
-    duplicates = {one.record.reference for one in decisions.duplicates}
+    duplicates = {duplicate.record.reference for duplicate in decisions.duplicates}
     expected = {
         other.record.reference
-        for one in decisions.kept
-        for other in world.neighbours(one)
-        if other.record.arrival > one.arrival
+        for record in decisions.kept
+        for other in world.neighbours(record)
+        if other.record.arrival > record.arrival
         and world.states[other.record.reference] is State.PENDING
         and other.record.reference not in duplicates | world.never
     }
-    claimed = [one.record.reference for one in decisions.claims]
+    claimed = [claim.record.reference for claim in decisions.claims]
     assert sorted(claimed) == sorted(expected)
-    assert {one.of.record.reference for one in decisions.claims} <= {one.reference for one in decisions.kept}
+    assert {claim.of.record.reference for claim in decisions.claims} <= {record.reference for record in decisions.kept}
 
 
 @settings(max_examples=100)
@@ -121,15 +127,15 @@ def test_kept_ones_claim_every_later_pending_near_one(world: World) -> None:
 def test_what_is_never_flagged_is_kept_and_not_claimed(world: World) -> None:
     """Whatever is near it, and whatever its state."""
     decisions = world.decide()
-    assert not world.never & {one.record.reference for one in (*decisions.duplicates, *decisions.claims)}
+    assert not world.never & {duplicate.record.reference for duplicate in (*decisions.duplicates, *decisions.claims)}
 
 
 @settings(max_examples=100)
 @given(world=worlds())
 def test_matches_are_in_order_of_preference_and_of_one_kind(world: World) -> None:
     """All kept, or all pending where none is kept; the most similar first, then the nearest, then the earliest."""
-    for one in world.decide().duplicates:
-        ranks = [(-(match.similarity or 0.0), match.distance, match.record.arrival) for match in one.matches]
+    for duplicate in world.decide().duplicates:
+        ranks = [(-(match.similarity or 0.0), match.distance, match.record.arrival) for match in duplicate.matches]
         assert ranks == sorted(ranks)
 
 

@@ -48,8 +48,8 @@ def judged(
 def test_what_is_never_flagged_is_kept_wherever_it_comes(place: int, *, in_one_batch: bool) -> None:
     """Others are flagged against it as against any kept version; it is kept and never claimed."""
     by = replace(SETTINGS, sources=MappingProxyType({"pinned": SourceRule(flag="never")}))
-    group = [from_source(one, "pinned") if number == place else one for number, one in enumerate(GROUP)]
-    batches = [group] if in_one_batch else [[one] for one in group]
+    group = [from_source(version, "pinned") if number == place else version for number, version in enumerate(GROUP)]
+    batches = [group] if in_one_batch else [[version] for version in group]
     verdicts = judged(MemoryStore(), *batches, by=by)
     kept = [number for number, verdict in enumerate(verdicts) if verdict.outcome == "unique"]
     assert kept == sorted({0, place})
@@ -78,7 +78,7 @@ def test_a_verdict_is_decoded_only_where_another_wrote_it(monkeypatch: pytest.Mo
     answers = [event for batch in (GROUP[:2], GROUP[2:]) for event in Detector(store, SETTINGS, ticking()).judge(batch)]
     assert decoded == []
     stored = store.read([version.record.reference for version in GROUP])
-    assert [answer.encoded for answer in answers] == [one and one.verdict for one in stored]
+    assert [answer.encoded for answer in answers] == [each and each.verdict for each in stored]
     assert Detector(store, SETTINGS, ticking()).judge(GROUP) == answers
     assert decoded == [answer.encoded for answer in answers]
 
@@ -125,7 +125,7 @@ def test_a_flag_says_what_both_share() -> None:
     assert verdicts[1].distance == expected.bit_count()
 
 
-def test_a_flood_is_told_from_its_hundredth_copy_on() -> None:
+def test_a_flood_counts_from_its_hundredth_copy_on() -> None:
     """However many copies follow, in whatever batches, it is one flood; fewer copies are none."""
     detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
     flood = near_group(random.Random("flood"), "flooded", FLOOD_COPIES_MIN + 3, 0, share=0.0)
@@ -140,9 +140,12 @@ def test_what_was_looked_at_is_counted_article_by_article() -> None:
     detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
     judged(MemoryStore(), GROUP[:1], GROUP[1:2], detector=detector)
     tally = detector.tally
-    counts = [one.count for one in (tally.candidates, tally.suspects, tally.verifications, tally.similarities)]
+    counts = [
+        distribution.count
+        for distribution in (tally.candidates, tally.suspects, tally.verifications, tally.similarities)
+    ]
     assert counts == [2, 2, 2, 1]
-    assert [one.total for one in (tally.candidates, tally.verifications)] == [1, 1]
+    assert [distribution.total for distribution in (tally.candidates, tally.verifications)] == [1, 1]
     assert 0.72 <= tally.similarities.total < 1
 
 

@@ -28,16 +28,16 @@ NEAR = edited(BASE, random.Random("near"), 0.1)
 facts = some.sets(some.integers(0, 12).map(str), max_size=13)
 
 
-def article(name: str, told: set[str], sequence: int = 0, source: str = "wire") -> Version:
+def article(name: str, facts: set[str], sequence: int = 0, source: str = "wire") -> Version:
     """Return an article that is near the others of these tests, with these facts."""
     version = version_of(name, BASE if name == "a" else NEAR, sequence, source=source)
-    (packed,) = pack_facts([told])
+    (packed,) = pack_facts([facts])
     return Version(msgspec.structs.replace(version.record, facts=packed, text_digest=name.encode() * 16), None)
 
 
 def compared(one: set[str], other: set[str], by: JudgeSettings = GUARDED) -> Comparison:
     """Return the comparison of two near articles with these facts."""
-    a, b = (Stored(article(*told).record, None, None) for told in (("a", one), ("b", other, 1)))
+    a, b = (Stored(article(*given).record, None, None) for given in (("a", one), ("b", other, 1)))
     return compare(a, [b], by)[0]
 
 
@@ -123,7 +123,7 @@ def test_the_judge_keeps_what_the_guard_holds_back() -> None:
         article("c", numbers(range(20, 29), range(50, 51)), 2),
     ]
     for by, expected in ((GUARDED, [None, None, "b"]), (SETTINGS, [None, "a", "a"])):
-        for batches in ([batch], [[one] for one in batch]):
+        for batches in ([batch], [[version] for version in batch]):
             detector = Detector(MemoryStore(), by, lambda: TIME_MS)
             verdicts = [event.verdict for part in batches for event in detector.judge(part)]
             assert [verdict.duplicate_of for verdict in verdicts] == expected

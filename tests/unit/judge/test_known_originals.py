@@ -41,10 +41,10 @@ def test_copies_are_counted_while_the_original_is_remembered() -> None:
     """Each original has its own count, which restarts after it was forgotten or displaced."""
     known = KnownOriginals(2)
     first, second, third = (known_record(number, number) for number in range(3))
-    assert [known.remember(one) for one in (first, first, second, first)] == [1, 2, 1, 3]
+    assert [known.remember(record) for record in (first, first, second, first)] == [1, 2, 1, 3]
     known.forget(first.reference)
     assert known.remember(first) == 1
-    assert [known.remember(one) for one in (third, second)] == [1, 1]
+    assert [known.remember(record) for record in (third, second)] == [1, 1]
 
 
 def test_what_is_forgotten_is_recalled_no_more() -> None:
@@ -73,7 +73,7 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[bool, int]], original
     known = KnownOriginals(originals_max)
     expected: list[int] = []
     for remember, number in steps:
-        expected = [one for one in expected if one != number]
+        expected = [remembered for remembered in expected if remembered != number]
         if remember:
             known.remember(known_record(number, number, number + 1))
             expected = [*expected, number][-originals_max:] if originals_max else []

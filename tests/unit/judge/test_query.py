@@ -21,24 +21,24 @@ from tests.chaos.near_articles import SETTINGS, new_text, version_of
 def unseen(store: MemoryStore) -> Iterator[Version | Tombstone]:
     """Yield each article of a feed just before it is judged for the first time; replays are judged and skipped."""
     detector = Detector(store, SETTINGS, count(TIME_MS).__next__)
-    for one in mixed_feed(600, "query"):
-        if isinstance(one, Tombstone) or store.read([one.record.reference])[0] is None:
-            yield one
-        detector.judge([one])
+    for arrived in mixed_feed(600, "query"):
+        if isinstance(arrived, Tombstone) or store.read([arrived.record.reference])[0] is None:
+            yield arrived
+        detector.judge([arrived])
 
 
 def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
     """Just before an article is judged, a query returns the same matches in the same order, and stores nothing."""
     store = MemoryStore()
     asked: dict[bytes, list[str]] = {}
-    for one in unseen(store):
-        if isinstance(one, Version):
+    for arrived in unseen(store):
+        if isinstance(arrived, Version):
             before = store.stats()
-            matches, truncated = Detector(store, SETTINGS, lambda: TIME_MS).query(one)
+            matches, truncated = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
             assert not truncated
             assert store.stats() == before
-            assert store.read([one.record.reference]) == [None]
-            asked[one.record.reference] = [version_name(match.record.reference) for match in matches]
+            assert store.read([arrived.record.reference]) == [None]
+            asked[arrived.record.reference] = [version_name(match.record.reference) for match in matches]
     answered = 0
     for stored in store.scan():
         if isinstance(stored, Stored) and stored.verdict is not None:
@@ -64,7 +64,7 @@ def test_a_query_passes_over_what_is_pending() -> None:
     assert [match.record.id for match in detector.query(copy)[0]] == [first.record.id]
 
 
-def test_a_source_that_is_never_flagged_is_told_of_nothing_it_repeats() -> None:
+def test_a_query_for_a_source_that_is_never_flagged_finds_nothing() -> None:
     """A query does not report an article as a duplicate that the judge would keep."""
     store = MemoryStore()
     settings = replace(SETTINGS, sources={"wire": SourceRule(flag="never")})

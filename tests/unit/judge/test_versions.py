@@ -114,10 +114,16 @@ def test_each_article_of_a_batch_gets_its_own() -> None:
     kinds = (TextKind.LONG, TextKind.EMPTY, TextKind.SHORT)
     versions = VersionBuilder("test/1", PLAN, lane1=True).versions(articles, came, fingerprints(*kinds))
     assert [
-        (one.record.id, one.record.source, one.record.time_ms, one.record.sequence, one.record.fingerprint[-1])
-        for one in versions
+        (
+            version.record.id,
+            version.record.source,
+            version.record.time_ms,
+            version.record.sequence,
+            version.record.fingerprint[-1],
+        )
+        for version in versions
     ] == [(f"article {n}", f"source {n}", TIME_MS + n, 10 * n, n) for n in range(3)]
-    assert [TextKind(one.record.kind) for one in versions] == list(kinds)
+    assert [TextKind(version.record.kind) for version in versions] == list(kinds)
 
 
 def test_a_retraction_is_named_by_where_it_stood() -> None:

@@ -113,7 +113,7 @@ def test_copies_of_a_released_version_are_flagged() -> None:
     first, middle, last = near_chain(chance, "link", 3, 0)
     assert judge(store, first, middle)[1].duplicate_of == "link.0"
     release(store, middle)
-    assert [one.duplicate_of for one in judge(store, last, at_ms=LATER_MS + 1)] == ["link.1"]
+    assert [verdict.duplicate_of for verdict in judge(store, last, at_ms=LATER_MS + 1)] == ["link.1"]
     assert wrong(store) == []
 
 
@@ -252,14 +252,14 @@ def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> Non
             return super().settle(verdicts)
 
     store = Late()
-    assert [one.outcome for one in judge(store, ORIGINAL, COPY)] == ["unique", "unique"]
+    assert [verdict.outcome for verdict in judge(store, ORIGINAL, COPY)] == ["unique", "unique"]
     assert can_be_found(store, COPY)
 
 
 def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> None:
     """Different words change nothing; lost postings are restored."""
     store = released_store()
-    (event,) = [one.verdict for one in store.scan() if isinstance(one, Stored) and one.released_from]
+    (event,) = [stored.verdict for stored in store.scan() if isinstance(stored, Stored) and stored.released_from]
     store.remove([COPY.record])
     assert wrong(store) != []
     assert release(store, COPY, Words("Lee")) == event
@@ -314,7 +314,7 @@ def test_verify_minds_what_is_kept_beside_a_released_one_only_if_it_came_later()
     chance = random.Random("beside")
     first, middle, last = near_chain(chance, "link", 3, 0)
     store = MemoryStore()
-    assert [one.outcome for one in judge(store, first, last, middle)] == ["unique", "unique", "duplicate"]
+    assert [verdict.outcome for verdict in judge(store, first, last, middle)] == ["unique", "unique", "duplicate"]
     release(store, middle)
     assert wrong(store) == []
     for name, judged_ms, is_wrong in (("before", LATER_MS - 1, False), ("after", LATER_MS + 1, True)):
