@@ -223,7 +223,7 @@ MISSPELT = '{"securty.protocol"="ssl"}'
         ("sink.url=kafka://h:1", "does not name a topic"),
         ("sink.url=out.jsonl", "articles from kafka://"),
         ("http.listen=0.0.0.0:9464", "lets other machines read articles"),
-        ('http={user="u",password_file="/nowhere/password"}', "cannot be read from /nowhere/password"),
+        ('http={user="u",password_file="/nowhere/password"}', "cannot read /nowhere/password"),
         ("http.tls_certificate=/nowhere/crt.pem", "/nowhere/crt.pem cannot be used"),
     ],
 )

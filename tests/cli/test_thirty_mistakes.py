@@ -86,7 +86,7 @@ MISTAKES: dict[str, Mistake] = {
         ("keywords_max", "name another store"),
     ),
     "a store that is damaged": Mistake(
-        ("store", "verify", "--store", "lmdb:{folder}/damaged"), 4, ("{folder}/damaged", "copy")
+        ("store", "verify", "--store", "lmdb:{folder}/damaged"), 4, ("{folder}/damaged", "backup")
     ),
     "an article that is not there": Mistake(
         ("show", "a99", "--store", "lmdb:{folder}/store"), 2, ("a99", "{folder}/store")
