@@ -43,8 +43,13 @@ class Written:
 
 
 @pytest.fixture
-def written(capsys: pytest.CaptureFixture[str]) -> Iterator[Written]:
-    """What the log writes; the previous set-up is restored afterwards."""
+def written(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
+    """What the log writes; the previous set-up is restored afterwards.
+
+    Threads of earlier tests may still log: their lines are none of this test's.
+    """
+    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+    monkeypatch.setattr(logs._StandardError, "filter", lambda _, record: record.thread not in others)
     before, hook = list(logging.getLogger().handlers), threading.excepthook
     levels = logging.getLogger().level, log.level
     yield Written(capsys)
@@ -121,6 +126,30 @@ def test_any_text_makes_one_line(written: Written, text: str) -> None:
         else:
             assert shown[0].startswith("INFO     ")
             assert all(line.startswith("         | ") or not line.strip() for line in shown[1:])
+
+
+def test_lines_of_other_threads_are_left_out(request: pytest.FixtureRequest) -> None:
+    """A thread that an earlier test has left behind changes no result here."""
+    over = threading.Event()
+    logged = threading.Event()
+
+    def log_on() -> None:
+        while not over.wait(0.001):
+            log.warning("noise")
+            logged.set()
+
+    thread = threading.Thread(target=log_on)
+    thread.start()
+    try:
+        written: Written = request.getfixturevalue("written")
+        logs.set_up("json", "info")
+        logged.clear()
+        assert logged.wait(30)
+        log.info("mine")
+        assert [line["message"] for line in lines(written)] == ["mine"]
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_text_for_people(written: Written) -> None:
