@@ -99,6 +99,15 @@ def test_help_keeps_what_stands_in_brackets(dupwatch: Command) -> None:
     assert [text for text in texts if Text.from_markup(text).plain != text.replace("\\[", "[")] == []
 
 
+def test_the_terminal_alone_breaks_the_lines_of_a_help(dupwatch: Command) -> None:
+    """The line breaks of a docstring are not kept: they would break lines twice on a narrow terminal."""
+    for command in (["run"], ["poison", "resume"]):
+        described = dupwatch(*command, "--help", COLUMNS="600").out.decode().split("╭")[0]
+        _, *lines = [line.strip() for line in described.splitlines() if line.strip()]
+        assert len(lines) > 1
+        assert [line for line in lines if not line.endswith(".")] == []
+
+
 def help_texts(command: Any) -> Iterator[str]:  # noqa: ANN401  # Typer's own type of commands is not public
     """Those of a command, of its options and of the commands below it."""
     yield from filter(None, (command.help, *(getattr(one, "help", None) for one in command.params)))
