@@ -9,14 +9,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from consumer.config.config import Config
+from consumer.config.sections.judge import UNCHANGED
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule, differences
 from consumer.model.errors import ConfigError, StoreMismatch
 from storage.clock import MS_PER_S
 
-_SAME_NAMES: Final = (
-    "max_distance", "reach", "verify", "similarity_min", "facts_shared_min", "lane1", "verifications_max",
-)  # fmt: skip
 _SCHEME_NAMES: Final = {"scheme": "name", "keywords_max": "keywords_max", "short_keywords_max": "short_keywords_max"}
 _LAYOUT_NAMES: Final = ("bands", "band_minima")
 
@@ -24,7 +22,7 @@ _LAYOUT_NAMES: Final = ("bands", "band_minima")
 def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     """Return a store's settings with the requested ones in place. Raises ``ConfigError`` where they contradict."""
     judge, named = config.judge, config.judge.model_fields_set
-    changed: dict[str, Any] = {name: getattr(judge, name) for name in _SAME_NAMES if name in named}
+    changed: dict[str, Any] = {name: getattr(judge, name) for name in UNCHANGED if name in named}
     if "window_s" in named:
         changed["window_ms"] = judge.window_s * MS_PER_S
     if "rules" in config.model_fields_set:

@@ -5,9 +5,10 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from consumer.config.config import Config
+from consumer.config.sections.judge import UNCHANGED
 from consumer.decode.article import FieldMap, Parse, decode
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
@@ -78,20 +79,15 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
     scheme = scheme_of(config)
     judge = config.judge
     rules = {name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()}
+    unchanged: dict[str, Any] = {name: getattr(judge, name) for name in UNCHANGED}
     try:
         settings = JudgeSettings(
             plan=BlockPlan.named(judge.plan, scheme.bits),
             scheme_digest=scheme.digest(lexicon),
             scheme=scheme,
-            max_distance=judge.max_distance,
-            reach=judge.reach,
-            verify=judge.verify,
-            similarity_min=judge.similarity_min,
-            lane1=judge.lane1,
             window_ms=judge.window_s * MS_PER_S,
-            verifications_max=judge.verifications_max,
             sources=MappingProxyType(rules),
-            facts_shared_min=judge.facts_shared_min,
+            **unchanged,
         )
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error
