@@ -1,7 +1,7 @@
 # make run        judge the sample feed; needs only Python 3.11 or newer
 # make test       all checks and tests that a change must pass; needs Java 17 and Maven, for Kafka and HBase
 # make test-core  the same without servers; needs only Python
-# make test-load  the long forms of some tests, one after the other; about 25 minutes on two idle cores
+# make test-load  long versions of some tests, one after another; about 25 minutes on two idle cores
 # make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile; takes an hour and a
 #                 half; to repeat a run: make chaos SEED=123
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down
@@ -46,7 +46,7 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
-# Java, Maven, the jars of the servers, Chromium, Prometheus and kustomize. Names what is missing and cannot be installed.
+# Java, Maven, the jars of the servers, Chromium, Prometheus and kustomize. Reports what is missing and not installable.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null

@@ -10,7 +10,7 @@ from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import KEYWORDS_KEPT, Fingerprints, TextKind
-from consumer.judge.versions import Came, VersionBuilder
+from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.clock import now_ms
 from storage.records import Version
@@ -81,7 +81,7 @@ class MadeFeed:
         self._line += count
         articles = [Article(f"{self._name}-{line}", self._bodies[line % _BODIES]) for line in lines]
         time_ms = now_ms()
-        return self._builder.versions(articles, [Came(time_ms, line) for line in lines], fingerprints)
+        return self._builder.versions(articles, [ArrivedAt(time_ms, line) for line in lines], fingerprints)
 
 
 def _overwrite(drawn: _Drawn, places: npt.NDArray[np.int64], of: _Drawn, rng: np.random.Generator) -> None:

@@ -25,7 +25,7 @@ from benchmarks.quality.score import Rate, wilson
 from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme
 from consumer.judge.comparison import compare
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import Came, VersionBuilder
+from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.workers.word_files import load_lexicon
 from storage.records import Stored
@@ -126,8 +126,8 @@ def _stored(
         for number, (body, language) in enumerate(zip(bodies, languages, strict=True))
     ]
     builder = VersionBuilder(judged_by.scheme.name, judged_by.plan, judged_by.lane1)
-    came = [Came(column, number) for number in range(len(texts))]
-    versions = builder.versions(articles, came, fingerprinter.fingerprint(bodies, languages))
+    arrivals = [ArrivedAt(column, number) for number in range(len(texts))]
+    versions = builder.versions(articles, arrivals, fingerprinter.fingerprint(bodies, languages))
     return [Stored(version.record, None, None) for version in versions]
 
 

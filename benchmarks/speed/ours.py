@@ -15,7 +15,7 @@ from consumer.fingerprint import Fingerprints, Lexicon, TextKind
 from consumer.judge import events
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import Came, VersionBuilder
+from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import VerdictEvent
 from consumer.wiring.parts import fingerprinter, judge_settings, version_builder
@@ -74,7 +74,7 @@ class Dupwatch:
         line, time_ms = self._next_line(len(articles)), now_ms()
         return self.builder.versions(
             [Article(article.id, article.body) for article in articles],
-            [Came(time_ms, line + place) for place in range(len(articles))],
+            [ArrivedAt(time_ms, line + place) for place in range(len(articles))],
             fingerprints,
         )
 
@@ -100,8 +100,8 @@ def synthetic_records(
     )
     articles = [Article(f"{name}-{number}", "") for number in range(count)]
     time_ms = now_ms()
-    came = [Came(time_ms, first_line + number) for number in range(count)]
-    return [version.record for version in builder.versions(articles, came, fingerprints)]
+    arrivals = [ArrivedAt(time_ms, first_line + number) for number in range(count)]
+    return [version.record for version in builder.versions(articles, arrivals, fingerprints)]
 
 
 def _random_bytes(rows: int, width: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:

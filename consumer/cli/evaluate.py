@@ -19,7 +19,7 @@ from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
 from consumer.fingerprint import Fingerprinter, Lexicon
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.versions import Came
+from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
@@ -148,8 +148,8 @@ def _read_named(
             bodies = [article.body or "" for article in fresh]
             fingerprints = fingerprinter.fingerprint(bodies, [article.lang for article in fresh])
             # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
-            came = [Came(0, len(named.articles) + index) for index in range(len(fresh))]
-            for version in builder.versions(fresh, came, fingerprints):
+            arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
+            for version in builder.versions(fresh, arrivals, fingerprints):
                 named.articles[version.record.id] = Stored(version.record, None, None)
     finally:
         source.close()

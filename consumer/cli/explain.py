@@ -19,7 +19,7 @@ from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.comparison import Comparison, compare
 from consumer.judge.events import rfc3339, shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings, differences
-from consumer.judge.versions import Came
+from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.diff import Stretch, difference
@@ -189,7 +189,7 @@ def _side(
             raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
         fingerprints = fingerprinter(settings, lexicon).fingerprint([article.body or ""], [article.lang])
-        built = version_builder(settings).versions([article], [Came(now_ms(), 0)], fingerprints)[0]
+        built = version_builder(settings).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
         return _Side(Stored(built.record, None, None), article.body, ())
     if store is None:
         raise ConfigError(f"no file named {name!r}; if it is an id, name its store: {STORE_EXAMPLES}")

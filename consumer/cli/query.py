@@ -19,7 +19,7 @@ from consumer.judge.comparison import not_released
 from consumer.judge.decision import Neighbour
 from consumer.judge.detector import Detector
 from consumer.judge.events import rounded, version_name
-from consumer.judge.versions import Came, VersionBuilder
+from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
@@ -81,7 +81,7 @@ class _Query:
     def about(self, article: Article, line: int) -> dict[str, object]:
         """Return what an article would duplicate."""
         fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
-        version = self.builder.versions([article], [Came(now_ms(), line)], fingerprints)[0]
+        version = self.builder.versions([article], [ArrivedAt(now_ms(), line)], fingerprints)[0]
         return _answer(article.id, *self.detector.query(version))
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:

@@ -143,7 +143,7 @@ class _Kafka:
 
     def _check_sink(self, sink: KafkaPlace) -> Iterator[Finding]:
         wanted = kafka_parts.sink_topics(self._config)
-        plans = [one for one in topics.planned(wanted) if one.name in wanted.written]
+        plans = [plan for plan in topics.planned(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
@@ -162,7 +162,7 @@ def own_addresses() -> set[str]:
     """Return the addresses by which other machines may know this one."""
     found = {"127.0.0.1", "::1"}
     with suppress(OSError):
-        found |= {str(one[4][0]) for one in socket.getaddrinfo(socket.gethostname(), None)}
+        found |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}
     for family, nowhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         # Connecting a datagram socket sends nothing: the system only picks the address it would send from.
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:

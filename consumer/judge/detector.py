@@ -28,7 +28,7 @@ from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
 from consumer.judge.search import Search, Sight
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Cost, Tally
-from consumer.judge.versions import Came, tombstone
+from consumer.judge.versions import ArrivedAt, tombstone
 from consumer.model.verdict import VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
@@ -84,9 +84,9 @@ class Detector:
         decisions = decide([record], {record.reference: near}, states, never)
         return [match for duplicate in decisions.duplicates for match in duplicate.matches], bool(sight.truncated)
 
-    def retraction(self, article_id: str, came: Came, place: bytes) -> Tombstone:
+    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
         """Return the tombstone of an article that is retracted now; ``place`` is as for ``tombstone``."""
-        return tombstone(article_id, came, place, self.clock())
+        return tombstone(article_id, at, place, self.clock())
 
     def sweep(self, before_ms: int, versions_max: int) -> int:
         """Remove at most ``versions_max`` versions that arrived earlier; return how many were removed.

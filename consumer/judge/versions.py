@@ -12,7 +12,7 @@ from storage.records import Record, Tombstone, Version, reference_of
 _ONE_BITS_BYTES = 8
 
 
-class Came(NamedTuple):
+class ArrivedAt(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
 
     ``stamped_ms`` is the time that its message claims, where that differs.
@@ -31,7 +31,9 @@ class VersionBuilder:
     plan: BlockPlan
     lane1: bool
 
-    def versions(self, articles: Sequence[Article], came: Sequence[Came], fingerprints: Fingerprints) -> list[Version]:
+    def versions(
+        self, articles: Sequence[Article], arrivals: Sequence[ArrivedAt], fingerprints: Fingerprints
+    ) -> list[Version]:
         """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
         block_keys = self.plan.keys(fingerprints.codes)
         band_keys = self.plan.band_keys(fingerprints.bands)
@@ -40,7 +42,7 @@ class VersionBuilder:
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
         versions = []
-        for index, (article, at) in enumerate(zip(articles, came, strict=True)):
+        for index, (article, at) in enumerate(zip(articles, arrivals, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
             keys = [] if kind is TextKind.EMPTY else [key.tobytes() for key in block_keys[index]]
             if kind is TextKind.LONG and self.lane1:
@@ -71,14 +73,14 @@ class VersionBuilder:
         return versions
 
 
-def tombstone(article_id: str, came: Came, place: bytes, decided_ms: int) -> Tombstone:
+def tombstone(article_id: str, at: ArrivedAt, place: bytes, decided_ms: int) -> Tombstone:
     """Return the tombstone of a retraction; ``place``, the feed and position, makes a replay the same tombstone."""
     return Tombstone(
         reference=reference_of(article_id, b"retraction\0" + place),
         id=article_id,
-        time_ms=came.time_ms,
-        sequence=came.sequence,
+        time_ms=at.time_ms,
+        sequence=at.sequence,
         event=events.retracted_event(
-            article_id, time_ms=came.time_ms, decided_ms=decided_ms, stamped_ms=came.stamped_ms
+            article_id, time_ms=at.time_ms, decided_ms=decided_ms, stamped_ms=at.stamped_ms
         ).encoded,
     )

@@ -29,11 +29,11 @@ class Takeover:
         articles = list(self._bodied(records))
         if not articles:
             return 0
-        made = self.fingerprinting.submit(
+        timed = self.fingerprinting.submit(
             [article.body or "" for _, article in articles], [article.lang for _, article in articles]
         ).result()
-        arrivals = [self.feed.came(record, article) for record, article in articles]
-        versions = self.builder.versions([article for _, article in articles], arrivals, made.fingerprints)
+        arrivals = [self.feed.arrived_at(record, article) for record, article in articles]
+        versions = self.builder.versions([article for _, article in articles], arrivals, timed.fingerprints)
         parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
         return sum(len(self.detector.adopt(part)) for part in parts)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from consumer.judge.versions import Came
+from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.record import Message, RawRecord
@@ -32,7 +32,7 @@ class RecordTimeBehind(NamedTuple):
 class Feed(Protocol):
     """The arrivals of one source."""
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the arrival of a record: its time and its sequence. Called once for each article, in order."""
         ...
 
@@ -48,10 +48,10 @@ class FileFeed:
     began_ms: int
     identity: bytes
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the time when the run began, and the line."""
         del article
-        return Came(self.began_ms, record.line)
+        return ArrivedAt(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
@@ -70,12 +70,12 @@ class ArchiveFeed:
     identity: bytes
     hooks: Hooks
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the time of publication, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
-            return Came(time_ms, record.line)
+            return ArrivedAt(time_ms, record.line)
         self.hooks.report(RecordTimeReplaced())
-        return Came(self.began_ms, record.line)
+        return ArrivedAt(self.began_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
@@ -94,11 +94,11 @@ class StreamFeed:
         """Note when the run begins."""
         self._began_ms = self._latest_ms = self.clock()
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the current time, or the latest one if the clock was set back, and the line."""
         del article
         self._latest_ms = max(self._latest_ms, self.clock())
-        return Came(self._latest_ms, record.line)
+        return ArrivedAt(self._latest_ms, record.line)
 
     def place(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
@@ -117,15 +117,15 @@ class TopicFeed:
     ahead_ms_max: int
     hooks: Hooks
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the timestamp, and the offset."""
         del article
         message = _message(record)
         now_ms = self.clock()
         if 0 <= message.timestamp_ms <= now_ms + self.ahead_ms_max:
-            return Came(message.timestamp_ms, message.offset)
+            return ArrivedAt(message.timestamp_ms, message.offset)
         self.hooks.report(RecordTimeReplaced())
-        return Came(now_ms, message.offset, stamped_ms=_writable_ms(message.timestamp_ms))
+        return ArrivedAt(now_ms, message.offset, stamped_ms=_writable_ms(message.timestamp_ms))
 
     def place(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
@@ -148,20 +148,20 @@ class LiveFeed:
     behind_ms_max: int
     hooks: Hooks
 
-    def came(self, record: RawRecord, article: Article) -> Came:
+    def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the timestamp or what replaces it, and the offset."""
         message = _message(record)
         partition = message.topic, message.partition
         note = self.ledger.note(partition)
-        came = self.topics.came(record, article)
+        arrived_at = self.topics.arrived_at(record, article)
         highest_ms = note.highest_ms
-        if highest_ms is not None and came.time_ms < highest_ms - self.behind_ms_max:
+        if highest_ms is not None and arrived_at.time_ms < highest_ms - self.behind_ms_max:
             self.hooks.report(RecordTimeBehind())
-            return Came(highest_ms, came.sequence, stamped_ms=_writable_ms(message.timestamp_ms))
-        reached_ms = min(came.time_ms, self.topics.clock())
+            return ArrivedAt(highest_ms, arrived_at.sequence, stamped_ms=_writable_ms(message.timestamp_ms))
+        reached_ms = min(arrived_at.time_ms, self.topics.clock())
         if highest_ms is None or reached_ms > highest_ms:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
-        return came
+        return arrived_at
 
     def place(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""

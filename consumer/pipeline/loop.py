@@ -115,9 +115,9 @@ class Pipeline:
         self.hooks.report(BatchBegun(prepared.batch))
         if self.dead_letters.gate is not None:
             self.dead_letters.gate.see(prepared.batch, prepared.rejections)
-        made = self._made(prepared)
-        self.hooks.report(StageEnded("fingerprint", made.work_s))
-        arrived = self._arrive(prepared, made)
+        fingerprints = self._fingerprints(prepared)
+        self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
+        arrived = self._arrive(prepared, fingerprints)
         before = self.detector.cost()
         events = self._judge(arrived)
         cost = self.detector.cost().since(before)
@@ -137,41 +137,41 @@ class Pipeline:
         with timed(self.hooks, "commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
         if self.hooks.wants(BatchMeasured):
-            self.hooks.report(_measured(prepared, made, verdicts))
+            self.hooks.report(_measured(prepared, fingerprints, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
         if self.dead_letters.gate is not None:
             self.dead_letters.gate.answered()
         self._sweep(arrived)
         return cost
 
-    def _made(self, prepared: Prepared) -> TimedFingerprints:
+    def _fingerprints(self, prepared: Prepared) -> TimedFingerprints:
         """Wait for the fingerprints, without reporting progress: a worker process that hangs has to show."""
-        while not prepared.made.done():
-            wait([prepared.made], _LOOK_S)
+        while not prepared.fingerprints.done():
+            wait([prepared.fingerprints], _LOOK_S)
             self.check()
-        return prepared.made.result()
+        return prepared.fingerprints.result()
 
     def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         return [
             event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
         ]
 
-    def _arrive(self, prepared: Prepared, made: TimedFingerprints) -> list[Version | Tombstone]:
+    def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
-        came = [self.feed.came(record, article) for record, article in prepared.articles]
-        bodied = [at for at, (_, article) in enumerate(prepared.articles) if article.body is not None]
+        arrivals = [self.feed.arrived_at(record, article) for record, article in prepared.articles]
+        bodied = [index for index, (_, article) in enumerate(prepared.articles) if article.body is not None]
         versions = iter(
             self.builder.versions(
-                [prepared.articles[at][1] for at in bodied],
-                [came[at] for at in bodied],
-                made.fingerprints,
+                [prepared.articles[index][1] for index in bodied],
+                [arrivals[index] for index in bodied],
+                timed.fingerprints,
             )
         )
         return [
             next(versions)
             if article.body is not None
             else self.detector.retraction(article.id, at, self.feed.place(record))
-            for at, (record, article) in zip(came, prepared.articles, strict=True)
+            for at, (record, article) in zip(arrivals, prepared.articles, strict=True)
         ]
 
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:
@@ -183,7 +183,7 @@ class Pipeline:
                 self.patience.call(sweep)
 
 
-def _measured(prepared: Prepared, made: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
+def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
     return BatchMeasured(
         records=len(records),
@@ -191,7 +191,7 @@ def _measured(prepared: Prepared, made: TimedFingerprints, verdicts: Sequence[Ve
         outcomes=[
             (article.source, verdict.outcome) for (_, article), verdict in zip(prepared.articles, verdicts, strict=True)
         ],
-        keyword_counts=made.fingerprints.keyword_counts,
+        keyword_counts=timed.fingerprints.keyword_counts,
         headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
     )

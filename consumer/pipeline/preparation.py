@@ -26,7 +26,7 @@ class Prepared:
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
     rejections: Sequence[Rejection]
-    made: "Future[TimedFingerprints]"
+    fingerprints: "Future[TimedFingerprints]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Preparation:
                 except BadRecord as error:
                     rejections.append(self.reject(record, error))
         bodied = [article for _, article in articles if article.body is not None]
-        made = self.fingerprinting.submit(
+        fingerprints = self.fingerprinting.submit(
             [article.body or "" for article in bodied], [article.lang for article in bodied]
         )
-        return Prepared(batch, articles, rejections, made)
+        return Prepared(batch, articles, rejections, fingerprints)

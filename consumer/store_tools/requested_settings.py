@@ -28,14 +28,14 @@ def asked_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     if "rules" in config.model_fields_set:
         changed["sources"] = MappingProxyType({name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()})
     section = config.fingerprint
-    made = {ours: getattr(section, name) for name, ours in _SCHEME_NAMES.items() if name in section.model_fields_set}
+    fields = {ours: getattr(section, name) for name, ours in _SCHEME_NAMES.items() if name in section.model_fields_set}
     layout = {name: getattr(section, name) for name in _LAYOUT_NAMES if name in section.model_fields_set}
     try:
         scheme = replace(
             stored.scheme,
             sketch=replace(stored.scheme.sketch, **layout),
             facts=stored.scheme.facts or config.guards_facts,
-            **made,
+            **fields,
         )
         if "plan" in named:
             changed["plan"] = BlockPlan.named(judge.plan, scheme.bits)

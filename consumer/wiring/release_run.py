@@ -15,7 +15,7 @@ import msgspec
 
 from consumer.config.config import Config
 from consumer.judge.events import version_name
-from consumer.judge.versions import Came
+from consumer.judge.versions import ArrivedAt
 from consumer.kafka.client_settings import KafkaPlace, consumer_settings, is_kafka, parse_kafka, producer_settings
 from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.kafka.offset_range import Bound, Ranges, Stretch
@@ -147,8 +147,8 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
         return False
     lexicon = parts.lexicon_of(config)
     settings = parts.judge_settings(config, lexicon)
-    made = parts.fingerprinter(settings, lexicon).fingerprint([article.body], [article.lang])
-    (version,) = parts.version_builder(settings).versions([article], [Came(0, 0)], made)
+    fingerprints = parts.fingerprinter(settings, lexicon).fingerprint([article.body], [article.lang])
+    (version,) = parts.version_builder(settings).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference
 
 

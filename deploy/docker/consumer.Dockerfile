@@ -1,5 +1,5 @@
 # dupwatch: docker build -f deploy/docker/consumer.Dockerfile -t dupwatch .
-# What runs has Python, the locked packages and nothing to build with; it needs no place to write but for /tmp.
+# The final image has Python and the locked packages, and no build tools. It writes to /tmp only.
 ARG BASE=docker.io/library/debian:bookworm-slim
 
 FROM ${BASE} AS python
@@ -13,14 +13,14 @@ WORKDIR /build
 RUN python3 -m venv .
 COPY requirements-image.lock ./
 RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-image.lock
-# What our own wheel is made with is of the lock too.
+# The build requirements of our own wheel are locked too.
 RUN bin/pip install --quiet --no-index --find-links wheels hatchling
 COPY pyproject.toml README.md LICENSE ./
 COPY consumer consumer
 COPY storage storage
 COPY sample/feed.jsonl sample/
 RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
-# From those wheels only, and so what the lock names; what only builds is left behind, and pip with it.
+# Install from those wheels only, as locked; build tools and pip stay behind.
 RUN python3 -m venv --without-pip /opt/dupwatch \
  && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[schemas,tracing]'
 
@@ -29,11 +29,11 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /u
  && install --directory --owner dupwatch --group dupwatch /var/lib/dupwatch
 COPY --from=build /opt/dupwatch /opt/dupwatch
 ENV PATH=/opt/dupwatch/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-# By number: who forbids root has to see that this is not root.
+# A number, so that Kubernetes can check that this is not root.
 USER 10001:10001
 WORKDIR /var/lib/dupwatch
 EXPOSE 9464
-# Where the configuration says that the pages are, which it takes from the environment as the run does.
+# Asks the pages at the address in the configuration, which comes from the environment as in the run.
 HEALTHCHECK --interval=30s --timeout=15s --start-period=60s --retries=3 CMD ["dupwatch", "health"]
 ENTRYPOINT ["dupwatch"]
 CMD ["run"]

@@ -1,5 +1,5 @@
-# HBase by itself, its Thrift gateway and its shell: docker build -f deploy/docker/hbase.Dockerfile -t dupwatch-hbase .
-# For trying things out on one machine: a cluster has an HBase of its own.
+# A single HBase with its Thrift gateway and shell: docker build -f deploy/docker/hbase.Dockerfile -t dupwatch-hbase .
+# To try dupwatch on one machine; a real cluster has its own HBase.
 ARG BASE=docker.io/library/debian:bookworm-slim
 
 FROM ${BASE} AS java
@@ -7,7 +7,7 @@ RUN apt-get update \
  && apt-get install --yes --quiet --no-install-recommends openjdk-17-jre-headless \
  && rm -rf /var/lib/apt/lists /var/cache/apt
 
-# The jars of deploy/local, and so the versions that the tests run against.
+# The jars of deploy/local, so these are the versions that the tests use.
 FROM java AS jars
 RUN apt-get update && apt-get install --yes --quiet --no-install-recommends maven python3
 WORKDIR /build

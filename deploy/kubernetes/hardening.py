@@ -1,4 +1,4 @@
-"""What every pod and every container has to deny itself."""
+"""Check that every pod and container gives up the privileges it does not need."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ _PINNED: Final = re.compile(r".+(?:@sha256:[0-9a-f]{64}|:(?!latest$)[\w][\w.-]*)
 
 
 def hardening_faults(documents: Sequence[Document]) -> Iterator[str]:
-    """What a pod may do that it need not."""
+    """Yield the privileges that a pod has and does not need."""
     pods = workloads(documents)
     for workload in pods:
         yield from _pod(workload)

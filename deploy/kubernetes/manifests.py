@@ -1,4 +1,4 @@
-"""What kustomize makes of an overlay, and where in it pods are."""
+"""Build an overlay with kustomize, and find the pods in it."""
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ Document = Mapping[str, Any]
 
 
 class NotBuilt(Exception):  # noqa: N818  # a sentence for a person
-    """kustomize refuses the overlay; the message is what it says."""
+    """kustomize rejects the overlay; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Something that makes pods: what it is called, and its pods' labels and specification."""
+    """A resource that creates pods: its name, and the labels and specification of its pods."""
 
     kind: str
     name: str
@@ -27,22 +27,22 @@ class Workload:
 
     @property
     def where(self) -> str:
-        """As sentences name it."""
+        """Its name in messages."""
         return f"{self.kind} {self.name}"
 
     @property
     def component(self) -> str:
-        """Which part of dupwatch it is."""
+        """The component of dupwatch that it runs."""
         return self.labels.get("app.kubernetes.io/component", "")
 
     @property
     def containers(self) -> list[Mapping[str, Any]]:
-        """All of them, those that come first too."""
+        """All containers, including init containers."""
         return [*self.pod.get("initContainers", ()), *self.pod["containers"]]
 
 
 def build(kustomize: Sequence[str], overlay: Path) -> list[Document]:
-    """The documents of an overlay. Raises ``NotBuilt``."""
+    """Return the documents of an overlay. Raises ``NotBuilt``."""
     ran = subprocess.run([*kustomize, overlay], capture_output=True, text=True, check=False)  # noqa: S603  # our words
     if ran.returncode:
         raise NotBuilt(ran.stderr.strip())
@@ -50,27 +50,27 @@ def build(kustomize: Sequence[str], overlay: Path) -> list[Document]:
 
 
 def read(text: str) -> list[Document]:
-    """The documents of a stream of YAML."""
+    """Return the documents of a YAML stream."""
     return [document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document is not None]
 
 
 def name_of(document: Document) -> str:
-    """As sentences name it."""
+    """Return kind and name, as messages show them."""
     return f"{document.get('kind')} {document.get('metadata', {}).get('name')}"
 
 
 def namespace_of(document: Document) -> str:
-    """Its namespace; nothing for what has none."""
+    """Return its namespace, empty if it has none."""
     return str(document["metadata"].get("namespace", ""))
 
 
 def of_kind(documents: Sequence[Document], *kinds: str) -> Iterator[Document]:
-    """The documents of these kinds."""
+    """Return the documents of these kinds."""
     return (document for document in documents if document["kind"] in kinds)
 
 
 def workloads(documents: Sequence[Document]) -> list[Workload]:
-    """All that makes pods."""
+    """Return everything that creates pods."""
     found = []
     for document in of_kind(documents, "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"):
         spec = document["spec"]["jobTemplate"]["spec"] if document["kind"] == "CronJob" else document["spec"]
@@ -82,7 +82,7 @@ def workloads(documents: Sequence[Document]) -> list[Workload]:
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a label selector means these labels."""
+    """Return whether a label selector matches these labels."""
     return all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items()) and all(
         _fits(expression, labels) for expression in selector.get("matchExpressions", ())
     )

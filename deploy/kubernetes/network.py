@@ -1,4 +1,4 @@
-"""Whether pods are let through to what the configuration names, and nobody else to the gateway."""
+"""Check that network policies let pods reach what they need, and let nobody else reach the gateway."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ _TALKS: Final[Mapping[str, tuple[str, ...]]] = {
     "topics": ("source.url", "sink.url"),
     "pack": ("store.url",),
 }
-"""The settings whose places a part of dupwatch talks to, by component."""
+"""The settings that name the addresses each component connects to."""
 _OUTSIDE: Final = ""
 
 
 class Place(NamedTuple):
-    """A service within the cluster, or a port outside of it, where the namespace is empty."""
+    """A service in the cluster, or, with an empty namespace, a port outside of it."""
 
     namespace: str
     port: int
@@ -31,10 +31,10 @@ class Place(NamedTuple):
 
 
 def network_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Who cannot reach what he needs, and who can reach the gateway that should not."""
+    """Yield missing connections, and pods that reach the gateway but must not."""
     policies = list(of_kind(documents, "NetworkPolicy"))
     for workload in workloads(documents):
-        ours = [one for one in policies if _means(one, workload.namespace, workload.labels, "Egress")]
+        ours = [policy for policy in policies if _means(policy, workload.namespace, workload.labels, "Egress")]
         for setting in _TALKS.get(workload.component, ()):
             for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
@@ -45,7 +45,7 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
                     and not any(_lets_in(policy, place, workload) for policy in policies)
                 ):
                     yield f"{workload.where} has no ingress to the gateway at {place}"
-        if not any(_port_open(rule, _NAMES_PORT) for one in ours for rule in one["spec"].get("egress", ())):
+        if not any(_port_open(rule, _NAMES_PORT) for policy in ours for rule in policy["spec"].get("egress", ())):
             yield f"{workload.where} has no egress to DNS"
     for policy in policies:
         if any(namespace_of(policy) == place.namespace for place in _places(_value(settings, "store.url"))):
@@ -53,19 +53,19 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
 
 
 def _value(settings: Settings, setting: str) -> str:
-    """A URL of the configuration; nothing for what is not set, or not in use."""
+    """Return a URL of the configuration, empty if it is not set or not used."""
     section, name = setting.split(".")
     found = settings.sections[section]
     return str(found.get(name, "")) if found.get("enabled", True) else ""
 
 
 def _places(url: str) -> list[Place]:
-    """Those that a URL names, or several with commas between them."""
+    """Return the addresses in a URL, or in several separated by commas."""
     found = _PLACE.fullmatch(url)
     if found is None or found[1] not in {"kafka", "hbase", "http", "https"}:
         return []
     parts = [part.rpartition("://")[2].partition("/")[0].rpartition("@")[2] for part in url.split(",")]
-    # Of kafka://HOST:PORT/A,B the topics come behind commas as well.
+    # In kafka://HOST:PORT/A,B commas separate topics too.
     addresses = [_address(part, _SCHEME_PORTS.get(found[1], "")) for part in parts if ":" in part or "." in part]
     return sorted(
         {
@@ -107,7 +107,7 @@ def _lets_in(policy: Document, place: Place, workload: Workload) -> bool:
 
 
 def _open_gateway(policy: Document) -> Iterator[str]:
-    """A rule without peers, or with peers of whole namespaces, opens the gateway to more than is meant."""
+    """Yield rules that open the gateway too far: without peers, or with whole namespaces as peers."""
     for rule in policy["spec"].get("ingress", ()):
         if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
             yield f"{name_of(policy)} admits more than dupwatch to the gateway, which has no authentication"
@@ -123,4 +123,4 @@ def _of_namespace(peer: Mapping[str, Any], namespace: str) -> bool:
 
 
 def _port_open(rule: Mapping[str, Any], port: int) -> bool:
-    return any(one.get("port") == port for one in rule.get("ports", ()))
+    return any(entry.get("port") == port for entry in rule.get("ports", ()))

@@ -1,4 +1,4 @@
-"""Whether there is everything that is named: configuration, secrets, accounts, volumes, ports, labels."""
+"""Check that everything named in the manifests exists: configuration, secrets, accounts, volumes, ports, labels."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ CLUSTER_WIDE = frozenset({"Namespace"})
 
 
 def reference_faults(documents: Sequence[Document], secrets: Sequence[Document]) -> Iterator[str]:
-    """What is named and not there; ``secrets`` are there without being among the documents."""
+    """Yield what is named but missing. ``secrets`` exist outside of the documents."""
     yield from _identities(documents)
     pods = workloads(documents)
     known = [*documents, *secrets]
@@ -24,7 +24,7 @@ def reference_faults(documents: Sequence[Document], secrets: Sequence[Document])
 
 
 def keys_of(documents: Sequence[Document], kind: str, namespace: str, name: str) -> set[str] | None:
-    """The keys of a ConfigMap or Secret; None where there is none."""
+    """Return the keys of a ConfigMap or Secret, or None if it does not exist."""
     for document in of_kind(documents, kind):
         if (namespace_of(document), document["metadata"]["name"]) == (namespace, name):
             return {key for part in ("data", "stringData", "binaryData") for key in document.get(part) or ()}
@@ -32,7 +32,7 @@ def keys_of(documents: Sequence[Document], kind: str, namespace: str, name: str)
 
 
 def container_ports(workload: Workload) -> dict[str, int]:
-    """The ports that have names."""
+    """Return the named ports."""
     return {
         port["name"]: port["containerPort"]
         for container in workload.containers
@@ -59,13 +59,13 @@ def _named_objects(workload: Workload, known: Sequence[Document]) -> Iterator[st
                 f"{workload.where} names {key} in the {kind} {name}, which does not have it" for key in keys - found
             )
     account = workload.pod.get("serviceAccountName", "default")
-    accounts = {(namespace_of(one), one["metadata"]["name"]) for one in of_kind(known, "ServiceAccount")}
+    accounts = {(namespace_of(account), account["metadata"]["name"]) for account in of_kind(known, "ServiceAccount")}
     if (workload.namespace, account) not in accounts:
         yield f"{workload.where} runs as the account {account}, which does not exist"
 
 
 def _wanted(workload: Workload) -> Iterator[tuple[str, str, set[str]]]:
-    """Kind, name and keys of each ConfigMap and Secret that the pods need."""
+    """Yield kind, name and keys of each ConfigMap and Secret that the pods need."""
     mounts = [mount for container in workload.containers for mount in container.get("volumeMounts", ())]
     for volume in workload.pod.get("volumes", ()):
         keys = {mount["subPath"] for mount in mounts if mount["name"] == volume["name"] and "subPath" in mount}
@@ -107,7 +107,7 @@ def _ports(workload: Workload) -> Iterator[str]:
 
 
 def _selections(document: Document, documents: Sequence[Document], pods: Sequence[Workload]) -> Iterator[str]:
-    """What the selectors of one document mean."""
+    """Check the selectors of a document."""
     spec, where, namespace = document.get("spec", {}), name_of(document), namespace_of(document)
     here = [workload for workload in pods if workload.namespace == namespace]
     match document["kind"]:
@@ -123,7 +123,7 @@ def _selections(document: Document, documents: Sequence[Document], pods: Sequenc
             yield from _meant(where, _chosen(spec["selector"], here), [])
         case "ServiceMonitor":
             yield from _monitored(
-                where, spec, [one for one in of_kind(documents, "Service") if namespace_of(one) == namespace]
+                where, spec, [entry for entry in of_kind(documents, "Service") if namespace_of(entry) == namespace]
             )
         case "NetworkPolicy":
             yield from _policy(document, here, pods)
@@ -152,7 +152,7 @@ def _spread(where: str, template: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]) -> Iterator[str]:
-    chosen = [one for one in services if selects(spec["selector"], one["metadata"].get("labels", {}))]
+    chosen = [service for service in services if selects(spec["selector"], service["metadata"].get("labels", {}))]
     if not chosen:
         yield f"{where} selects no service"
     for service in chosen:
@@ -163,7 +163,7 @@ def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]
 
 
 def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workload]) -> Iterator[str]:
-    """A policy that means pods of ours means some; those of others cannot be known."""
+    """Check that a policy for our pods selects some. Policies for other pods cannot be checked."""
     spec, where = document["spec"], name_of(document)
     chosen = _chosen(spec["podSelector"], here)
     if here and not chosen:
@@ -181,7 +181,7 @@ def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workloa
 
 
 def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Iterator[str]:
-    """Secrets that other kinds than pods name."""
+    """Yield secrets that resources other than pods name."""
     for document in documents:
         for name, key in _credentials(document):
             if key not in (keys_of(known, "Secret", namespace_of(document), name) or ()):
@@ -189,7 +189,7 @@ def _accounts(documents: Sequence[Document], known: Sequence[Document]) -> Itera
 
 
 def _credentials(document: Document) -> Iterator[tuple[str, str]]:
-    """Secret and key of each."""
+    """Yield secret and key of each credential."""
     if document["kind"] == "TriggerAuthentication":
         for reference in document["spec"].get("secretTargetRef", ()):
             yield reference["name"], reference["key"]

@@ -1,6 +1,6 @@
-"""The alert rules as the Prometheus operator takes them, from the files that Prometheus takes.
+"""Write the alert rules as a manifest for the Prometheus operator, from the rule files of Prometheus.
 
-``python -m deploy.kubernetes.rules`` writes the manifest anew; a test says when that was forgotten.
+Run ``python -m deploy.kubernetes.rules`` after a change of the rules; a test fails if that was forgotten.
 """
 
 import sys
@@ -16,12 +16,12 @@ except ModuleNotFoundError as error:
 
 RULES: Final = Path(__file__).parents[1] / "prometheus" / "rules"
 MANIFEST: Final = Path(__file__).parent / "components" / "monitoring" / "prometheus-rule.yaml"
-_HEAD: Final = "# Made from deploy/prometheus/rules by: python -m deploy.kubernetes.rules\n"
+_HEAD: Final = "# Generated from deploy/prometheus/rules by: python -m deploy.kubernetes.rules\n"
 _WIDTH: Final = 120
 
 
 def manifest(rules: Path) -> str:
-    """The manifest for a folder of rule files; without any it has no groups."""
+    """Return the manifest for a folder of rule files. Without files it has no groups."""
     files = sorted(path for path in rules.glob("*") if path.suffix in {".yml", ".yaml"})
     groups: list[Any] = [group for path in files for group in yaml.safe_load(path.read_text())["groups"]]
     document = {
@@ -34,7 +34,7 @@ def manifest(rules: Path) -> str:
 
 
 def main() -> int:
-    """Write it; the exit code."""
+    """Write the manifest and return the exit code."""
     MANIFEST.write_text(manifest(RULES))
     return 0
 

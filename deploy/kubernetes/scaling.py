@@ -33,10 +33,10 @@ def scaling_faults(documents: Sequence[Document], settings: Settings) -> Iterato
     for scaler in of_kind(documents, "ScaledObject"):
         spec, where = scaler["spec"], name_of(scaler)
         target = spec["scaleTargetRef"]
-        scaled = [one for one in of_kind(documents, target["kind"]) if one["metadata"]["name"] == target["name"]]
+        scaled = [found for found in of_kind(documents, target["kind"]) if found["metadata"]["name"] == target["name"]]
         if not scaled:
             yield f"{where} scales the {target['kind']} {target['name']}, which does not exist"
-        if any("replicas" in one["spec"] for one in scaled):
+        if any("replicas" in workload["spec"] for workload in scaled):
             yield f"{where} and the {target['kind']} {target['name']} both set the number of replicas"
         most, partitions = spec["maxReplicaCount"], _partitions(documents)
         if most != partitions:
@@ -59,7 +59,7 @@ def _trigger(trigger: Mapping[str, Any], documents: Sequence[Document], settings
         if given.get(name) != value:
             yield f"its {name} is {given.get(name)}, but that of the consumers is {value}"
     named = trigger.get("authenticationRef", {}).get("name")
-    if named and not any(one["metadata"]["name"] == named for one in of_kind(documents, "TriggerAuthentication")):
+    if named and not any(entry["metadata"]["name"] == named for entry in of_kind(documents, "TriggerAuthentication")):
         yield f"it names the TriggerAuthentication {named}, which does not exist"
 
 

@@ -1,4 +1,4 @@
-"""Whether every field is one that the cluster knows, and of the right type."""
+"""Check that every field is known to the cluster and has the right type."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ import yaml
 from deploy.kubernetes.manifests import Document, name_of
 
 VERSIONS: Final = ("1.29", "1.37")
-"""The oldest Kubernetes that the manifests are for, and the newest whose schemas there are."""
+"""The oldest Kubernetes version that the manifests support, and the newest one with published schemas."""
 
 Schemas = Mapping[tuple[str, str], Mapping[str, Any]]
-"""By apiVersion and kind."""
+"""Schemas by apiVersion and kind."""
 
 
 def read_schemas(folder: Path) -> Schemas:
-    """The schemas of the operators' kinds, from the definitions in a folder, made strict."""
+    """Read the schemas of the operators' kinds from the definitions in a folder, and make them strict."""
     found = {}
     for path in sorted(folder.glob("*.yaml")):
         definition = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)["spec"]
@@ -31,55 +31,55 @@ def read_schemas(folder: Path) -> Schemas:
 
 
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same schema, refusing fields that it does not name.
+    """Return the same schema, but rejecting fields that it does not name.
 
-    The cluster drops such fields and says nothing. What stands under anyOf and its like names a part of the fields, as
-    Kubernetes has it (structural schemas), so that is left as it is.
+    The cluster drops such fields silently. Schemas below anyOf and similar keywords name only part of the fields
+    (structural schemas of Kubernetes), so these are left unchanged.
     """
-    made = dict(schema)
-    if "properties" in made:
-        made["properties"] = {name: strict(inner) for name, inner in made["properties"].items()}
-        if not made.get("x-kubernetes-preserve-unknown-fields"):
-            made.setdefault("additionalProperties", False)
+    closed = dict(schema)
+    if "properties" in closed:
+        closed["properties"] = {name: strict(inner) for name, inner in closed["properties"].items()}
+        if not closed.get("x-kubernetes-preserve-unknown-fields"):
+            closed.setdefault("additionalProperties", False)
     for inner in ("items", "additionalProperties"):
-        if isinstance(made.get(inner), Mapping):
-            made[inner] = strict(made[inner])
-    return made
+        if isinstance(closed.get(inner), Mapping):
+            closed[inner] = strict(closed[inner])
+    return closed
 
 
 def schema_faults(documents: Sequence[Document], schemas: Schemas) -> Iterator[str]:
-    """What the cluster would refuse, or drop."""
+    """Yield what the cluster would reject or drop."""
     for document in documents:
         schema = schemas.get((str(document.get("apiVersion")), str(document.get("kind"))))
-        said: Iterable[str] = _core_faults(document) if schema is None else _operator_faults(document, schema)
-        # Versions mostly agree.
-        yield from dict.fromkeys(f"{name_of(document)}: {one}" for one in said)
+        errors: Iterable[str] = _core_faults(document) if schema is None else _operator_faults(document, schema)
+        # Most versions report the same errors.
+        yield from dict.fromkeys(f"{name_of(document)}: {error}" for error in errors)
 
 
 def _operator_faults(document: Document, schema: Mapping[str, Any]) -> Iterator[str]:
     for error in jsonschema.Draft202012Validator(schema).iter_errors(document):
         yield _sentence(error)
-    # Their schemas leave metadata open, the cluster does not.
+    # These schemas allow any metadata; the cluster does not.
     yield from _core_faults({"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]})
 
 
 def _core_faults(document: Document) -> tuple[str, ...]:
-    return _told(json.dumps(document, sort_keys=True, default=str))
+    return _core_errors(json.dumps(document, sort_keys=True, default=str))
 
 
 @cache
-def _told(text: str) -> tuple[str, ...]:
-    """What the core's schemas say of a document, as JSON; all of them are read for each, so it is asked once."""
+def _core_errors(text: str) -> tuple[str, ...]:
+    """Return what the core schemas report for a document in JSON. Cached, since validation reads all schemas."""
     document = json.loads(text)
-    said = []
+    errors = []
     for version in VERSIONS:
         try:
             kubernetes_validate.validate(document, version, strict=True)
         except kubernetes_validate.ValidationError as error:
-            said.append(_sentence(error))
+            errors.append(_sentence(error))
         except (kubernetes_validate.SchemaNotFoundError, KeyError):
-            said.append(f"there is no {document.get('kind')} in {document.get('apiVersion')}")
-    return tuple(said)
+            errors.append(f"there is no {document.get('kind')} in {document.get('apiVersion')}")
+    return tuple(errors)
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:

@@ -1,8 +1,8 @@
 """kustomize, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
 
-A kustomize or kubectl on the PATH is taken where its kustomize is of version 5; else kustomize is built by Go. The
-schemas come from the operators' Go modules, whose digests stand here. Both go to a cache whose name has a digest of
-the versions; it is made under another name and renamed when it is whole.
+A kustomize or kubectl on the PATH is used if its kustomize has version 5; otherwise Go builds kustomize. The schemas
+come from the operators' Go modules, whose digests are listed here. Both go to a cache folder named after a digest of
+the versions. The folder is created under another name, and renamed when it is complete.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from deploy.local.fetch import home
 from deploy.local.packages import MissingTools
 
 KUSTOMIZE: Final = "sigs.k8s.io/kustomize/kustomize/v5@v5.0.3"
-"""The last one that the Go of Debian 12 builds (1.19)."""
+"""The last version that the Go of Debian 12 (1.19) can build."""
 MISSING: Final = (
     "the checks of the cluster's manifests need Go; on Debian: apt-get install golang-go. Without it: make test-core"
 )
@@ -63,11 +63,11 @@ MODULES: Final = (
 
 
 class WrongModule(Exception):  # noqa: N818  # as MissingTools
-    """What came is not what the digest names."""
+    """A download does not match its digest."""
 
 
 def kustomize() -> list[str]:
-    """The command that builds a folder, given behind it. Raises ``MissingTools``; CalledProcessError where Go fails."""
+    """Return the command that builds a folder. Raises ``MissingTools``, or CalledProcessError if Go fails."""
     found = _on_path()
     if found is not None:
         return found
@@ -76,7 +76,7 @@ def kustomize() -> list[str]:
 
 
 def schemas() -> Path:
-    """The folder of the operators' CustomResourceDefinitions. Raises as ``kustomize``, and ``WrongModule``."""
+    """Return the folder of the operators' CustomResourceDefinitions. Raises as ``kustomize``, and ``WrongModule``."""
     digest = hashlib.sha256(repr(MODULES).encode()).hexdigest()[:16]
     return _cached(home() / f"kubernetes-schemas-{digest}", _fetch_schemas)
 
@@ -86,8 +86,8 @@ def _on_path() -> list[str] | None:
         path = shutil.which(program)
         if path is not None:
             command = [path, *ask.split()]
-            said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603  # found
-            if re.search(rf"(?m)^(?:Kustomize Version: *)?{re.escape(_MAJOR)}", said):
+            output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603  # found
+            if re.search(rf"(?m)^(?:Kustomize Version: *)?{re.escape(_MAJOR)}", output):
                 return [path, build]
     return None
 
@@ -119,20 +119,20 @@ def _build_kustomize(folder: Path, modules: Path) -> None:
 def _fetch_schemas(folder: Path, modules: Path) -> None:
     sys.stderr.write("Fetching the schemas of KEDA and the Prometheus operator (once, 7 MB) ...\n")
     for module in MODULES:
-        told = json.loads(_go(modules, "mod", "download", "-json", f"{module.path}@{module.version}"))
-        if told["Sum"] != module.digest:
-            raise WrongModule(f"{module.path} {module.version} has the digest {told['Sum']}, expected {module.digest}")
+        found = json.loads(_go(modules, "mod", "download", "-json", f"{module.path}@{module.version}"))
+        if found["Sum"] != module.digest:
+            raise WrongModule(f"{module.path} {module.version} has the digest {found['Sum']}, expected {module.digest}")
         for schema in module.schemas:
-            shutil.copyfile(Path(told["Dir"]) / schema, folder / Path(schema).name)
+            shutil.copyfile(Path(found["Dir"]) / schema, folder / Path(schema).name)
 
 
 def _go(modules: Path, *arguments: str, **variables: str) -> str:
-    """What Go prints; its modules and what it compiles go to a folder that is removed afterwards."""
+    """Return what Go prints. Its modules and build output go to a temporary folder."""
     environment = os.environ | {
         "GOMODCACHE": str(modules / "modules"),
         "GOCACHE": str(modules / "compiled"),
         "GOFLAGS": f"{os.environ.get('GOFLAGS', '')} {_GO_FLAGS}".strip(),
-        # The Go that is there will do; another one would be 60 MB more.
+        # Use the installed Go; downloading another one would take 60 MB more.
         "GOTOOLCHAIN": "local",
     }
     ran = subprocess.run(  # noqa: S603  # our words

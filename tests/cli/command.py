@@ -68,7 +68,9 @@ def json_lines(data: bytes) -> list[dict[str, Any]]:
 
 def write_lines(path: Path, records: Iterable[object]) -> Path:
     """Write records as JSON lines, bytes as they are; the path."""
-    lines = [one if isinstance(one, bytes) else json.dumps(one, ensure_ascii=False).encode() for one in records]
+    lines = [
+        record if isinstance(record, bytes) else json.dumps(record, ensure_ascii=False).encode() for record in records
+    ]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 

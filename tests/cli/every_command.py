@@ -114,18 +114,18 @@ def _commands(name: Name, command: Any) -> Iterator[tuple[Name, Any]]:  # noqa: 
     if below is None:
         yield name, command
     else:
-        for one in below:
-            yield from _commands((*name, one), below[one])
+        for subcommand in below:
+            yield from _commands((*name, subcommand), below[subcommand])
 
 
 def options_of(name: Name) -> set[str]:
     """The options that a command has."""
-    return {option for one in commands()[name].params for option in one.opts if option.startswith("-")}
+    return {option for parameter in commands()[name].params for option in parameter.opts if option.startswith("-")}
 
 
 def filled(arguments: Name, **places: str | Path) -> list[str]:
     """The arguments with their places filled in."""
-    return [one.format(**places) for one in arguments]
+    return [argument.format(**places) for argument in arguments]
 
 
 def sentence_of(ended: Outcome) -> str:
@@ -134,8 +134,8 @@ def sentence_of(ended: Outcome) -> str:
     A Kafka client may have written lines of its log before.
     """
     assert "Traceback" not in ended.err, ended.err
-    told = [line for line in ended.err.splitlines() if not line.startswith('{"time"')]
-    assert told, ended
-    assert told[0].startswith("dupwatch: "), ended.err
-    assert len([part for line in told for part in textwrap.wrap(line, COLUMNS)]) <= LINES_MAX, ended.err
-    return "\n".join(told)
+    lines = [line for line in ended.err.splitlines() if not line.startswith('{"time"')]
+    assert lines, ended
+    assert lines[0].startswith("dupwatch: "), ended.err
+    assert len([part for line in lines for part in textwrap.wrap(line, COLUMNS)]) <= LINES_MAX, ended.err
+    return "\n".join(lines)

@@ -16,10 +16,10 @@ DAY_S = 86_400
 def dated(days_ago: dict[str, float], template: str = "a") -> list[dict[str, object]]:
     """Articles of different texts, published so many days ago."""
     now_s = time.time()
-    made = articles(range(len(days_ago)))
+    undated = articles(range(len(days_ago)))
     return [
         article | {"id": f"{template}-{name}", "published_at": now_s - days * DAY_S}
-        for article, (name, days) in zip(made, days_ago.items(), strict=True)
+        for article, (name, days) in zip(undated, days_ago.items(), strict=True)
     ]
 
 
@@ -40,8 +40,8 @@ def test_what_comes_later_is_compared_with_the_archive(dupwatch: Command, tmp_pa
     letters = json_lines(state.with_name("state.dead-letters.jsonl").read_bytes())
     assert [letter["reason"] for letter in letters] == ["invalid_json"]
     feed = write_lines(tmp_path / "feed.jsonl", [article | {"id": f"copy of {article['id']}"} for article in old])
-    said = dupwatch("run", "--source", feed, "--store", store, "--emit", "all", *FAST)
-    assert outcomes(said.out) == {
+    ended = dupwatch("run", "--source", feed, "--store", store, "--emit", "all", *FAST)
+    assert outcomes(ended.out) == {
         "copy of a-yesterday": "duplicate",
         "copy of a-long-ago": "unique",
         "copy of a-last-week": "duplicate",
@@ -94,8 +94,8 @@ class Archive:
 
     def __init__(self, folder: Path, dupwatch: Command) -> None:
         self.folder, self.here, self._dupwatch = folder / "archives", folder / "here", dupwatch
-        for made in (self.folder, self.here):
-            made.mkdir()
+        for path in (self.folder, self.here):
+            path.mkdir()
         self.path = write_lines(self.folder / "archive.jsonl", dated({str(number): 1 for number in range(8)}))
 
     def fill(self, store: str, *more: str | Path) -> Outcome:
@@ -116,9 +116,9 @@ class Archive:
 @pytest.fixture
 def archive(tmp_path: Path, dupwatch: Command, monkeypatch: pytest.MonkeyPatch) -> Archive:
     """An archive that is filled from elsewhere."""
-    made = Archive(tmp_path, dupwatch)
-    monkeypatch.chdir(made.here)
-    return made
+    archive = Archive(tmp_path, dupwatch)
+    monkeypatch.chdir(archive.here)
+    return archive
 
 
 def test_the_state_is_beside_the_archive(archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,13 +60,13 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     assert b"\x1b" not in ended.out
     ended = dupwatch("dead-letters", "show", "3", "--sink", sink)
     assert b"70000 bytes, truncated to the first 65536" in ended.out
-    (told,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
-    assert (told["value"], told["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)
-    assert (told["origin"], told["key"], told["time"], told["cut"]) == (None, None, None, False)
+    (shown,) = json_lines(dupwatch("dead-letters", "show", "1", "--sink", sink, "--json").out)
+    assert (shown["value"], shown["place"].endswith("feed.jsonl:1")) == ('{"id": "a1", "body": 1}', True)
+    assert (shown["origin"], shown["key"], shown["time"], shown["cut"]) == (None, None, None, False)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("show", "4"), "no dead letter at 4"),
         (("show", "0:1"), "in a file it is a line number"),
@@ -75,15 +75,15 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
         (("replay",), "is not a topic; name one with --sink kafka://"),
     ],
 )
-def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[str, ...], message: str) -> None:
     """It is said in one sentence, with the exit code of a wrong option."""
     ended = dupwatch("dead-letters", *arguments, "--sink", sink)
     assert (ended.code, ended.out) == (2, b"")
-    assert said in ended.err
+    assert message in ended.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("list",), 2, "name the dead letters: --sink"),
         (("list", "--sink", "none.jsonl"), 3, "none.jsonl.dead-letters.jsonl cannot be read: No such file"),
@@ -93,11 +93,11 @@ def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[s
         (("replay", "--sink", "kafka://h:1/a", "--until", "1969-12-31"), 2, "--until: '1969-12-31' is before 1970"),
     ],
 )
-def test_what_is_refused(dupwatch: Command, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_is_refused(dupwatch: Command, arguments: tuple[str, ...], code: int, message: str) -> None:
     """A place or a time that is none is told by a sentence, before anybody is asked."""
     ended = dupwatch("dead-letters", *arguments)
     assert (ended.code, ended.out) == (code, b"")
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
@@ -146,6 +146,6 @@ def test_times_and_letters_without_one() -> None:
         Letter(str(time_ms), time_ms, None, "empty_id", "", None, "", None, None, 0, None, cut=False)
         for time_ms in (None, 1, 2, 3)
     ]
-    assert [one.position for one in filter(Selection(since_ms=2).takes, letters)] == ["2", "3"]
-    assert [one.position for one in filter(Selection(until_ms=2).takes, letters)] == ["1"]
+    assert [letter.position for letter in filter(Selection(since_ms=2).takes, letters)] == ["2", "3"]
+    assert [letter.position for letter in filter(Selection(until_ms=2).takes, letters)] == ["1"]
     assert len(list(filter(Selection().takes, letters))) == 4

@@ -28,7 +28,7 @@ def shown(err: str, name: str) -> int:
     return next((int(line[-1]) for line in lines if " ".join(line[:-1]) == name), 0)
 
 
-def said(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) -> str:
+def line_of(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) -> str:
     """The first line of its standard error that is meant."""
     assert process.stderr is not None
     for line in process.stderr:
@@ -40,7 +40,7 @@ def said(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) -> st
 def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_sample: Path) -> None:
     """It ends by itself with exit code 0, shows each flag, and counts what ``dupwatch run`` counts."""
     verdicts = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
-    outcomes = Counter(one["outcome"] for one in verdicts)
+    outcomes = Counter(verdict["outcome"] for verdict in verdicts)
     ended = run_process("demo", "--rate", "10000")
     assert ended.code == 0, ended.err
     assert ended.out == b""
@@ -81,7 +81,7 @@ def test_the_rate_is_kept_to(tmp_path: Path) -> None:
 def test_a_signal_ends_it_in_the_middle(number: signal.Signals) -> None:
     """With a summary of what was judged so far, and exit code 0."""
     process = start("demo", "--rate", "20", stderr=subprocess.PIPE)
-    said(process, lambda line: line.startswith("≈ "))
+    line_of(process, lambda line: line.startswith("≈ "))
     process.send_signal(number)
     _, err = process.communicate(timeout=READY_S)
     assert process.returncode == 0, err
@@ -93,7 +93,7 @@ def test_a_signal_ends_it_before_it_has_begun() -> None:
     (nobody,) = free_ports(1)
     store = ("--store", f"hbase://127.0.0.1:{nobody}/feed", "--set", "store.hbase.deadline_s=1")
     process = start("demo", *store, stderr=subprocess.PIPE)
-    said(process, lambda line: "is out of reach" in line)
+    line_of(process, lambda line: "is out of reach" in line)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=READY_S)
     assert process.returncode == 0, err
@@ -103,16 +103,16 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
     """With --forever it says where its brokers are, and judges what another client sends there, after the feed."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}])
     process = start("demo", "--forever", "--feed", feed, stderr=subprocess.PIPE)
-    address = said(process, lambda line: line.startswith("Kafka")).split()[4]
-    pages = said(process, lambda line: line.startswith("Health")).split()
+    address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
+    pages = line_of(process, lambda line: line.startswith("Health")).split()
     wait_ready(pages[3])
     producer = Producer({"bootstrap.servers": address})
     for name in ("b", "c"):
         producer.produce(TOPIC, json.dumps({"id": name, "body": text(1)}).encode(), name.encode())
     assert producer.flush(READY_S) == 0
     del producer
-    said(process, lambda line: line.startswith("≈ "))
-    said(process, lambda line: line.startswith("≈ "))
+    line_of(process, lambda line: line.startswith("≈ "))
+    line_of(process, lambda line: line.startswith("≈ "))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=READY_S)
     assert process.returncode == 0

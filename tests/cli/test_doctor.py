@@ -26,8 +26,8 @@ def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) ->
     assert "✓ The store is bound to these settings" in ended.out.decode()
     assert "0 wrong, 0 warnings, 0 unchecked" in ended.out.decode()
     found = findings(dupwatch("doctor", *store, "--json").out)
-    assert {one["status"] for one in found} == {"ok"}
-    assert {one["remedy"] for one in found} == {None}
+    assert {finding["status"] for finding in found} == {"ok"}
+    assert {finding["remedy"] for finding in found} == {None}
     assert data.read_bytes() == before
 
 
@@ -71,8 +71,10 @@ def test_what_is_wrong_with_a_configuration(
     ended = dupwatch("doctor", *arguments, "--json")
     assert ended.code == code
     found = findings(ended.out)
-    assert [one for one in found if one["status"] == "wrong" and named in one["found"] and one["remedy"]], found
-    assert len({one["check"] for one in found}) > 1
+    assert [
+        finding for finding in found if finding["status"] == "wrong" and named in finding["found"] and finding["remedy"]
+    ], found
+    assert len({finding["check"] for finding in found}) > 1
 
 
 def test_a_sink_that_this_user_may_not_write(
@@ -85,7 +87,7 @@ def test_a_sink_that_this_user_may_not_write(
     assert not sink.exists()
     sink.touch()
     assert dupwatch(*asked).code == 0
-    for closed, told in (
+    for closed, message in (
         (sink, f"No permission to write to the sink {sink}"),
         (tmp_path, f"No permission to write in {tmp_path}"),
     ):
@@ -93,7 +95,7 @@ def test_a_sink_that_this_user_may_not_write(
         monkeypatch.setattr(os, "access", lambda path, _, closed=closed: Path(path) != closed)
         ended = dupwatch(*asked)
         assert ended.code == 6
-        assert [one for one in findings(ended.out) if told in one["found"]]
+        assert [finding for finding in findings(ended.out) if message in finding["found"]]
 
 
 def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:
@@ -103,8 +105,8 @@ def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:
     file = f'kafka.secret_files={{"sasl.password"="{secret}"}}'
     kafka = ("--source", "kafka://127.0.0.1:1/a", "--set", client, "--set", file, "--json")
     ended = dupwatch("doctor", *kafka)
-    assert [one for one in findings(ended.out) if "for sasl.password is empty" in one["found"]]
+    assert [finding for finding in findings(ended.out) if "for sasl.password is empty" in finding["found"]]
     secret.write_text("geheim\n")
     ended = dupwatch("doctor", *kafka)
-    assert not [one for one in findings(ended.out) if "is empty" in one["found"]]
+    assert not [finding for finding in findings(ended.out) if "is empty" in finding["found"]]
     assert b"geheim" not in ended.out + ended.err.encode()

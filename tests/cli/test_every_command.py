@@ -59,22 +59,22 @@ BEGUN_BYTES = 1000
 FULL = Path("/dev/full")
 
 
-class Made:
+class Files:
     """A folder with what commands are given."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        feed = write_lines(folder / "feed", [*articles(range(5)), {"id": 1.5}])
+        files = write_lines(folder / "feed", [*articles(range(5)), {"id": 1.5}])
         (folder / "text").write_text(f"苍浦地铁 {text(1)}", encoding="utf-8")
         write_lines(folder / "pairs", [["a3", "a4", "duplicate"], ["a1", "a2", "unique"]])
         (folder / "empty").touch()
         (folder / "a-folder").mkdir()
         ended = run_process(
-            "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
+            "run", "--source", files, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
         )
         assert ended.code == 0, ended.err
         self._places = {
-            "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
+            "folder": str(folder), "feed": str(files), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
         }  # fmt: skip
         self._there = self._listed()
 
@@ -85,8 +85,8 @@ class Made:
     def left(self) -> set[Path]:
         """What a command has left behind; it is taken away."""
         left = self._listed() - self._there
-        for one in sorted(left, reverse=True):
-            one.rmdir() if one.is_dir() else one.unlink()
+        for path in sorted(left, reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
         return left
 
     def _listed(self) -> set[Path]:
@@ -94,18 +94,18 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A small feed, judged, and other things that commands read."""
-    return Made(tmp_path_factory.mktemp("every"))
+    return Files(tmp_path_factory.mktemp("every"))
 
 
-def refused(made: Made, ended: Outcome, code: int, *named: str) -> None:
+def refused(files: Files, ended: Outcome, code: int, *named: str) -> None:
     """A command has ended with this code, said why, written no result and left nothing behind."""
     assert ended.code == code, ended
     sentence = sentence_of(ended)
-    assert [one for one in named if one not in sentence] == [], sentence
+    assert [name for name in named if name not in sentence] == [], sentence
     assert ended.out == b""
-    assert made.left() == set()
+    assert files.left() == set()
 
 
 def test_every_command_is_in_the_table() -> None:
@@ -114,120 +114,120 @@ def test_every_command_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in UNTIL_STOPPED], ids=" ".join)
-def test_no_arguments(made: Made, name: Name) -> None:
+def test_no_arguments(files: Files, name: Name) -> None:
     """Nothing but a documented exit code comes of it, and a sentence where it is not 0."""
     ended = run_process(*name)
     assert ended.code in DOCUMENTED
     if ended.code and name != ("health",):
         sentence_of(ended)
         assert ended.out == b""
-    assert made.left() == set()
+    assert files.left() == set()
 
 
 @pytest.mark.parametrize("name", EVERY, ids=" ".join)
-def test_a_wrong_option(dupwatch: Command, made: Made, name: Name) -> None:
+def test_a_wrong_option(dupwatch: Command, files: Files, name: Name) -> None:
     """It is named, with the way to all options, and ends with 2."""
-    refused(made, dupwatch(*made.given(name), "--nope"), 2, "--nope", f"Usage: dupwatch {' '.join(name)}", "--help")
+    refused(files, dupwatch(*files.given(name), "--nope"), 2, "--nope", f"Usage: dupwatch {' '.join(name)}", "--help")
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if "--set" in options_of(name)], ids=" ".join)
-def test_a_wrong_setting(dupwatch: Command, made: Made, name: Name) -> None:
+def test_a_wrong_setting(dupwatch: Command, files: Files, name: Name) -> None:
     """It ends with 2, before anything else is looked at."""
-    ended = dupwatch(*made.given(name), "--set", "judge.max_distanc=2")
+    ended = dupwatch(*files.given(name), "--set", "judge.max_distanc=2")
     if name in SAYS_IT_ITSELF:
         assert ended.code == 2
         assert b"judge.max_distance" in ended.out
     else:
-        refused(made, ended, 2, "judge.max_distanc", "judge.max_distance?", "dupwatch config show")
+        refused(files, ended, 2, "judge.max_distanc", "judge.max_distance?", "dupwatch config show")
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if "--config" in options_of(name)], ids=" ".join)
-def test_a_configuration_that_is_a_folder(dupwatch: Command, made: Made, name: Name) -> None:
+def test_a_configuration_that_is_a_folder(dupwatch: Command, files: Files, name: Name) -> None:
     """It ends with 2."""
-    ended = dupwatch(*made.given(name), "--config", made.folder)
+    ended = dupwatch(*files.given(name), "--config", files.folder)
     if name in SAYS_IT_ITSELF:
         assert ended.code == 2
     else:
-        refused(made, ended, 2, f"{made.folder} cannot be read: Is a directory")
+        refused(files, ended, 2, f"{files.folder} cannot be read: Is a directory")
 
 
 @pytest.mark.parametrize(
     "name", [name for name in EVERY if "--store" in options_of(name) and name not in BROKERS_FIRST], ids=" ".join
 )
 @pytest.mark.parametrize("place", ["text", "text/x"])
-def test_a_store_that_is_a_file(made: Made, name: Name, place: str) -> None:
+def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:
     """Or lies below one: it ends with 4 where stores in folders are meant, and the file is named."""
-    ended = run_process(*made.given(name), "--store", f"lmdb:{made.folder / place}")
+    ended = run_process(*files.given(name), "--store", f"lmdb:{files.folder / place}")
     if name[0] == "store" and name[1] in {"init", "pack", "unpack"}:
-        refused(made, ended, 2, "hbase://")
+        refused(files, ended, 2, "hbase://")
     elif name in SAYS_IT_ITSELF:
         assert ended.code == 4
-        assert str(made.folder / "text").encode() in ended.out
+        assert str(files.folder / "text").encode() in ended.out
     else:
         assert "Kafka, during" not in ended.err
-        refused(made, ended, 4, f"{made.folder / 'text'} is a file")
+        refused(files, ended, 4, f"{files.folder / 'text'} is a file")
 
 
 @pytest.mark.parametrize(("name", "code", "given"), READING)
 @pytest.mark.parametrize(
     ("place", "why"), [("nowhere", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
 )
-def test_what_cannot_be_read(made: Made, name: Name, code: int, given: Name, place: str, why: str) -> None:
+def test_what_cannot_be_read(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
     """It is named, with the reason."""
     if "dead-letters.jsonl" in given[-1] and place == "a-folder":
         pytest.skip("the folder would have another name")
     if name == ("query",) and place != "a-folder":
         # It may be an article's id.
         why = "no file named"
-    path = made.folder / place
-    refused(made, run_process(*made.given(name, given, path)), code, str(path), why)
+    path = files.folder / place
+    refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 
 
 @pytest.mark.parametrize(("name", "code", "given"), WRITING)
 @pytest.mark.parametrize(
     ("place", "why"), [("nowhere/x", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
 )
-def test_what_cannot_be_written(made: Made, name: Name, code: int, given: Name, place: str, why: str) -> None:
+def test_what_cannot_be_written(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
     """It is named, with the reason."""
-    path = made.folder / place
-    refused(made, run_process(*made.given(name, given, path)), code, str(path), why)
+    path = files.folder / place
+    refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 
 
 @pytest.mark.parametrize(("name", "code", "given"), READING)
-def test_an_empty_file(made: Made, name: Name, code: int, given: Name) -> None:
+def test_an_empty_file(files: Files, name: Name, code: int, given: Name) -> None:
     """It is a feed without articles, or is refused in a sentence."""
     del code
     if name in {("top",), ("produce",)} or name[0] == "dead-letters":
         pytest.skip("it goes on to a server, or the file has another name")
-    ended = run_process(*made.given(name, given, made.folder / "empty"))
+    ended = run_process(*files.given(name, given, files.folder / "empty"))
     assert ended.code in DOCUMENTED - {1}
     if ended.code:
         sentence_of(ended)
-    made.left()
+    files.left()
 
 
-def test_without_permission(made: Made, tmp_path: Path) -> None:
+def test_without_permission(files: Files, tmp_path: Path) -> None:
     """What may not be read or written is named; root is not asked to lie."""
-    secret = made.folder / "a-folder"
+    secret = files.folder / "a-folder"
     secret.chmod(0)
     try:
-        cases = [(made.given(name, given, secret / "x"), code) for name, code, given in [*READING, *WRITING]]
+        cases = [(files.given(name, given, secret / "x"), code) for name, code, given in [*READING, *WRITING]]
         with forkserver().Pool(1) as pool:
-            found = pool.apply_async(look, ([tuple(one) for one, _ in cases], tmp_path)).get(TIMEOUT_S)
+            found = pool.apply_async(look, ([tuple(case) for case, _ in cases], tmp_path)).get(TIMEOUT_S)
     finally:
         secret.chmod(0o755)
     for (_, code), ended in zip(cases, found, strict=True):
-        refused(made, ended, code, str(secret), "Permission denied")
+        refused(files, ended, code, str(secret), "Permission denied")
 
 
 @pytest.mark.parametrize("name", sorted(set(WORKING) - PRINTS_NOTHING), ids=" ".join)
 @pytest.mark.parametrize("gone", [True, False], ids=["closed-pipe", "full-disk"])
-def test_standard_output_that_cannot_be_written(made: Made, name: Name, *, gone: bool) -> None:
+def test_standard_output_that_cannot_be_written(files: Files, name: Name, *, gone: bool) -> None:
     """Results that nobody gets end with 6, and a sentence."""
-    ended = with_stream(made.given(name), "stdout", gone=gone)
+    ended = with_stream(files.given(name), "stdout", gone=gone)
     # What was said before the results.
-    told = Outcome(ended.code, b"", ended.err[ended.err.index("dupwatch: ") :])
-    refused(made, told, 6, "standard output", "Broken pipe" if gone else "No space left")
+    last = Outcome(ended.code, b"", ended.err[ended.err.index("dupwatch: ") :])
+    refused(files, last, 6, "standard output", "Broken pipe" if gone else "No space left")
 
 
 @pytest.mark.parametrize("name", [(), *EVERY], ids=lambda name: " ".join(name) or "dupwatch")
@@ -239,12 +239,12 @@ def test_help_that_cannot_be_written(name: Name) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WORKING), ids=" ".join)
-def test_standard_error_that_cannot_be_written(made: Made, name: Name) -> None:
+def test_standard_error_that_cannot_be_written(files: Files, name: Name) -> None:
     """What is told is lost, and the results are not: the command ends as it would."""
-    ended = with_stream(made.given(name), "stderr", gone=False)
+    ended = with_stream(files.given(name), "stderr", gone=False)
     assert ended.code == 0
     assert bool(ended.out) is (name not in PRINTS_NOTHING)
-    made.left()
+    files.left()
 
 
 def with_stream(arguments: list[str], stream: str, *, gone: bool) -> Outcome:
@@ -264,9 +264,9 @@ def with_stream(arguments: list[str], stream: str, *, gone: bool) -> Outcome:
 
 
 @pytest.mark.parametrize(("name", "given"), FROM_STDIN)
-def test_interrupted_while_it_reads(made: Made, name: Name, given: Name) -> None:
+def test_interrupted_while_it_reads(files: Files, name: Name, given: Name) -> None:
     """Ctrl-C ends it with 130 and without a stack; a summary of what was begun may be there."""
-    process = start(*made.given(name, given), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start(*files.given(name, given), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b'{"id')
     process.stdin.flush()
@@ -277,7 +277,7 @@ def test_interrupted_while_it_reads(made: Made, name: Name, given: Name) -> None
     assert process.returncode == 130, err
     assert out == b""
     assert b"Traceback" not in err
-    made.left()
+    files.left()
 
 
 @pytest.mark.parametrize("name", [("query",), ("store", "export"), ("store", "init")], ids=" ".join)
@@ -329,10 +329,10 @@ def test_interrupted_while_modules_are_imported() -> None:
 
 
 @pytest.mark.parametrize("name", WORKING, ids=" ".join)
-def test_a_narrow_terminal_without_colours(made: Made, name: Name) -> None:
+def test_a_narrow_terminal_without_colours(files: Files, name: Name) -> None:
     """No line is longer than a terminal of 60 columns, and with NO_COLOR there is no colour; JSON and scripts aside."""
-    shown = on_terminal(made.given(name))
-    made.left()
+    shown = on_terminal(files.given(name))
+    files.left()
     assert "Traceback" not in shown
     assert COLOUR.search(shown) is None
     if name not in NOT_MADE_FOR_COLUMNS:
@@ -340,7 +340,7 @@ def test_a_narrow_terminal_without_colours(made: Made, name: Name) -> None:
         assert [line for line in lines if cell_len(line) > COLUMNS] == []
 
 
-def test_a_sentence_is_wrapped_between_words(made: Made) -> None:
+def test_a_sentence_is_wrapped_between_words(files: Files) -> None:
     """Whatever the terminal's width, a word is whole."""
     shown = on_terminal(["run", "--set", "judge.plan=4x17"]).replace("\r\n", "\n")
     assert len(lines := shown.splitlines()) > 1
@@ -384,10 +384,10 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @pytest.mark.parametrize("locale", [LATIN, ASCII], ids=["latin-1", "ascii"])
-def test_a_locale_that_is_not_utf_8(made: Made, locale: dict[str, str]) -> None:
+def test_a_locale_that_is_not_utf_8(files: Files, locale: dict[str, str]) -> None:
     """Characters that it does not have are written as escapes."""
     process = start_anew(
-        *made.given(("fingerprint",)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**locale)
+        *files.given(("fingerprint",)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**locale)
     )
     out, err = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, err) == (0, b"")

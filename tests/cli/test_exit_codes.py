@@ -38,7 +38,7 @@ WRONG_OPTIONS = [
 ]
 
 
-def told(ended: Outcome, code: int) -> str:
+def error_of(ended: Outcome, code: int) -> str:
     """The one line that a command ended with."""
     assert ended.code == code, ended.err
     lines = ended.err.splitlines()
@@ -50,7 +50,7 @@ def told(ended: Outcome, code: int) -> str:
 @pytest.mark.parametrize(("option", "value", "named"), WRONG_OPTIONS)
 def test_wrong_option(dupwatch: Command, option: str, value: str, named: str) -> None:
     """A setting that is wrong ends a run with 2, before anything is read, in a sentence that names it."""
-    assert named in told(dupwatch("run", "--source", SAMPLE, option, value), 2)
+    assert named in error_of(dupwatch("run", "--source", SAMPLE, option, value), 2)
 
 
 @pytest.mark.parametrize("arguments", [("run", "--nope"), ("nope",), ("show",), ("run", "--workers", "two")])
@@ -64,7 +64,7 @@ def test_wrong_command_line(dupwatch: Command, arguments: tuple[str, ...]) -> No
 
 def test_section_and_flag(dupwatch: Command) -> None:
     """A section that was set to a value is named, also where a flag sets something in it."""
-    assert "store" in told(dupwatch("run", "--set", "store=3", "--store", "memory:"), 2)
+    assert "store" in error_of(dupwatch("run", "--set", "store=3", "--store", "memory:"), 2)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_section_and_flag(dupwatch: Command) -> None:
 )
 def test_wrong_environment(dupwatch: Command, name: str, value: str, named: str) -> None:
     """A variable that is wrong ends with 2, in a sentence that names it."""
-    assert named in told(dupwatch("config", "check", **{name: value}), 2)
+    assert named in error_of(dupwatch("config", "check", **{name: value}), 2)
 
 
 @pytest.mark.parametrize(
@@ -92,32 +92,32 @@ def test_wrong_file(dupwatch: Command, tmp_path: Path, toml: str, named: str) ->
     """A file that is wrong ends with 2, in a sentence that says where."""
     path = tmp_path / "dupwatch.toml"
     path.write_bytes(toml.encode("latin-1"))
-    assert named in told(dupwatch("config", "check", "--config", path), 2)
+    assert named in error_of(dupwatch("config", "check", "--config", path), 2)
 
 
 @pytest.mark.parametrize(("name", "why"), [("nowhere.jsonl", "No such file"), (".", "directory"), ("x" * 300, "long")])
 def test_unreadable_source(dupwatch: Command, tmp_path: Path, name: str, why: str) -> None:
     """A source that is missing, or a directory, ends with 3."""
-    assert why in told(dupwatch("run", "--source", tmp_path / name), 3)
+    assert why in error_of(dupwatch("run", "--source", tmp_path / name), 3)
 
 
 @pytest.mark.parametrize("arguments", [("fingerprint", "nowhere.txt"), ("compare", __file__, "nowhere.txt")])
 def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
     """A text that is not there ends with 3, as a source does."""
-    assert "No such file" in told(dupwatch(*arguments), 3)
+    assert "No such file" in error_of(dupwatch(*arguments), 3)
 
 
 @pytest.mark.parametrize("option", ["--source", "--sink"])
 @pytest.mark.parametrize("url", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
 def test_a_place_of_no_kind_that_there_is(dupwatch: Command, option: str, url: str) -> None:
     """What is written like a URL is not taken for a file: that ends with 2, and the kinds are named."""
-    assert f"{option.removeprefix('--')}.url" in (sentence := told(dupwatch("run", option, url), 2))
+    assert f"{option.removeprefix('--')}.url" in (sentence := error_of(dupwatch("run", option, url), 2))
     assert "a file, - or kafka://HOST:PORT/TOPIC" in sentence
 
 
 def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:
     """A store that was made with other settings is refused with 4, in a sentence with the setting and both values."""
-    sentence = told(
+    sentence = error_of(
         dupwatch("run", "--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}",
                  "--set", "judge.max_distance=2"), 4)  # fmt: skip
     assert "max_distance is 3 in the store and 2 here" in sentence
@@ -127,14 +127,14 @@ def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:
 def test_no_store(dupwatch: Command, tmp_path: Path, command: tuple[str, ...]) -> None:
     """A directory with other things in it is refused with 4, and nothing is written there."""
     (tmp_path / "letter.txt").touch()
-    assert str(tmp_path) in told(dupwatch(*command, "--store", f"lmdb:{tmp_path}"), 4)
+    assert str(tmp_path) in error_of(dupwatch(*command, "--store", f"lmdb:{tmp_path}"), 4)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 @pytest.mark.parametrize("command", [("store", "stats"), ("store", "verify"), ("show", "x"), ("query", "-")])
 def test_looking_into_memory(dupwatch: Command, command: tuple[str, ...]) -> None:
     """A command that looks into a store has to be told which one."""
-    assert "--store lmdb:PATH" in told(dupwatch(*command), 2)
+    assert "--store lmdb:PATH" in error_of(dupwatch(*command), 2)
 
 
 def test_full_store(dupwatch: Command, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_full_store(dupwatch: Command, tmp_path: Path) -> None:
     feed = write_lines(tmp_path / "feed.jsonl", articles(range(400)))
     run = ("run", "--source", feed, "--sink", tmp_path / "out", "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
     ended = dupwatch(*run, "--set", "store.map_bytes_max=300000", "--set", "source.batch_records_max=20")
-    assert "reached its limit" in told(ended, 5)
+    assert "reached its limit" in error_of(ended, 5)
     assert dupwatch(*run, "--emit", "duplicates").code == 0
     assert line_count(tmp_path / "out") == 80
 
@@ -150,7 +150,7 @@ def test_full_store(dupwatch: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sink", ["nowhere/out.jsonl", ".", "/dev/full"])
 def test_unwritable_sink(dupwatch: Command, tmp_path: Path, sink: str) -> None:
     """A sink that cannot be written ends with 6."""
-    assert str(tmp_path / sink) in told(dupwatch("run", "--source", SAMPLE, "--sink", tmp_path / sink), 6)
+    assert str(tmp_path / sink) in error_of(dupwatch("run", "--source", SAMPLE, "--sink", tmp_path / sink), 6)
 
 
 @pytest.mark.parametrize("command", ["run", "query"])
@@ -163,7 +163,7 @@ def test_reader_that_goes(judged_sample: Path, command: str) -> None:
     assert process.stdout.readline()
     process.stdout.close()
     _, err = process.communicate(timeout=TIMEOUT_S)
-    sentence = told(Outcome(process.returncode, b"", err.decode()), 6)
+    sentence = error_of(Outcome(process.returncode, b"", err.decode()), 6)
     assert "the pipe was closed" in sentence or "Broken pipe" in sentence
 
 
@@ -178,7 +178,7 @@ def test_full_standard_output(judged_sample: Path, command: str) -> None:
     with Path("/dev/full").open("wb") as full:
         process = start(*arguments, stdout=full, stderr=subprocess.PIPE)
         _, err = process.communicate(timeout=TIMEOUT_S)
-    assert "No space left" in told(Outcome(process.returncode, b"", err.decode()), 6)
+    assert "No space left" in error_of(Outcome(process.returncode, b"", err.decode()), 6)
 
 
 def test_closed_standard_output(tmp_path: Path) -> None:

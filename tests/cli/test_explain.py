@@ -59,16 +59,18 @@ def test_what_is_not_compared_is_said(dupwatch: Command, tmp_path: Path) -> None
     assert "Not compared: 15,000 characters of A with 16,000 of B, in 1 place where the texts differ too much" in shown
     assert "… 14,600 more characters …" in shown
     (found,) = json_lines(dupwatch(*arguments, "--json").out)
-    assert [(len(one["a"]), len(one["b"]), one["compared"]) for one in found["difference"]] == [(15_000, 16_000, False)]
+    assert [(len(sentence["a"]), len(sentence["b"]), sentence["compared"]) for sentence in found["difference"]] == [
+        (15_000, 16_000, False)
+    ]
 
 
 def test_equal_texts_are_said_to_be_equal(dupwatch: Command, tmp_path: Path) -> None:
     """And only those."""
     (tmp_path / "a.txt").write_text(text(1))
     (tmp_path / "b.txt").write_text(f"{text(1)} more")
-    said = "The texts are identical."
-    assert said in dupwatch("explain", tmp_path / "a.txt", tmp_path / "a.txt").out.decode()
-    assert said not in dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
+    expected = "The texts are identical."
+    assert expected in dupwatch("explain", tmp_path / "a.txt", tmp_path / "a.txt").out.decode()
+    assert expected not in dupwatch("explain", tmp_path / "a.txt", tmp_path / "b.txt").out.decode()
 
 
 def test_changes_that_are_not_shown_are_counted(
@@ -195,7 +197,7 @@ def test_one_of_the_two_can_be_standard_input(tmp_path: Path) -> None:
     """Either of the two texts can be standard input, but not both."""
     (tmp_path / "a.txt").write_text(text(1))
     ended = run_process("explain", tmp_path / "a.txt", "-", "--json", given=text(1).encode())
-    assert [one["near"] for one in json_lines(ended.out)] == [True]
+    assert [line["near"] for line in json_lines(ended.out)] == [True]
     refused = run_process("explain", "-", "-", given=b"x")
     assert (refused.code, "only one of the two texts can be standard input" in refused.err) == (2, True)
 

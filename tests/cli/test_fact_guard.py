@@ -51,14 +51,14 @@ def test_a_guard_is_set_for_all_or_for_a_source(
     feed = write_lines(tmp_path / "feed.jsonl", ARTICLES)
     ended = dupwatch("run", "--source", feed, "--config", tmp_path / "feed.toml")
     assert ended.code == 0
-    assert {one["id"]: one["duplicate_of"] for one in json_lines(ended.out)} == flagged
+    assert {verdict["id"]: verdict["duplicate_of"] for verdict in json_lines(ended.out)} == flagged
 
 
 def test_workers_make_the_same_facts(dupwatch: Command, tmp_path: Path) -> None:
     """A process beside the judge's is told that the guard asks for them."""
     feed = write_lines(tmp_path / "feed.jsonl", ARTICLES)
     ended = dupwatch("run", "--source", feed, "--workers", "1", *GUARD)
-    assert {one["id"]: one["duplicate_of"] for one in json_lines(ended.out)} == {"corrected": "story"}
+    assert {verdict["id"]: verdict["duplicate_of"] for verdict in json_lines(ended.out)} == {"corrected": "story"}
 
 
 def test_explain_shows_the_facts(dupwatch: Command, files: tuple[Path, Path, Path]) -> None:

@@ -27,8 +27,8 @@ def modes(folder: Path) -> dict[str, int]:
 
 def feed(folder: Path) -> Path:
     """Two articles, and a record that is none; what is known of them is in ``pairs.jsonl``."""
-    one, other = (json.loads(line)["id"] for line in ARTICLES[:2])
-    write_lines(folder / "pairs.jsonl", [[one, other, True]])
+    first, second = (json.loads(line)["id"] for line in ARTICLES[:2])
+    write_lines(folder / "pairs.jsonl", [[first, second, True]])
     return write_lines(folder / "feed.jsonl", [*ARTICLES[:2], b"none"])
 
 
@@ -89,7 +89,7 @@ def _check(
     os.umask(umask)
     arguments, names = WRITES[command]
     durable = () if command in {"idf", "plot"} else FAST
-    ended = dupwatch(*(str(given) if one == "FEED" else one for one in arguments), *durable, *more)
+    ended = dupwatch(*(str(given) if argument == "FEED" else argument for argument in arguments), *durable, *more)
     assert ended.code == 0, ended.err
     found = modes(tmp_path / "made")
     assert {name: oct(mode) for name, mode in found.items()} == {
@@ -103,7 +103,7 @@ def test_what_exists_keeps_its_mode(dupwatch: Command, tmp_path: Path, monkeypat
     (tmp_path / "made").mkdir()
     given = feed(tmp_path)
     for command in ("run", "idf", "plot"):
-        arguments = [str(given) if one == "FEED" else one for one in WRITES[command][0]]
+        arguments = [str(given) if name == "FEED" else name for name in WRITES[command][0]]
         assert dupwatch(*arguments).code == 0
         before = {name: 0o755 if (tmp_path / "made" / name).is_dir() else 0o644 for name in modes(tmp_path / "made")}
         for name, mode in before.items():

@@ -14,8 +14,8 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate for another name than the one that is asked, and its key."""
     paths = (folder / "crt.pem", folder / "key.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    made = [*command, "-subj", "/CN=dupwatch.example", "-keyout", str(paths[1]), "-out", str(paths[0])]
-    subprocess.run(made, check=True, capture_output=True)
+    request = [*command, "-subj", "/CN=dupwatch.example", "-keyout", str(paths[1]), "-out", str(paths[0])]
+    subprocess.run(request, check=True, capture_output=True)
     return paths
 
 

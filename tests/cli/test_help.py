@@ -110,7 +110,7 @@ def test_the_terminal_alone_breaks_the_lines_of_a_help(dupwatch: Command) -> Non
 
 def help_texts(command: Any) -> Iterator[str]:  # noqa: ANN401  # Typer's own type of commands is not public
     """Those of a command, of its options and of the commands below it."""
-    yield from filter(None, (command.help, *(getattr(one, "help", None) for one in command.params)))
+    yield from filter(None, (command.help, *(getattr(parameter, "help", None) for parameter in command.params)))
     for below in getattr(command, "commands", {}).values():
         yield from help_texts(below)
 

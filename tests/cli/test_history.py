@@ -37,11 +37,11 @@ def test_the_history_of_an_id(dupwatch: Command, store: tuple[str, str]) -> None
     """Every version with its verdict, and the retraction, in the order in which they came."""
     (link,) = links_of(dupwatch, "a", *store)
     history = link["history"]
-    assert [one["kind"] for one in history] == ["version", "version", "retraction"]
-    assert [(one.get("outcome"), one.get("duplicate_of")) for one in history] == [
+    assert [entry["kind"] for entry in history] == ["version", "version", "retraction"]
+    assert [(entry.get("outcome"), entry.get("duplicate_of")) for entry in history] == [
         ("duplicate", "first"), ("unique", None), (None, None),
     ]  # fmt: skip
-    assert [one.get("title") for one in history] == ["Old", "New", None]
+    assert [entry.get("title") for entry in history] == ["Old", "New", None]
     assert history[0]["ends_at"] == history[1]["arrived_at"]
     assert history[1]["ends_at"] == history[2]["arrived_at"]
     assert (link["retracted"], link["version"], link["title"]) == (True, history[1]["version"], "New")
@@ -51,7 +51,7 @@ def test_the_history_of_an_id(dupwatch: Command, store: tuple[str, str]) -> None
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines[2:5]]
     assert [row[-1] for row in rows] == ["duplicate of first", "unique", "retraction"]
     assert [row[0] for row in rows][1] == "▸"
-    assert [row[-2] for row in rows] == [one["version"] for one in history]
+    assert [row[-2] for row in rows] == [entry["version"] for entry in history]
 
 
 def test_a_retracted_article_is_said_to_be_retracted(dupwatch: Command, store: tuple[str, str]) -> None:

@@ -109,7 +109,7 @@ def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[st
 
 def test_explain_a_copy_in_a_file(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
     """A file that repeats a stored article is near it: it counts as arriving now, as for a query."""
-    original = next(one for one in json_lines(SAMPLE.read_bytes()) if one["id"] == ORIGINAL)
+    original = next(article for article in json_lines(SAMPLE.read_bytes()) if article["id"] == ORIGINAL)
     copy = write_lines(tmp_path / "copy.json", [{**original, "id": "copy"}])
     (found,) = json_lines(dupwatch("explain", copy, ORIGINAL, "--json", *sample).out)
     assert (found["near"], found["in_window"]) == (True, True)
@@ -139,7 +139,7 @@ def test_query_stores_nothing(
 ) -> None:
     """Each article is answered with what it would repeat, a bad line with its fault, and the store stays as it was."""
     before = dupwatch("store", "stats", "--json", *sample).out
-    original = next(one for one in json_lines(SAMPLE.read_bytes()) if one["id"] == ORIGINAL)
+    original = next(article for article in json_lines(SAMPLE.read_bytes()) if article["id"] == ORIGINAL)
     feed = write_lines(
         tmp_path / "asked.jsonl",
         [{"id": "asked", "body": original["body"]}, b"{", {"id": "new", "body": text(5)}],
@@ -231,7 +231,7 @@ def test_verify_damaged_store(
     ended = dupwatch("store", "verify", "--json", *option)
     assert ended.code == 5
     (found,) = json_lines(ended.out)
-    assert [one for one in found["wrong"] if re.fullmatch(sentence, one)]
+    assert [problem for problem in found["wrong"] if re.fullmatch(sentence, problem)]
     plain = dupwatch("store", "verify", *option)
     assert plain.code == 5
     assert re.search(sentence, plain.out.decode())
@@ -262,10 +262,10 @@ def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command, tmp_path: 
     damaged.remove([_stored(damaged, EVIL_IDS[0]).record])
     damaged.close()
     shown.append(dupwatch("store", "verify", *store).out.decode())
-    assert [controls(one) for one in shown] == [[] for _ in shown]
-    for one in (shown[0], shown[1]):
-        assert "[bold]T[/bold] [/nope] :smile: \ufffdgnp" in one
-        assert "two\ufffd[2J[/red]" in one
+    assert [controls(output) for output in shown] == [[] for _ in shown]
+    for output in (shown[0], shown[1]):
+        assert "[bold]T[/bold] [/nope] :smile: \ufffdgnp" in output
+        assert "two\ufffd[2J[/red]" in output
     assert "out[red].jsonl" in shown[0]
     assert "[red]s" in shown[1]
     assert "st[red]ore" in shown[3]
@@ -281,7 +281,9 @@ def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str])
     for line in lines:
         validator.validate(line)
     sent = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
-    assert Counter(json.dumps(line["verdict"]) for line in lines) == Counter({json.dumps(one): 1 for one in sent})
+    assert Counter(json.dumps(line["verdict"]) for line in lines) == Counter(
+        {json.dumps(verdict): 1 for verdict in sent}
+    )
     texts = {(line["id"], line["body"]) for line in json_lines(SAMPLE.read_bytes()) if line.get("body") is not None}
     assert {(line["id"], line["body"]) for line in lines if line["kind"] == "version"} == texts
     bare = json_lines(dupwatch("store", "export", "--no-bodies", *sample).out)

@@ -86,8 +86,8 @@ def test_a_store_is_looked_into_without_permission_to_write(store: Path, judged_
     before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in store.iterdir()}
     with forkserver().Pool(1) as pool:
         found = pool.apply(look, ([(*arguments, *url) for arguments in COMMANDS.values()], tmp_path))
-    assert {name: one.code for name, one in zip(COMMANDS, found, strict=True)} == dict.fromkeys(COMMANDS, 0), found
-    assert all(one.out for one in found)
+    assert {name: ended.code for name, ended in zip(COMMANDS, found, strict=True)} == dict.fromkeys(COMMANDS, 0), found
+    assert all(ended.out for ended in found)
     assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in store.iterdir()} == before
 
 

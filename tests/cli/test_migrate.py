@@ -23,7 +23,7 @@ NEW = ("--store", "lmdb:new", "--group", "new")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((*SOURCE, *NEW, "--from-group", "old"), "--anew"),
         ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:old", "--anew"), "--anew"),
@@ -34,12 +34,12 @@ NEW = ("--store", "lmdb:new", "--group", "new")
     ],
 )
 def test_what_cannot_be_meant(
-    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     """One store or two, the same group or store twice, no store that outlives it, and a file."""
     monkeypatch.chdir(tmp_path)
     ended = dupwatch("migrate", *arguments)
-    assert (ended.code, said in ended.err) == (2, True), ended
+    assert (ended.code, message in ended.err) == (2, True), ended
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,13 +38,13 @@ def run(feed: Path, folder: Path) -> tuple[str | Path, ...]:
     return ("run", "--emit", "all", "--source", feed, *to, *SMALL_BATCHES)
 
 
-def said(folder: Path) -> tuple[list[tuple[object, ...]], list[object]]:
+def answers_of(folder: Path) -> tuple[list[tuple[object, ...]], list[object]]:
     """The verdicts without their times, and where the dead letters stood."""
     verdicts = json_lines((folder / "out").read_bytes())
     letters = json_lines((folder / "out.dead-letters.jsonl").read_bytes())
     return (
-        [(one["id"], one["outcome"], one["duplicate_of"], one["arrived_at"]) for one in verdicts],
-        [one["position"] for one in letters],
+        [(verdict["id"], verdict["outcome"], verdict["duplicate_of"], verdict["arrived_at"]) for verdict in verdicts],
+        [letter["position"] for letter in letters],
     )
 
 
@@ -83,7 +83,7 @@ def test_a_run_goes_on_after_a_loss_of_power_at_any_moment(
     disk.moment = keep
     assert dupwatch(*run(feed, disk.folder)).code == 0
     disk.moment = lambda: None
-    verdicts, letters = said(disk.folder)
+    verdicts, letters = answers_of(disk.folder)
     checked = set()
     for image in images:
         state = tuple(
@@ -93,11 +93,11 @@ def test_a_run_goes_on_after_a_loss_of_power_at_any_moment(
             checked.add(state)
             ended = dupwatch(*run(feed, image))
             assert ended.code == 0, (image.name, ended.err)
-            again, letters_again = said(image)
-            assert [one[:3] for one in again] == [one[:3] for one in verdicts], image.name
+            again, letters_again = answers_of(image)
+            assert [verdict[:3] for verdict in again] == [verdict[:3] for verdict in verdicts], image.name
             assert letters_again == letters
             # One time of arrival: that of a run that had begun, as soon as anything of it was said.
-            assert len({one[3] for one in again}) == 1
+            assert len({verdict[3] for verdict in again}) == 1
         shutil.rmtree(image)
     assert len(checked) > 10
 

@@ -38,7 +38,7 @@ def received(address: str, topic: str, count: int) -> list[Message]:
         until_s = time.monotonic() + WAIT_S
         while len(found) < count:
             assert time.monotonic() < until_s, f"{len(found)} of {count} came"
-            found += [one for one in reader.consume(count, 0.2) if one.error() is None]
+            found += [message for message in reader.consume(count, 0.2) if message.error() is None]
         return found
     finally:
         reader.close()
@@ -56,9 +56,9 @@ def test_records_come_as_they_stand_in_the_file_under_their_ids(address: str, tm
     assert ended.code == 0, ended.err
     assert "3 records" in ended.err
     messages = received(address, "as-they-stand", 3)
-    assert [one.value() for one in messages] == feed.read_bytes().splitlines()
-    assert [one.key() for one in messages] == [b"a", None, b"a"]
-    assert {one.partition() for one in messages} == {0}
+    assert [message.value() for message in messages] == feed.read_bytes().splitlines()
+    assert [message.key() for message in messages] == [b"a", None, b"a"]
+    assert {message.partition() for message in messages} == {0}
 
 
 def test_the_key_chooses_the_partition_as_in_java(address: str, tmp_path: Path) -> None:
@@ -68,10 +68,10 @@ def test_the_key_chooses_the_partition_as_in_java(address: str, tmp_path: Path) 
     ended = run_process("produce", feed, "--to", place(address, "spread"), "--rate", "1000")
     assert ended.code == 0, ended.err
     messages = received(address, "spread", len(ids))
-    count = len({one.partition() for one in messages})
+    count = len({message.partition() for message in messages})
     assert count > 1
-    for one in messages:
-        assert one.partition() == murmur2(one.key() or b"") % PARTITIONS
+    for message in messages:
+        assert message.partition() == murmur2(message.key() or b"") % PARTITIONS
 
 
 def murmur2(data: bytes) -> int:
@@ -94,11 +94,11 @@ def test_the_sample_feed_where_no_file_is_named_and_standard_input(address: str)
     ended = run_process("produce", "--to", place(address, "sample"), "--rate", "10000", "--in-order")
     assert ended.code == 0, ended.err
     lines = SAMPLE.read_bytes().splitlines()
-    assert [one.value() for one in received(address, "sample", len(lines))] == lines
+    assert [message.value() for message in received(address, "sample", len(lines))] == lines
     given = b"".join(line + b"\n" for line in lines[:3])
     ended = run_process("produce", "-", "--to", place(address, "stdin"), "--rate", "100", "--in-order", given=given)
     assert ended.code == 0, ended.err
-    assert [one.value() for one in received(address, "stdin", 3)] == lines[:3]
+    assert [message.value() for message in received(address, "stdin", 3)] == lines[:3]
 
 
 def test_the_rate_is_kept_to(address: str, tmp_path: Path) -> None:
@@ -137,17 +137,17 @@ def test_brokers_that_are_away_are_told_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (("nowhere.jsonl", "--to", "kafka://127.0.0.1:1/articles"), 3, "nowhere.jsonl"),
         ((str(SAMPLE),), 2, "kafka://"),
         ((str(SAMPLE), "--to", "kafka://127.0.0.1:1/a,b"), 2, "names 2 topics"),
     ],
 )
-def test_a_wrong_place_is_told(arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_a_wrong_place_is_told(arguments: tuple[str, ...], code: int, expected: str) -> None:
     """A file that is not there, a topic that is not named, two that are."""
     ended = run_process("produce", *arguments)
-    assert (ended.code, said in ended.err) == (code, True), ended.err
+    assert (ended.code, expected in ended.err) == (code, True), ended.err
 
 
 def test_a_record_that_is_too_large_is_told(address: str) -> None:
@@ -169,4 +169,6 @@ def test_a_full_queue_is_waited_for(address: str) -> None:
     records = tuple(RawRecord(number, 0, b"%d" % number, 1, None, None, Position()) for number in range(50))
     assert sender.send([RawBatch(records, Position())], 1e6, lambda _: False)
     sender.finish()
-    assert [one.value() for one in received(address, "small-queue", 50)] == [b"%d" % one for one in range(50)]
+    assert [message.value() for message in received(address, "small-queue", 50)] == [
+        b"%d" % number for number in range(50)
+    ]

@@ -91,7 +91,7 @@ def test_a_file_that_explain_reads(dupwatch: Command, tmp_path: Path, store: tup
 def test_an_article_of_the_store(dupwatch: Command, store: tuple[str, str]) -> None:
     """By its id, as for ``explain``: what it would repeat, but not what a person released it from."""
     (answer,) = json_lines(dupwatch("query", "c", *store).out)
-    assert (answer["id"], answer["outcome"], [one["id"] for one in answer["matches"]]) == ("c", "duplicate", ["a"])
+    assert (answer["id"], answer["outcome"], [match["id"] for match in answer["matches"]]) == ("c", "duplicate", ["a"])
     assert dupwatch("release", "c", "--yes", *store).code == 0
     (answer,) = json_lines(dupwatch("query", "c", *store).out)
     assert (answer["outcome"], answer["matches"]) == ("unique", [])

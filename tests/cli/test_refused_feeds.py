@@ -18,20 +18,20 @@ SHOWN_CHARS_MAX = 240
 
 def lines(records: list[dict[str, object]], template: str = "{}") -> bytes:
     """Records as JSON lines, each within a template."""
-    return b"".join(template.replace("{}", json.dumps(one)).encode() + b"\n" for one in records)
+    return b"".join(template.replace("{}", json.dumps(record)).encode() + b"\n" for record in records)
 
 
 def table(separator: str) -> bytes:
     """The articles as a table with a heading."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter=separator)
-    writer.writerows([["id", "lang", "body"], *([one["id"], "en", one["body"]] for one in GOOD)])
+    writer.writerows([["id", "lang", "body"], *([article["id"], "en", article["body"]] for article in GOOD)])
     return out.getvalue().encode()
 
 
 def renamed(**names: str) -> list[dict[str, object]]:
     """The articles with other names of their fields, and a title."""
-    return [{names.get(name, name): value for name, value in one.items()} | {"title": "t"} for one in GOOD]
+    return [{names.get(name, name): value for name, value in article.items()} | {"title": "t"} for article in GOOD]
 
 
 CHINESE = "".join(
@@ -43,12 +43,15 @@ FEEDS = {
     "an array, an article a line": (b"[\n" + b",\n".join(lines(GOOD).splitlines()) + b"\n]\n", "jq -c '.[]' FEED"),
     "a short array": (b"[\n" + lines(GOOD[:1]) + b",\n" + lines(GOOD[1:2]) + b"]\n", "jq -c '.[]' FEED"),
     "an array longer than a record may be": (b"[" + b"1," * 5_000_000, "jq -c '.[]' FEED"),
-    "rows": (lines([[one["id"], one["body"]] for one in GOOD]), "lines of JSON arrays"),  # type: ignore[misc]
+    "rows": (lines([[article["id"], article["body"]] for article in GOOD]), "lines of JSON arrays"),  # type: ignore[misc]
     "an object around it": (json.dumps({"at": 1, "items": GOOD}).encode(), "jq -c '.items[]' FEED"),
-    "objects over lines": (b"".join(json.dumps(one, indent=2).encode() + b"\n" for one in GOOD), "jq -c . FEED"),
+    "objects over lines": (
+        b"".join(json.dumps(article, indent=2).encode() + b"\n" for article in GOOD),
+        "jq -c . FEED",
+    ),
     "objects without line ends": (lines(GOOD).replace(b"\n", b""), "jq -c . FEED"),
     "commas behind objects": (lines(GOOD, "{},"), "sed 's/,$//' FEED"),
-    "dictionaries": ("".join(f"{one}\n" for one in GOOD).encode(), "Python dictionaries"),
+    "dictionaries": ("".join(f"{article}\n" for article in GOOD).encode(), "Python dictionaries"),
     "UTF-16": (lines(GOOD).decode().encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FEED"),
     "UTF-16 without a mark": (lines(GOOD).decode().encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 FEED"),
     "GBK": (CHINESE.encode("gbk"), "iconv -f GB18030 -t UTF-8 FEED"),
@@ -89,13 +92,13 @@ def test_a_feed_that_fails_as_a_whole(dupwatch: Command, tmp_path: Path, name: s
     assert not sink.with_name("out.jsonl.dead-letters.jsonl").exists()
     feed.write_bytes(lines(GOOD))
     assert dupwatch(*run).code == 0
-    assert [one["id"] for one in json_lines(sink.read_bytes())] == [one["id"] for one in GOOD]
+    assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == [article["id"] for article in GOOD]
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_path: Path, workers: str) -> None:
     """Also when a feed becomes bad behind a good beginning: what was judged stays, the rest is judged once."""
-    wrong = [{"id": f"w{n}", "text": one["body"]} for n, one in enumerate(articles(range(100, 400)))]
+    wrong = [{"id": f"w{n}", "text": article["body"]} for n, article in enumerate(articles(range(100, 400)))]
     feed = write_lines(tmp_path / "feed.jsonl", [*GOOD, *wrong])
     sink = tmp_path / "out.jsonl"
     small = ("--set", "source.batch_records_max=10", "--set", "source.poison_records_min=20", "--workers", workers)
@@ -105,11 +108,11 @@ def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_pat
     assert ended.code == 7, ended.err
     assert "stopped before line 41. They have no 'body'" in ended.err
     assert "Dead letters by reason: missing_body 10" in ended.err
-    assert [one["id"] for one in json_lines(sink.read_bytes())] == [one["id"] for one in GOOD]
+    assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == [article["id"] for article in GOOD]
     ended = dupwatch(*run, "--set", "source.fields.body=text")
     assert ended.code == 0, ended.err
-    ids = [one["id"] for one in json_lines(sink.read_bytes())]
-    assert ids == [*(one["id"] for one in GOOD), *(f"w{n}" for n in range(10, 300))]
+    ids = [verdict["id"] for verdict in json_lines(sink.read_bytes())]
+    assert ids == [*(article["id"] for article in GOOD), *(f"w{n}" for n in range(10, 300))]
 
 
 def test_a_limit_of_1_lets_everything_become_dead_letters(dupwatch: Command, tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_the_summary_says_what_to_set_for_times(dupwatch: Command, tmp_path: Pat
     """Articles without their ``published_at`` are judged, and counted by reason with the setting that helps."""
     times = ["2026-01-31 08:15:30", 20_260_131, "", "2026-01-31T08:15:30Z"]
     feed = write_lines(
-        tmp_path / "feed.jsonl", [one | {"published_at": at} for one, at in zip(GOOD, times, strict=False)]
+        tmp_path / "feed.jsonl", [article | {"published_at": at} for article, at in zip(GOOD, times, strict=False)]
     )
     ended = dupwatch("run", "--source", feed, "--emit", "all")
     assert (ended.code, len(json_lines(ended.out))) == (0, 4)

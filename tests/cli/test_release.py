@@ -37,7 +37,7 @@ def test_release(dupwatch: Command, store: tuple[str, str]) -> None:
     flag = shown(dupwatch, store)[0]
     ended = dupwatch("release", FLAG, "--yes", "--by", "Kim", "--reason", "another ferry", *store)
     assert (ended.code, ended.err) == (0, "")
-    told = ended.out.decode()
+    output = ended.out.decode()
     for expected in (
         "duplicate of",
         "distance 0 bits",
@@ -46,7 +46,7 @@ def test_release(dupwatch: Command, store: tuple[str, str]) -> None:
         "released from",
         "Kim",
     ):
-        assert expected in told
+        assert expected in output
     (verdict,) = shown(dupwatch, store)
     assert verdict["outcome"] == "unique"
     assert verdict["released"] == {

@@ -128,7 +128,7 @@ def test_grown_source(place: Place) -> None:
     assert place.run().code == 0
     assert place.sink.read_bytes().startswith(before)
     added = json_lines(place.sink.read_bytes()[len(before) :])
-    assert [(one["id"], one["duplicate_of"]) for one in added] == [("late", "a3")]
+    assert [(article["id"], article["duplicate_of"]) for article in added] == [("late", "a3")]
 
 
 def one_sentence(ended: Outcome) -> str:

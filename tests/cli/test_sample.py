@@ -33,14 +33,14 @@ def verdicts(judged_sample: Path) -> list[dict[str, Any]]:
 
 def decisions(verdicts: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """What must not depend on how the feed was cut."""
-    return [(one["id"], one["version"], one["outcome"]) for one in verdicts]
+    return [(verdict["id"], verdict["version"], verdict["outcome"]) for verdict in verdicts]
 
 
 def test_every_record_is_answered_in_order(
     verdicts: list[dict[str, Any]], feed: list[dict[str, Any]], judged_sample: Path
 ) -> None:
     """Each record of the feed has its verdict, in its place, and nothing was refused."""
-    assert [one["id"] for one in verdicts] == [record["id"] for record in feed]
+    assert [verdict["id"] for verdict in verdicts] == [record["id"] for record in feed]
     assert not (judged_sample / "verdicts.jsonl.dead-letters.jsonl").exists()
 
 
@@ -72,7 +72,7 @@ def test_retractions_are_answered(verdicts: list[dict[str, Any]], feed: list[dic
     """Each retraction, and nothing else, is answered with ``retracted``."""
     asked = [record["id"] for record in feed if record["body"] is None]
     assert asked
-    assert [one["id"] for one in verdicts if one["outcome"] == "retracted"] == asked
+    assert [verdict["id"] for verdict in verdicts if verdict["outcome"] == "retracted"] == asked
 
 
 def test_replay_and_new_version(judged_sample: Path, labels: list[dict[str, Any]]) -> None:
@@ -133,5 +133,5 @@ def test_gzip_makes_no_difference(dupwatch: Command, tmp_path: Path, verdicts: l
     packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
     ended = dupwatch("run", "--source", packed)
     assert ended.code == 0, ended.err
-    flagged = [one for one in decisions(verdicts) if one[2] == "duplicate"]
+    flagged = [verdict for verdict in decisions(verdicts) if verdict[2] == "duplicate"]
     assert decisions(json_lines(ended.out)) == flagged

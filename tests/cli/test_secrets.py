@@ -23,8 +23,8 @@ TOPICS = ("--source", NOWHERE, "--sink", NOWHERE)
 SETTINGS = [name for name, _ in flatten(Config()) if not name.startswith("rules.")]
 CLIENT_SECRETS = [
     f'kafka.{section}={{"{name}"="{CANARY}"}}'
-    for name, one in PROPERTIES.items()
-    if isinstance(one.rule, Free) and is_secret(name)
+    for name, entry in PROPERTIES.items()
+    if isinstance(entry.rule, Free) and is_secret(name)
     for section in ("client", "consumer", "producer")
 ]
 OTHERS = [
@@ -127,7 +127,7 @@ def test_a_registry_that_cannot_be_reached_is_told_without_its_credentials(dupwa
         f'registry.client={{"proxy"="{URL}"}}',
         f'registry.secret_files={{"basic.auth.user.info"="{tmp_path / "user"}"}}',
     )
-    ended = dupwatch("doctor", *TOPICS, *(part for one in settings for part in ("--set", one)))
+    ended = dupwatch("doctor", *TOPICS, *(part for setting in settings for part in ("--set", setting)))
     assert "schema registry" in ended.out.decode()
     assert unseen(ended), ended
 
@@ -174,12 +174,12 @@ def test_a_secret_that_a_run_uses_is_in_none_of_its_outputs(brokers: str, tmp_pa
         "log.level=debug",
         'kafka.client={"debug"="security,conf","sasl.password"="' + CANARY + '"}',
     )
-    more = [part for one in settings for part in ("--set", one)]
+    more = [part for setting in settings for part in ("--set", setting)]
     with serving(brokers, "-", tmp_path, *more, stdout=subprocess.DEVNULL) as service:
         send(brokers, tmp_path, ("a", b"\0\0\0\0\1x"))
         wait_for(lambda: "registry" in service.page("/readyz")[1] or service.process.poll() is not None, 60)
         pages = {path: service.page(path)[1] for path in ("/readyz", "/healthz", "/flags.json", "/metrics", "/")}
         assert "does not answer as a schema registry" in json.loads(pages["/readyz"])["reasons"][0]
         assert service.stop() == 0, service.log.read_text()
-    told = service.log.read_text() + "".join(pages.values())
-    assert CANARY not in told
+    output = service.log.read_text() + "".join(pages.values())
+    assert CANARY not in output

@@ -121,17 +121,17 @@ def test_its_log_is_json_and_nobody_forges_a_line(brokers: str, tmp_path: Path) 
         )
         wait_for(lambda: '"Flagged"' in service.log.read_text() and "invalid_json" in service.log.read_text(), END_S)
         assert service.stop() == 0
-    told = [json.loads(line) for line in service.log.read_bytes().splitlines()]
-    messages = [one["message"] for one in told]
-    assert {"time", "level", "logger", "thread", "message"} <= set.intersection(*(set(one) for one in told))
-    assert {one["level"] for one in told} <= {"debug", "info", "warning"}
+    entries = [json.loads(line) for line in service.log.read_bytes().splitlines()]
+    messages = [entry["message"] for entry in entries]
+    assert {"time", "level", "logger", "thread", "message"} <= set.intersection(*(set(entry) for entry in entries))
+    assert {entry["level"] for entry in entries} <= {"debug", "info", "warning"}
     assert messages.count("Judging") == messages.count("The run has ended") == 1
-    assert any(one.startswith("Assigned: ") for one in messages)
-    assert any("1 invalid_json" in one for one in messages)
-    (flag,) = [one for one in told if one["message"] == "Flagged"]
+    assert any(message.startswith("Assigned: ") for message in messages)
+    assert any("1 invalid_json" in message for message in messages)
+    (flag,) = [entry for entry in entries if entry["message"] == "Flagged"]
     assert flag["article_id"] == "b"
     assert flag["duplicate_of"].startswith('evil"\\n{"level"')
-    (end,) = [one for one in told if one["message"] == "The run has ended"]
+    (end,) = [entry for entry in entries if entry["message"] == "The run has ended"]
     assert (end["articles"], end["duplicates"], end["dead_letters"]) == (2, 1, 1)
     logged = service.log.read_text()
     assert text(1)[:40] not in logged
@@ -162,10 +162,10 @@ def test_a_hang_before_judging_is_seen(brokers: str, tmp_path: Path, fault: str,
         assert service.page("/healthz")[0] == 200
         send(brokers, tmp_path, ("b", article(f"HANGS {text(2)}")))
         wait_for(lambda: service.page("/healthz")[0] == 503, END_S)
-        told = service.page("/healthz")[1]
-        assert f"The {thread} thread has made no progress for" in told
+        page = service.page("/healthz")[1]
+        assert f"The {thread} thread has made no progress for" in page
         if fault == "hangs-in-decoding" or workers == "0":
-            assert "hang_here" in told
+            assert "hang_here" in page
 
 
 def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> None:
@@ -235,6 +235,6 @@ def test_it_listens_for_other_machines_only_where_told_to(brokers: str, tmp_path
         "--store", f"lmdb:{tmp_path / 'store'}",
     )  # fmt: skip
     assert ended.code == 2, time.monotonic() - began_s
-    told = json.loads(ended.err)
-    assert (told["level"], told["error"], told["exit_code"]) == ("critical", "ConfigError", 2)
-    assert "http.open = true" in told["message"]
+    entry = json.loads(ended.err)
+    assert (entry["level"], entry["error"], entry["exit_code"]) == ("critical", "ConfigError", 2)
+    assert "http.open = true" in entry["message"]

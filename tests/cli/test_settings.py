@@ -57,7 +57,7 @@ def test_field_mapping(judge: Judge, tmp_path: Path) -> None:
     config.write_text('[source.fields]\nid = "meta.key"\nbody = "content.text"\nsource = "meta.from"\n')
     records: list[object] = [{"meta": {"key": n, "from": "x"}, "content": {"text": BODY}} for n in (1, 2)]
     found = judge(records, "--config", str(config))
-    assert [(one["id"], one["duplicate_of"]) for one in found] == [("1", None), ("2", "1")]
+    assert [(verdict["id"], verdict["duplicate_of"]) for verdict in found] == [("1", None), ("2", "1")]
 
 
 def test_html_bodies(judge: Judge) -> None:
@@ -187,13 +187,13 @@ def test_config_show_has_every_setting(dupwatch: Command) -> None:
         "workers",
     }  # fmt: skip
     assert shown["judge"]["max_distance"] == 3
-    told = [re.fullmatch(r"(\S+) = .*|# (\S+) is not set", line) for line in lines.splitlines()]
-    assert [found[1] or found[2] for found in told if found] == list(names_of(Config))
+    matches = [re.fullmatch(r"(\S+) = .*|# (\S+) is not set", line) for line in lines.splitlines()]
+    assert [found[1] or found[2] for found in matches if found] == list(names_of(Config))
     assert "# kafka.instance_id is not set\n" in lines
-    one = dupwatch("config", "show", *sets("rules.wire.flag=never", "kafka.instance_id=a")).out.decode()
-    assert "rules.SOURCE" not in one
-    assert "# rules.wire.similarity_min is not set\n" in one
-    assert "# kafka.instance_id" not in one
+    toml_text = dupwatch("config", "show", *sets("rules.wire.flag=never", "kafka.instance_id=a")).out.decode()
+    assert "rules.SOURCE" not in toml_text
+    assert "# rules.wire.similarity_min is not set\n" in toml_text
+    assert "# kafka.instance_id" not in toml_text
 
 
 TOPICS = ("--set", "source.url=kafka://h:1/a", "--set", "sink.url=kafka://h:1/p")
@@ -307,7 +307,7 @@ def test_plain_simhash_makes_no_sketches(dupwatch: Command, tmp_path: Path) -> N
         ended = dupwatch("run", "--source", feed, "--emit", "all", "--store", url, "--workers", workers, *plain)
         assert outcomes(json_lines(ended.out)) == ["unique", "duplicate"], ended.err
         store = LmdbStore.open(tmp_path / workers, LmdbOptions(readonly=True))
-        assert {one.record.sketch for one in store.scan() if isinstance(one, Stored)} == {b""}
+        assert {entry.record.sketch for entry in store.scan() if isinstance(entry, Stored)} == {b""}
         store.close()
         (explained,) = json_lines(dupwatch("explain", "a", "b", "--json", "--store", url).out)
         assert (explained["near"], explained["similarity"]) == (True, None)
@@ -350,9 +350,9 @@ def test_maps_are_written_alike_everywhere(dupwatch: Command, tmp_path: Path, va
         ),
         dupwatch("config", "show", "--config", file),
     ]
-    for one in shown:
-        assert one.code == 0, one.err
-        assert tomllib.loads(one.out.decode())["kafka"]["consumer"] == {"fetch.min.bytes": 7}
+    for ended in shown:
+        assert ended.code == 0, ended.err
+        assert tomllib.loads(ended.out.decode())["kafka"]["consumer"] == {"fetch.min.bytes": 7}
 
 
 @pytest.mark.parametrize("value", ['{"sasl.password"="hunter2"', "hunter2", "[1]"])

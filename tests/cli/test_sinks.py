@@ -207,7 +207,7 @@ def test_a_sink_named_gz_is_gzip(resumed: Resumed) -> None:
         assert unzipped(packed) == plain.read_bytes()
     assert len(gzip.decompress(packed.read_bytes()).splitlines()) == 30
     letters = packed.with_name(packed.name + ".dead-letters.jsonl")
-    assert [one["reason"] for one in json_lines(letters.read_bytes())] == ["invalid_json"]
+    assert [letter["reason"] for letter in json_lines(letters.read_bytes())] == ["invalid_json"]
 
 
 def test_a_killed_run_into_gzip_goes_on(resumed: Resumed) -> None:
@@ -233,7 +233,7 @@ def test_a_killed_run_into_gzip_goes_on(resumed: Resumed) -> None:
         with sink.open("ab") as file:
             file.write(gzip.compress(b"torn")[:15])
     assert resumed.run("--sink", sink, "--emit", "all").code == 0
-    assert [one["id"] for one in json_lines(unzipped(sink))] == [one["id"] for one in feed]
+    assert [verdict["id"] for verdict in json_lines(unzipped(sink))] == [article["id"] for article in feed]
 
 
 def test_a_gzip_sink_without_verdicts_is_gzip(resumed: Resumed) -> None:
@@ -284,7 +284,7 @@ def test_a_scheme_is_named_as_elsewhere(resumed: Resumed) -> None:
     """``--scheme`` is ``fingerprint.scheme`` and stands above it; verdicts name it, and the store is bound to it."""
     named = ("--emit", "all", "--set", "fingerprint.scheme=sha1-64/1", "--scheme", "md5-64/1")
     assert resumed.run(*named).code == 0
-    assert {one["scheme"] for one in json_lines(resumed.sink.read_bytes())} == {"md5-64/1"}
+    assert {verdict["scheme"] for verdict in json_lines(resumed.sink.read_bytes())} == {"md5-64/1"}
     assert resumed.run("--emit", "all", "--set", "fingerprint.scheme=md5-64/1").code == 0
     assert resumed.run("--emit", "all").code == 4
     ended = resumed.run("--emit", "all", "--scheme", "nothing/1")

@@ -24,7 +24,7 @@ STEERING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 WAIT_S = 60
 
 
-class Made(NamedTuple):
+class Files(NamedTuple):
     """What the commands look at."""
 
     folder: Path
@@ -37,7 +37,7 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A feed in which everything is hostile, judged into a store, with dead letters."""
     folder = tmp_path_factory.mktemp("terminal")
     fields = {"title": EVIL, "source": EVIL, "url": EVIL, "lang": EVIL}
@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ended = run_process("run", "--source", feed, "--sink", folder / "out.jsonl", "--store", store, *FAST)
     assert ended.code == 0, ended.err
     assert len(json_lines((folder / "out.jsonl").read_bytes())) == 1
-    return Made(folder, feed, store)
+    return Files(folder, feed, store)
 
 
 def seen(*arguments: str) -> str:
@@ -66,7 +66,7 @@ def seen(*arguments: str) -> str:
         process = start(*arguments, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environment(TERM="xterm"))
         os.close(slave)
         slave = -1
-        told, until_s = bytearray(), time.monotonic() + WAIT_S
+        output, until_s = bytearray(), time.monotonic() + WAIT_S
         while time.monotonic() < until_s:
             if not select.select([master], [], [], 0.2)[0]:
                 if process.poll() is not None:
@@ -79,18 +79,18 @@ def seen(*arguments: str) -> str:
                 break
             if not part:
                 break
-            told += part
+            output += part
         process.wait(WAIT_S)
     finally:
         os.close(master)
         if slave >= 0:
             os.close(slave)
-    return told.decode()
+    return output.decode()
 
 
-def steering(told: str) -> list[str]:
+def steering(output: str) -> list[str]:
     """What of it could steer a terminal; a pty writes a line's end as two characters."""
-    plain = STYLES.sub("", told).replace("\r\n", "\n").replace("\r", "")
+    plain = STYLES.sub("", output).replace("\r\n", "\n").replace("\r", "")
     return [char for char in plain if char not in "\n\t" and unicodedata.category(char) in STEERING]
 
 
@@ -132,17 +132,17 @@ def steering(told: str) -> list[str]:
         ("evaluate", "{feed}", "--pairs", "{folder}/{evil}"),
     ],
 )
-def test_nothing_steers_the_terminal(made: Made, command: tuple[str, ...]) -> None:
+def test_nothing_steers_the_terminal(files: Files, command: tuple[str, ...]) -> None:
     """Of results and of errors; what a character was can be read where it is JSON."""
-    told = seen(*made.given(*command))
-    assert told
-    assert "Traceback" not in told
-    assert steering(told) == [], told
+    output = seen(*files.given(*command))
+    assert output
+    assert "Traceback" not in output
+    assert steering(output) == [], output
 
 
-def test_json_on_a_terminal_means_the_same(made: Made) -> None:
+def test_json_on_a_terminal_means_the_same(files: Files) -> None:
     """And into a pipe it has the bytes that it always had."""
-    command = made.given("show", "{evil}2", "--store", "{store}", "--json")
+    command = files.given("show", "{evil}2", "--store", "{store}", "--json")
     piped = run_process(*command)
     assert json.loads(seen(*command)) == json.loads(piped.out)
     for char in ("\x9b", "\u202e", "\U000e0041"):

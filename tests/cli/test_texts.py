@@ -39,7 +39,7 @@ def test_what_is_no_text(dupwatch: Command, tmp_path: Path, fault: str, command:
     data, code, what, advice = FAULTS[fault]
     path = tmp_path / "text"
     path.write_bytes(data)
-    ended = dupwatch(*(one.format(path=path) for one in COMMANDS[command]))
+    ended = dupwatch(*(argument.format(path=path) for argument in COMMANDS[command]))
     assert (ended.code, ended.out) == (code, b"")
     assert str(path) in ended.err
     assert what in ended.err
@@ -86,6 +86,6 @@ def test_a_line_of_a_feed_by_pipe(tmp_path: Path) -> None:
     """As the message advises."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}, {"id": "b", "body": text(2)}])
     line = subprocess.run(["sed", "-n", "1p", feed], capture_output=True, check=True).stdout
-    told = json_lines(run_process("fingerprint", "-", "--json", given=line).out)
-    assert told == json_lines(run_process("fingerprint", "-", "--json", given=text(1).encode()).out)
+    shown = json_lines(run_process("fingerprint", "-", "--json", given=line).out)
+    assert shown == json_lines(run_process("fingerprint", "-", "--json", given=text(1).encode()).out)
     assert json.loads(line)["id"] == "a"

@@ -149,17 +149,17 @@ MISTAKES: dict[str, Mistake] = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the mistakes are made with."""
-    made = tmp_path_factory.mktemp("mistakes")
-    feed = write_lines(made / "feed", articles(range(5)))
+    folder = tmp_path_factory.mktemp("mistakes")
+    feed = write_lines(folder / "feed", articles(range(5)))
     ended = run_process(
-        "run", "--source", feed, "--sink", made / "verdicts", "--store", f"lmdb:{made / 'store'}", *FAST
+        "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
     )
     assert ended.code == 0, ended.err
-    (made / "letter").write_text("Dear Sir\n")
-    (made / "pairs").write_text(json.dumps(["x", "y", "duplicate"]) + "\n")
-    data = Path(shutil.copytree(made / "store", made / "damaged")) / DATA_FILE
+    (folder / "letter").write_text("Dear Sir\n")
+    (folder / "pairs").write_text(json.dumps(["x", "y", "duplicate"]) + "\n")
+    data = Path(shutil.copytree(folder / "store", folder / "damaged")) / DATA_FILE
     data.write_bytes(data.read_bytes()[:4096])
-    return made
+    return folder
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -173,11 +173,11 @@ def test_a_mistake_is_told(
     if name == "a sink that is in use":
         request.getfixturevalue("busy")
     there = set(folder.rglob("*"))
-    ended = dupwatch(*(one.format(folder=folder) for one in mistake.command))
+    ended = dupwatch(*(argument.format(folder=folder) for argument in mistake.command))
     assert ended.code == mistake.code, ended
     sentence = sentence_of(ended._replace(err=ended.err.replace(str(folder), "FOLDER")))
-    named = [one.format(folder="FOLDER") for one in mistake.named]
-    assert [one for one in named if not any(either in sentence for either in one.split("|"))] == [], sentence
+    named = [name.format(folder="FOLDER") for name in mistake.named]
+    assert [name for name in named if not any(either in sentence for either in name.split("|"))] == [], sentence
     if name != "no consumer to look at":
         assert ended.out == b""
     assert set(folder.rglob("*")) - there == set()

@@ -36,9 +36,9 @@ def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
     """The one that is away is shown so, the others are summed, and the exit code is 0 while anybody answers."""
     with served() as gone:
         away = gone.url
-    with served() as one, served() as other:
+    with served() as first, served() as other:
         other.answers["/readyz"] = (503, b'{"ready": false, "reasons": ["store: gateway \\u001b[31m down"]}')
-        ended = dupwatch("top", one.url, other.url, away, *QUICK)
+        ended = dupwatch("top", first.url, other.url, away, *QUICK)
     assert ended.code == 0, ended.err
     shown = ended.out.decode()
     assert "2,468" in shown
@@ -53,11 +53,11 @@ def test_what_a_consumer_holds_is_named(dupwatch: Command) -> None:
     """It is ready all the same, for its other partitions."""
     with served() as pages:
         status, metrics = pages.answers["/metrics"]
-        held = (
+        samples = (
             b'dupwatch_partition_held{topic="articles",partition="0"} 1\n'
             b'dupwatch_partition_held{topic="articles",partition="1"} 0\n'
         )
-        pages.answers["/metrics"] = (status, metrics + held)
+        pages.answers["/metrics"] = (status, metrics + samples)
         ended = dupwatch("top", pages.url, *QUICK)
     (row,) = [line for line in ended.out.decode().splitlines() if line.startswith(pages.url)]
     assert row.endswith("ready; holds articles:0")
@@ -144,7 +144,7 @@ def test_a_terminal_is_drawn_anew_until_somebody_ends_it() -> None:
 def test_bars_and_times() -> None:
     """A bar is as long as its share, in eighths; a time has the unit that suits it."""
     assert [bar(share, 2) for share in (0, 0.0625, 0.5, 0.75, 1, 7, -1)] == ["", "▏", "█", "█▌", "██", "██", ""]
-    assert [milliseconds(one) for one in (None, 0.0, 0.0004, 0.0123, 9.9, 42.0)] == [
+    assert [milliseconds(seconds) for seconds in (None, 0.0, 0.0004, 0.0123, 9.9, 42.0)] == [
         "–", "0 ms", "0.4 ms", "12 ms", "9,900 ms", "42 s",
     ]  # fmt: skip
     assert milliseconds(float("inf"), 60.0) == "> 60 s"

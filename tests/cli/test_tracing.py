@@ -15,7 +15,7 @@ def test_a_run_sends_its_spans() -> None:
     """Batches have all records of the feed between them, each with its stages; the run ends when they are sent."""
     with collecting() as collector:
         settings = ("tracing.enabled=true", f"tracing.endpoint={collector.endpoint}", "tracing.close_s=30")
-        ended = run_process("demo", "--rate", "2000", *(part for one in settings for part in ("--set", one)))
+        ended = run_process("demo", "--rate", "2000", *(part for setting in settings for part in ("--set", setting)))
         assert ended.code == 0, ended.err
         spans = collector.spans
     batches = [span for span in spans if span.name == "process articles"]

@@ -25,27 +25,27 @@ def silent() -> Iterator[str]:
 def heard(process: subprocess.Popen[bytes], what: bytes) -> bytes:
     """What a command has on standard error up to the line with this; fails where it ends or says nothing."""
     assert process.stderr is not None
-    said, until_s = b"", time.monotonic() + HEARD_S
+    output, until_s = b"", time.monotonic() + HEARD_S
     with selectors.DefaultSelector() as selector:
         selector.register(process.stderr, selectors.EVENT_READ)
-        while what not in said or not said.endswith(b"\n"):
-            assert selector.select(until_s - time.monotonic()), said
+        while what not in output or not output.endswith(b"\n"):
+            assert selector.select(until_s - time.monotonic()), output
             more = process.stderr.read1()  # type: ignore[attr-defined]
-            assert more, said
-            said += more
-    return said
+            assert more, output
+            output += more
+    return output
 
 
 def notice(*arguments: str | Path, folder: Path) -> str:
     """The line in which a command says what it waits for; it still waits then."""
     process = start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     try:
-        said = heard(process, b"Waiting for").decode()
+        output = heard(process, b"Waiting for").decode()
         assert process.poll() is None
     finally:
         process.kill()
         process.communicate()
-    return next(line for line in said.splitlines() if "Waiting for" in line)
+    return next(line for line in output.splitlines() if "Waiting for" in line)
 
 
 def commands(store: str) -> dict[str, list[str]]:
@@ -66,14 +66,14 @@ def commands(store: str) -> dict[str, list[str]]:
 def test_a_store_that_refuses_connections(command: str, tmp_path: Path) -> None:
     """The notice names the address and the reason."""
     write_lines(tmp_path / "feed.jsonl", articles([0]))
-    said = notice(*commands("hbase://127.0.0.1:9/feed")[command], *FAST, folder=tmp_path)
-    assert "Waiting for the store hbase://127.0.0.1:9/feed: 127.0.0.1:9: Connection refused" in said
+    line = notice(*commands("hbase://127.0.0.1:9/feed")[command], *FAST, folder=tmp_path)
+    assert "Waiting for the store hbase://127.0.0.1:9/feed: 127.0.0.1:9: Connection refused" in line
 
 
 def test_a_store_that_does_not_answer(silent: str, tmp_path: Path) -> None:
     """The notice does not wait for the end of the first call, which may take 20 seconds."""
-    said = notice("store", "stats", "--store", f"hbase://{silent}/feed", folder=tmp_path)
-    assert f"Waiting for the store hbase://{silent}/feed: no answer yet" in said
+    line = notice("store", "stats", "--store", f"hbase://{silent}/feed", folder=tmp_path)
+    assert f"Waiting for the store hbase://{silent}/feed: no answer yet" in line
 
 
 def broker_commands(brokers: str) -> dict[str, list[str]]:
@@ -97,11 +97,11 @@ def broker_commands(brokers: str) -> dict[str, list[str]]:
 def test_brokers_that_do_not_answer(command: str, silent: str, tmp_path: Path) -> None:
     """The notice names them; the client's own log says nothing for 30 seconds."""
     write_lines(tmp_path / "feed.jsonl", articles([0]))
-    said = notice(*broker_commands(silent)[command], folder=tmp_path)
-    assert f"Waiting for the brokers: {silent}: it accepts connections" in said
+    line = notice(*broker_commands(silent)[command], folder=tmp_path)
+    assert f"Waiting for the brokers: {silent}: it accepts connections" in line
 
 
 def test_brokers_that_refuse_connections(tmp_path: Path) -> None:
     """The notice names the reason, also where the client is told to keep it."""
-    said = notice("poison", "list", "--set", "source.url=kafka://127.0.0.1:9/articles", folder=tmp_path)
-    assert "Waiting for the brokers: 127.0.0.1:9: Connection refused" in said
+    line = notice("poison", "list", "--set", "source.url=kafka://127.0.0.1:9/articles", folder=tmp_path)
+    assert "Waiting for the brokers: 127.0.0.1:9: Connection refused" in line

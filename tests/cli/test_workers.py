@@ -93,9 +93,9 @@ def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
 @pytest.fixture
 def fingerprinting() -> OnWorkers:
     """One worker that has done something already."""
-    made = OnWorkers(Scheme(), WordFiles(), 1, sketched=True)
-    made.submit(["begin"], [""]).result(TIMEOUT_S)
-    return made
+    workers = OnWorkers(Scheme(), WordFiles(), 1, sketched=True)
+    workers.submit(["begin"], [""]).result(TIMEOUT_S)
+    return workers
 
 
 def long_work(fingerprinting: OnWorkers) -> "Future[TimedFingerprints]":
@@ -109,9 +109,9 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
     future = long_work(fingerprinting)
     os.kill(worker, signal.SIGTERM)
     os.kill(worker, signal.SIGINT)
-    made = future.result(TIMEOUT_S)
-    assert len(made.fingerprints.codes) == 60
-    assert made.work_s > 0
+    result = future.result(TIMEOUT_S)
+    assert len(result.fingerprints.codes) == 60
+    assert result.work_s > 0
     fingerprinting.close()
 
 
@@ -119,8 +119,8 @@ def test_each_piece_of_a_worker_is_told() -> None:
     """A batch of many texts is several pieces, which whoever waits hears of one by one."""
     helps: list[int] = []
     fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, on_piece=lambda: helps.append(1))
-    made = long_work(fingerprinting).result(TIMEOUT_S)
-    assert len(made.fingerprints.codes) == 60
+    result = long_work(fingerprinting).result(TIMEOUT_S)
+    assert len(result.fingerprints.codes) == 60
     assert len(helps) > 2
     fingerprinting.close()
 

@@ -79,11 +79,11 @@ def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
     ]
     process = launch(command, folder / "log", owner=int(os.environ[OWNER_VARIABLE]), environment=os.environ)
     try:
-        one = Prometheus(port)
-        ready = wait_until(lambda: "Ready" in one.page("/-/ready") or not process.alive, _WAIT_S)
+        server = Prometheus(port)
+        ready = wait_until(lambda: "Ready" in server.page("/-/ready") or not process.alive, _WAIT_S)
         assert ready, (folder / "log").read_text()
         assert process.alive, (folder / "log").read_text()
-        yield one
+        yield server
     finally:
         process.kill()
 

@@ -18,9 +18,9 @@ _PLAIN = {"stat", "table"}
 
 def test_the_files_are_what_the_code_makes() -> None:
     """Otherwise they were edited by hand, or not generated again: python -m deploy.grafana.build."""
-    made = {dashboard.name: text_of(dashboard) for dashboard in DASHBOARDS}
+    generated = {dashboard.name: text_of(dashboard) for dashboard in DASHBOARDS}
     lying = {path.stem: path.read_text() for path in (GRAFANA / "dashboards").glob("*")}
-    assert lying == made
+    assert lying == generated
 
 
 def test_runbooks_can_be_elsewhere(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_thresholds_rise() -> None:
     for _, panel in panels():
         first, *more = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
         assert first["value"] is None
-        assert all(one["value"] < next_["value"] for one, next_ in pairwise(more)), panel["title"]
+        assert all(step["value"] < next_["value"] for step, next_ in pairwise(more)), panel["title"]
 
 
 def test_links_lead_to_runbooks_that_are_there() -> None:

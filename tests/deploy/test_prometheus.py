@@ -90,7 +90,7 @@ def check_alerts(server: Prometheus) -> None:
         for alert in alerts()
         for number, expr in enumerate(without_thresholds(alert["expr"]))
     }
-    chosen_series = {one: one for alert in alerts() for one in selectors(alert["expr"])}
+    chosen_series = {selector: selector for alert in alerts() for selector in selectors(alert["expr"])}
     wait_for_data(server, exprs | chosen_series | {record["record"]: record["record"] for record in records()})
 
 
@@ -108,8 +108,8 @@ def check_rules(server: Prometheus) -> None:
 
 def check_names(server: Prometheus, consumer: Running) -> None:
     """What the class is said to have is what the page has: all other tests of names go by the class."""
-    told = metrics_of_a_consumer()
-    ours = {name for name in told if name.startswith("dupwatch_")}
+    names = metrics_of_a_consumer()
+    ours = {name for name in names if name.startswith("dupwatch_")}
 
     def shown() -> set[str]:
         lines = consumer.page("/metrics")[1].splitlines()
@@ -117,4 +117,4 @@ def check_names(server: Prometheus, consumer: Running) -> None:
 
     # The lag is told some seconds after the partitions came.
     server.wait(lambda: ours <= shown(), lambda: ours - shown())
-    assert {name for name in shown() if not name.endswith("_created")} <= told
+    assert {name for name in shown() if not name.endswith("_created")} <= names

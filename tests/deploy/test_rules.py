@@ -42,25 +42,25 @@ def test_every_alert_is_shown_firing_and_not_firing() -> None:
     seen: defaultdict[str, set[bool]] = defaultdict(set)
     for file in RULE_TESTS.glob("*.yml"):
         for case in yaml.safe_load(file.read_text())["tests"]:
-            for one in case.get("promql_expr_test", []):
-                (name,) = re.findall(r'alertname="(\w+)"', one["expr"])
-                seen[name].add(bool(one.get("exp_samples")))
+            for test in case.get("promql_expr_test", []):
+                (name,) = re.findall(r'alertname="(\w+)"', test["expr"])
+                seen[name].add(bool(test.get("exp_samples")))
     assert seen == {alert["alert"]: {False, True} for alert in alerts()}
 
 
 def test_every_alert_says_what_it_is_and_what_to_do_first() -> None:
     """A name of ours, a severity, a summary, a first step, and a runbook behind an address that can be given."""
     for alert in alerts():
-        name, said = alert["alert"], alert["annotations"]
+        name, texts = alert["alert"], alert["annotations"]
         assert re.fullmatch(r"Dupwatch([A-Z][a-z]+)+", name)
         assert alert["labels"].keys() == {"severity"}
         assert alert["labels"]["severity"] in _SEVERITIES
-        assert said.keys() == {"summary", "description", "runbook_url"}
-        assert " first" in said["description"], name
-        assert said["description"].endswith("."), name
+        assert texts.keys() == {"summary", "description", "runbook_url"}
+        assert " first" in texts["description"], name
+        assert texts["description"].endswith("."), name
         words = re.findall(r"[A-Z][a-z]+", name.removeprefix("Dupwatch"))
         runbook = "-".join(words).lower()
-        assert said["runbook_url"] == f"{{{{ $externalLabels.runbooks }}}}docs/runbooks/{runbook}.md"
+        assert texts["runbook_url"] == f"{{{{ $externalLabels.runbooks }}}}docs/runbooks/{runbook}.md"
 
 
 def test_rules_name_metrics_that_a_consumer_has() -> None:

@@ -28,11 +28,11 @@ def page(request: pytest.FixtureRequest) -> str:
 
 def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
     """By name, with the severity that the alert has."""
-    told = {}
+    found = {}
     for path in PAGES:
         alert, severity = re.findall(r"^`(\w+)`, (\w+)\. ", path.read_text(), re.MULTILINE)[0]
-        told[alert] = (severity, path.relative_to(ROOT).as_posix())
-    assert told == {
+        found[alert] = (severity, path.relative_to(ROOT).as_posix())
+    assert found == {
         alert["alert"]: (alert["labels"]["severity"], alert["annotations"]["runbook_url"].rpartition("}}")[2].strip())
         for alert in alerts()
     }

@@ -1,5 +1,5 @@
-# In place of docker.io/apache/kafka for make compose-test: the same broker from Maven's jars, in the same places, under
-# the same user, configured by the same class from the same environment variables.
+# Replaces docker.io/apache/kafka in make compose-test: the same broker from Maven's jars, with the same paths and user,
+# configured by the same class from the same environment variables.
 ARG BASE=docker.io/library/debian:bookworm-slim
 
 FROM ${BASE} AS java

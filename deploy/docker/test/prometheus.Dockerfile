@@ -1,4 +1,4 @@
-# In place of docker.io/prom/prometheus for make compose-test: Debian's package, in the same places, under the same user.
+# Replaces docker.io/prom/prometheus in make compose-test: Debian's package, with the same paths and user.
 ARG BASE=docker.io/library/debian:bookworm-slim
 FROM ${BASE}
 RUN apt-get update \

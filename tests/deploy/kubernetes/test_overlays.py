@@ -29,7 +29,7 @@ class Break(NamedTuple):
     name: str
     path: str
     value: object
-    said: str
+    message: str
     overlay: str = "production"
 
 
@@ -156,12 +156,12 @@ LOOSE: Final = [
     Break(*CONSUMER, f"{POD}.securityContext.runAsNonRoot", GONE, "may run as root"),
     Break(*CONSUMER, f"{POD}.securityContext.seccompProfile", GONE, "has no seccomp profile"),
     Break(*CONSUMER, f"{POD}.automountServiceAccountToken", GONE, "mounts a service account token"),
-    Break(*CONSUMER, f"{POD}.hostNetwork", value=True, said="shares a namespace of its host"),
+    Break(*CONSUMER, f"{POD}.hostNetwork", value=True, message="shares a namespace of its host"),
     Break(
         *CONSUMER,
         f"{FIRST}.securityContext.allowPrivilegeEscalation",
         value=True,
-        said="consumer: may escalate privileges",
+        message="consumer: may escalate privileges",
     ),
     Break(*CONSUMER, f"{FIRST}.securityContext.readOnlyRootFilesystem", GONE, "has a writable root file system"),
     Break(*CONSUMER, f"{FIRST}.securityContext.capabilities", GONE, "has capabilities"),
@@ -244,22 +244,22 @@ SCALED_WRONG: Final = [
 ALL: Final = [*UNKNOWN_OR_WRONG, *NOT_THERE, *NOT_AS_THE_PROGRAM, *LOOSE, *SHUT_OR_OPEN, *SCALED_WRONG]
 
 
-def changed(rendered: Rendered, one: Break) -> Rendered:
+def changed(rendered: Rendered, change: Break) -> Rendered:
     """The overlay with that change. Names of generated ConfigMaps have a digest behind them."""
     (document,) = (
         found
         for found in [*rendered.documents, *rendered.secrets]
-        if found["kind"] == one.kind and found["metadata"]["name"].startswith(one.name)
-        if one.kind == "ConfigMap" or found["metadata"]["name"] == one.name
+        if found["kind"] == change.kind and found["metadata"]["name"].startswith(change.name)
+        if change.kind == "ConfigMap" or found["metadata"]["name"] == change.name
     )
-    *parents, last = _steps(one.path)
+    *parents, last = _steps(change.path)
     inner: Any = document
     for step in parents:
         inner = inner[step] if isinstance(inner, list) else inner.setdefault(step, {})
-    if one.value is GONE:
+    if change.value is GONE:
         del inner[last]
     else:
-        inner[last] = one.value
+        inner[last] = change.value
     return rendered
 
 
@@ -277,11 +277,11 @@ def test_an_overlay_holds(cluster: Cluster, name: str) -> None:
     assert cluster.faults(cluster.rendered(name)) == []
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: f"{one.kind}-{one.path}-{one.said}"[:90])
-def test_what_is_broken_is_told(cluster: Cluster, one: Break) -> None:
+@pytest.mark.parametrize("broken", ALL, ids=lambda broken: f"{broken.kind}-{broken.path}-{broken.message}"[:90])
+def test_what_is_broken_is_told(cluster: Cluster, broken: Break) -> None:
     """Each single change is answered with a sentence about it."""
-    said = cluster.faults(changed(cluster.rendered(one.overlay), one))
-    assert any(one.said in fault.replace("dupwatch-config-", "dupwatch-config ") for fault in said), said
+    faults = cluster.faults(changed(cluster.rendered(broken.overlay), broken))
+    assert any(broken.message in fault.replace("dupwatch-config-", "dupwatch-config ") for fault in faults), faults
 
 
 def test_a_name_twice_is_told(cluster: Cluster) -> None:
@@ -292,14 +292,14 @@ def test_a_name_twice_is_told(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [("[judge]", "[judge]\nplans = 1", "unknown setting judge.plans"), ('"16x28"', '"17x28"', "17x28")],
 )
-def test_a_configuration_that_is_wrong_is_told(cluster: Cluster, old: str, new: str, said: str) -> None:
+def test_a_configuration_that_is_wrong_is_told(cluster: Cluster, old: str, new: str, message: str) -> None:
     """The program itself is asked about its configuration."""
     faults = cluster.faults(reconfigured(cluster.rendered("production"), {old: new}))
     assert len(faults) == 1
-    assert said in faults[0]
+    assert message in faults[0]
 
 
 def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
@@ -311,7 +311,7 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
         "thrift-gateway-1.thrift-gateway.hbase.svc:9090": "gateway.other.svc.cluster.local:9095",
     }
     faults = "\n".join(cluster.faults(reconfigured(cluster.rendered("production"), changes)))
-    for said in (
+    for message in (
         "where probes cannot reach it",
         "has no port http at 9465",
         "killed after 60 s, but kafka.grace_s allows 65 s",
@@ -319,7 +319,7 @@ def test_a_configuration_that_does_not_fit_is_told(cluster: Cluster) -> None:
         "has no egress to other:9095",
         "has no ingress to the gateway at other:9095",
     ):
-        assert said in faults
+        assert message in faults
 
 
 @pytest.mark.parametrize(
@@ -344,8 +344,8 @@ def test_what_consumers_ask_besides_has_to_be_let_through(
 ) -> None:
     """The registry and the collector; each has a component that lets consumers out to it."""
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": settings})
-    said = f"Deployment dupwatch-consumer has no egress to {place} of {setting}"
-    assert cluster.faults(rendered) == [said]
+    fault = f"Deployment dupwatch-consumer has no egress to {place} of {setting}"
+    assert cluster.faults(rendered) == [fault]
     policies = read((KUBERNETES / "components" / component / "network.yaml").read_text())
     rendered.documents.extend(policies)
     assert cluster.faults(rendered) == []
@@ -364,7 +364,7 @@ def test_a_place_outside_of_the_cluster_has_to_be_let_through(cluster: Cluster) 
 
 def reconfigured(rendered: Rendered, changes: Mapping[str, str]) -> Rendered:
     """The overlay with texts of its configuration replaced."""
-    (config,) = (one for one in rendered.documents if "dupwatch.toml" in one.get("data", {}))
+    (config,) = (document for document in rendered.documents if "dupwatch.toml" in document.get("data", {}))
     for old, new in changes.items():
         assert old in config["data"]["dupwatch.toml"]
         config["data"]["dupwatch.toml"] = config["data"]["dupwatch.toml"].replace(old, new)
@@ -410,7 +410,7 @@ def copied(tmp_path: Path) -> Copied:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         ("base/consumer.yaml", "minReadySeconds", "minReadySecs", "'minReadySecs' was unexpected"),
         ("base/consumer.yaml", "replicas: 2", "replicas: two", ": ok"),
@@ -421,14 +421,14 @@ def copied(tmp_path: Path) -> Copied:
 )
 @pytest.mark.usefixtures("cluster")
 def test_a_broken_file_fails_the_command(
-    copied: Copied, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, said: str
+    copied: Copied, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, message: str
 ) -> None:
     """A fault in a file comes through kustomize to the command's exit code; what an overlay takes away does no harm."""
-    told = io.StringIO()
+    output = io.StringIO()
     monkeypatch.setattr(sys, "argv", ["check", str(copied(file, old, new))])
-    monkeypatch.setattr(sys, "stdout", told)
-    assert check.main() == (said != ": ok")
-    assert said in told.getvalue()
+    monkeypatch.setattr(sys, "stdout", output)
+    assert check.main() == (message != ": ok")
+    assert message in output.getvalue()
 
 
 def test_what_kustomize_refuses_is_told(cluster: Cluster, copied: Copied) -> None:

@@ -115,9 +115,9 @@ def test_rules_of_all_files_are_taken(tmp_path: Path) -> None:
     (tmp_path / "b.yml").write_text("groups: [{name: b, rules: []}]\n")
     (tmp_path / "a.yaml").write_text("groups: [{name: a, rules: [{alert: A, expr: 'up == 0'}]}]\n")
     (tmp_path / "README.md").write_text("no rules")
-    made = yaml.safe_load(rules.manifest(tmp_path))
-    assert [group["name"] for group in made["spec"]["groups"]] == ["a", "b"]
-    assert made["spec"]["groups"][0]["rules"] == [{"alert": "A", "expr": "up == 0"}]
+    manifest = yaml.safe_load(rules.manifest(tmp_path))
+    assert [group["name"] for group in manifest["spec"]["groups"]] == ["a", "b"]
+    assert manifest["spec"]["groups"][0]["rules"] == [{"alert": "A", "expr": "up == 0"}]
 
 
 def test_no_secret_lies_in_the_tree() -> None:
@@ -125,6 +125,8 @@ def test_no_secret_lies_in_the_tree() -> None:
     for overlay in OVERLAYS:
         for path in overlay.iterdir():
             documents = list(yaml.safe_load_all(path.read_text())) if path.suffix == ".yaml" else []
-            secrets = [one for one in documents if isinstance(one, dict) and one["kind"] == "Secret"]
+            secrets = [
+                document for document in documents if isinstance(document, dict) and document["kind"] == "Secret"
+            ]
             assert not secrets or path.name == SECRETS
-            assert {value for one in secrets for value in one["stringData"].values()} <= {"replace-me"}
+            assert {value for secret in secrets for value in secret["stringData"].values()} <= {"replace-me"}

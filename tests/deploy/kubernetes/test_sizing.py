@@ -18,7 +18,7 @@ def test_a_feed_computed_by_hand() -> None:
     """Five million a day, every figure by hand from the formulas of the documentation."""
     feed = Feed(5_000_000)
     assert feed.in_window == 35_000_000
-    assert feed.held == 40_000_000
+    assert feed.articles_kept == 40_000_000
     assert feed.peak_a_s == pytest.approx(289.35, abs=0.01)
     assert feed.plan.postings_read(feed.in_window) == pytest.approx(44 * 35e6 / 268_435_456)
     assert SHORT.postings_read(feed.in_window) == pytest.approx(14 * 35e6 / 65_536)
@@ -40,7 +40,7 @@ def test_plans_and_packing_change_where_the_documentation_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         f"{SHORT.postings_read(140_000_000):,.0f}, more than the 20,000",
         f"some {20_000 / SHORT.postings_read(7) / 1e6:.0f} million a day",
@@ -56,6 +56,6 @@ def test_plans_and_packing_change_where_the_documentation_says() -> None:
         "0.04 + 1.16 = 1.20",
     ],
 )
-def test_figures_in_the_text_are_computed_ones(said: str) -> None:
+def test_figures_in_the_text_are_computed_ones(sentence: str) -> None:
     """Figures that the text takes from the formulas are those that the formulas give."""
-    assert said in " ".join(SIZING.read_text().split())
+    assert sentence in " ".join(SIZING.read_text().split())

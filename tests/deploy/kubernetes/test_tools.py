@@ -70,7 +70,7 @@ def test_kustomize_is_built_once(go: Pretend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "taken"),
+    ("name", "version", "taken"),
     [
         ("kustomize", "v5.4.3", "build"),
         ("kubectl", "Client Version: v1.32.4\nKustomize Version: v5.5.0", "kustomize"),
@@ -79,10 +79,10 @@ def test_kustomize_is_built_once(go: Pretend) -> None:
         ("kustomize", "v3.8.7", None),
     ],
 )
-def test_one_that_is_there_is_taken(go: Pretend, tmp_path: Path, name: str, said: str, taken: str | None) -> None:
+def test_one_that_is_there_is_taken(go: Pretend, tmp_path: Path, name: str, version: str, taken: str | None) -> None:
     """A kustomize of version 5 on the path, or in a kubectl, saves the building; older ones do not know the files."""
     calls = go()
-    path = program(tmp_path / "bin", name, f"#!/bin/sh\necho '{said}'\n")
+    path = program(tmp_path / "bin", name, f"#!/bin/sh\necho '{version}'\n")
     assert (tools.kustomize() == [str(path), taken]) == (taken is not None)
     assert calls.exists() == (taken is None)
 
@@ -103,8 +103,8 @@ def test_two_processes_fetch_once(go: Pretend) -> None:
     calls = go(sleeps_s=0.3)
     ask = [sys.executable, "-c", "from deploy.kubernetes import tools; print(tools.schemas())"]
     both = [subprocess.Popen(ask, stdout=subprocess.PIPE) for _ in range(2)]
-    told = [process.communicate(timeout=30)[0] for process in both]
-    assert told[0] == told[1] != b""
+    outputs = [process.communicate(timeout=30)[0] for process in both]
+    assert outputs[0] == outputs[1] != b""
     assert len(calls.read_text().splitlines()) == len(tools.MODULES)
 
 
@@ -139,12 +139,12 @@ def test_without_go_it_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monke
 def test_go_is_told_to_keep_to_itself(tmp_path: Path, go: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Go downloads and compiles lies within the cache, and the user's flags stay."""
     go()
-    told = tmp_path / "told"
+    recorded = tmp_path / "told"
     program(tmp_path / "bin", "go", f"#!{sys.executable}\nimport json, os\n"
-            f"open({str(told)!r}, 'w').write(json.dumps(dict(os.environ)))\nraise SystemExit(1)\n")  # fmt: skip
+            f"open({str(recorded)!r}, 'w').write(json.dumps(dict(os.environ)))\nraise SystemExit(1)\n")  # fmt: skip
     monkeypatch.setenv("GOFLAGS", "-buildvcs=false")
     assert tools.main() == 1
-    variables = json.loads(told.read_text())
+    variables = json.loads(recorded.read_text())
     assert variables["GOFLAGS"] == "-buildvcs=false -modcacherw -trimpath"
     assert variables["GOTOOLCHAIN"] == "local"
     cache = str(fetch.home()) + os.sep

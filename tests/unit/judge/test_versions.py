@@ -8,7 +8,7 @@ import pytest
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
 from consumer.judge.candidates import probe_keys
-from consumer.judge.versions import Came, VersionBuilder, tombstone
+from consumer.judge.versions import ArrivedAt, VersionBuilder, tombstone
 from consumer.model.article import Article
 from consumer.model.verdict import decode_verdict
 from storage.postings import lane_of
@@ -38,7 +38,7 @@ def fingerprints(*kinds: TextKind, digest: int = 0) -> Fingerprints:
 def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: bool = True, digest: int = 0) -> Record:
     """Return the record of one article."""
     builder = VersionBuilder("test/1", PLAN, lane1)
-    (version,) = builder.versions([article], [Came(TIME_MS, 3)], fingerprints(kind, digest=digest))
+    (version,) = builder.versions([article], [ArrivedAt(TIME_MS, 3)], fingerprints(kind, digest=digest))
     assert version.body == article.body
     return version.record
 
@@ -110,9 +110,9 @@ def test_the_reference_depends_on_id_title_and_body() -> None:
 def test_each_article_of_a_batch_gets_its_own() -> None:
     """Arrivals, fingerprints and fields belong to their article."""
     articles = [msgspec.structs.replace(ARTICLE, id=f"article {n}", source=f"source {n}") for n in range(3)]
-    came = [Came(TIME_MS + n, 10 * n) for n in range(3)]
+    arrivals = [ArrivedAt(TIME_MS + n, 10 * n) for n in range(3)]
     kinds = (TextKind.LONG, TextKind.EMPTY, TextKind.SHORT)
-    versions = VersionBuilder("test/1", PLAN, lane1=True).versions(articles, came, fingerprints(*kinds))
+    versions = VersionBuilder("test/1", PLAN, lane1=True).versions(articles, arrivals, fingerprints(*kinds))
     assert [
         (
             version.record.id,
@@ -128,9 +128,9 @@ def test_each_article_of_a_batch_gets_its_own() -> None:
 
 def test_a_retraction_is_named_by_where_it_stood() -> None:
     """The same place is a replay, another place is another retraction; the event is stored with it."""
-    first = tombstone("a", Came(TIME_MS, 3), b"feed:3", TIME_MS + 9)
-    again = tombstone("a", Came(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
-    other = tombstone("a", Came(TIME_MS, 4), b"feed:4", TIME_MS + 9)
+    first = tombstone("a", ArrivedAt(TIME_MS, 3), b"feed:3", TIME_MS + 9)
+    again = tombstone("a", ArrivedAt(TIME_MS + 5, 3), b"feed:3", TIME_MS + 10)
+    other = tombstone("a", ArrivedAt(TIME_MS, 4), b"feed:4", TIME_MS + 9)
     assert first.reference == again.reference != other.reference
     assert first.id_hash == id_hash("a")
     assert (first.time_ms, first.sequence) == (TIME_MS, 3)

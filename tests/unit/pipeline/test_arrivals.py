@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from consumer.judge.versions import Came
+from consumer.judge.versions import ArrivedAt
 from consumer.kafka.offset_metadata import Note
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
@@ -50,7 +50,10 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """A resumed run gives each record the same arrival."""
     feed = FileFeed(TIME_MS, b"identity")
-    assert [feed.came(raw_line(number), ARTICLE) for number in (1, 2)] == [Came(TIME_MS, 1), Came(TIME_MS, 2)]
+    assert [feed.arrived_at(raw_line(number), ARTICLE) for number in (1, 2)] == [
+        ArrivedAt(TIME_MS, 1),
+        ArrivedAt(TIME_MS, 2),
+    ]
     assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
     assert (
         len({feed.place(raw_line(3)), feed.place(raw_line(4)), FileFeed(TIME_MS, b"another").place(raw_line(3))}) == 3
@@ -65,7 +68,7 @@ def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int])
     """A clock that is set back does not move later records before earlier ones."""
     ticks = iter(clock)
     feed = StreamFeed(lambda: next(ticks))
-    assert [feed.came(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
+    assert [feed.arrived_at(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
 
 
 def test_a_line_of_another_stream_is_another_place() -> None:
@@ -78,8 +81,8 @@ def test_a_line_of_another_stream_is_another_place() -> None:
 def test_a_message_came_when_its_timestamp_says() -> None:
     """The sequence is the offset."""
     feed = TopicFeed(lambda: TIME_MS + 5, 1_000, Hooks())
-    assert feed.came(raw_message(b"", offset=7), ARTICLE) == Came(TIME_MS, 7)
-    assert feed.came(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == Came(TIME_MS + 1_005, 0)
+    assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivedAt(TIME_MS, 7)
+    assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == ArrivedAt(TIME_MS + 1_005, 0)
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, TIME_MS + 1_001, -(1 << 63)])
@@ -90,7 +93,9 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     hooks.on(RecordTimeReplaced, replaced.append)
     feed = TopicFeed(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
-    assert feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == Came(TIME_MS, 7, stamped_ms)
+    assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivedAt(
+        TIME_MS, 7, stamped_ms
+    )
     assert replaced == [RecordTimeReplaced()]
 
 
@@ -115,10 +120,10 @@ def test_an_article_of_an_archive_came_when_it_was_published(published_at: float
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
     feed = ArchiveFeed(TIME_MS, b"archive", hooks)
-    assert feed.came(raw_line(3), Article("a", "text", published_at=1.5)) == Came(1_500, 3)
-    assert feed.came(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == Came(TIME_MS, 3)
+    assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivedAt(1_500, 3)
+    assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivedAt(TIME_MS, 3)
     assert replaced == []
-    assert feed.came(raw_line(4), Article("a", "text", published_at=published_at)) == Came(TIME_MS, 4)
+    assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivedAt(TIME_MS, 4)
     assert replaced == [RecordTimeReplaced()]
     assert feed.place(raw_line(3)) == FileFeed(0, b"archive").place(raw_line(3))
 
@@ -143,9 +148,11 @@ class Live:
     def _count(self, _: RecordTimeBehind) -> None:
         self.behind += 1
 
-    def came(self, timestamp_ms: int, offset: int, partition: int = 0) -> Came:
+    def arrived_at(self, timestamp_ms: int, offset: int, partition: int = 0) -> ArrivedAt:
         """When a message of this timestamp arrives."""
-        return self.feed.came(raw_message(b"", timestamp_ms=timestamp_ms, offset=offset, partition=partition), ARTICLE)
+        return self.feed.arrived_at(
+            raw_message(b"", timestamp_ms=timestamp_ms, offset=offset, partition=partition), ARTICLE
+        )
 
     def highest_ms(self, partition: int = 0) -> int | None:
         """The partition's highest arrival."""
@@ -155,22 +162,22 @@ class Live:
 def test_a_message_far_behind_its_partition_arrives_after_what_came_before_it() -> None:
     """Within a batch, too. The bound itself is allowed, and the original time is kept."""
     live = Live()
-    assert live.came(TIME_MS - 10, 1) == Came(TIME_MS - 10, 1)
+    assert live.arrived_at(TIME_MS - 10, 1) == ArrivedAt(TIME_MS - 10, 1)
     hour_ago = TIME_MS - 3_600_000
-    assert live.came(hour_ago, 2) == Came(TIME_MS - 10, 2, stamped_ms=hour_ago)
+    assert live.arrived_at(hour_ago, 2) == ArrivedAt(TIME_MS - 10, 2, stamped_ms=hour_ago)
     assert live.behind == 1
     bound = TIME_MS - 10 - BEHIND_MS
-    assert live.came(bound, 3) == Came(bound, 3)
-    assert live.came(bound - 1, 4) == Came(TIME_MS - 10, 4, stamped_ms=bound - 1)
+    assert live.arrived_at(bound, 3) == ArrivedAt(bound, 3)
+    assert live.arrived_at(bound - 1, 4) == ArrivedAt(TIME_MS - 10, 4, stamped_ms=bound - 1)
     assert (live.behind, live.highest_ms()) == (2, TIME_MS - 10)
 
 
 def test_the_highest_arrival_is_what_the_note_says() -> None:
     """Otherwise the first message after a restart could have any time; partitions do not affect each other."""
     live = Live(p0=Note(highest_ms=TIME_MS - 5, window=((9, 1),)))
-    assert live.came(0, 1) == Came(TIME_MS - 5, 1, stamped_ms=0)
-    assert live.came(0, 1, partition=1) == Came(0, 1)
-    assert live.came(TIME_MS, 2) == Came(TIME_MS, 2)
+    assert live.arrived_at(0, 1) == ArrivedAt(TIME_MS - 5, 1, stamped_ms=0)
+    assert live.arrived_at(0, 1, partition=1) == ArrivedAt(0, 1)
+    assert live.arrived_at(TIME_MS, 2) == ArrivedAt(TIME_MS, 2)
     assert live.ledger.note(P0) == Note(highest_ms=TIME_MS, window=((9, 1),))
     assert live.highest_ms(1) == 0
 
@@ -179,9 +186,9 @@ def test_a_message_that_is_ahead_makes_nobody_late() -> None:
     """It arrives at its own time, but later messages are compared with the clock only."""
     live = Live()
     ahead = TIME_MS + 200_000
-    assert live.came(ahead, 1) == Came(ahead, 1)
+    assert live.arrived_at(ahead, 1) == ArrivedAt(ahead, 1)
     assert live.highest_ms() == TIME_MS
-    assert live.came(TIME_MS - BEHIND_MS, 2) == Came(TIME_MS - BEHIND_MS, 2)
+    assert live.arrived_at(TIME_MS - BEHIND_MS, 2) == ArrivedAt(TIME_MS - BEHIND_MS, 2)
     assert live.behind == 0
 
 
@@ -193,7 +200,7 @@ def test_a_time_that_cannot_be_is_that_of_reading_and_raises_the_highest(
 ) -> None:
     """A time after the year 9999, which no event can contain, is left out."""
     live = Live()
-    assert live.came(timestamp_ms, 1) == Came(TIME_MS, 1, stamped_ms)
+    assert live.arrived_at(timestamp_ms, 1) == ArrivedAt(TIME_MS, 1, stamped_ms)
     assert live.highest_ms() == TIME_MS
 
 
@@ -202,4 +209,4 @@ def test_only_messages_arrive_live() -> None:
     live = Live()
     assert live.feed.place(raw_message(b"", offset=7)) == live.feed.topics.place(raw_message(b"", offset=7))
     with pytest.raises(TypeError):
-        live.feed.came(raw_line(1), ARTICLE)
+        live.feed.arrived_at(raw_line(1), ARTICLE)

@@ -64,7 +64,7 @@ class NotUnpacked(Ended):
         return self._offset
 
 
-class Came(NotUnpacked):
+class ArrivedAt(NotUnpacked):
     """A message, of which the client hands out its place only."""
 
     def error(self) -> None:  # type: ignore[override]  # a message has none
@@ -601,6 +601,6 @@ def test_what_comes_in_one_call_with_a_batch_that_cannot_be_unpacked(monkeypatch
     given.client.group = {P0: 5}
     given.assign(P0)
     bad = NotUnpacked(P0, 7, KafkaError._BAD_MSG)
-    given.thread._fetching._take_in([Came(P0, 5), Came(P0, 6), bad, Came(P0, 9)])  # type: ignore[list-item]
+    given.thread._fetching._take_in([ArrivedAt(P0, 5), ArrivedAt(P0, 6), bad, ArrivedAt(P0, 9)])  # type: ignore[list-item]
     assert given.partitions.waiting() == 2
     assert given.partitions.seeks() == {P0: 7}
