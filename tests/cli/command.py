@@ -1,4 +1,4 @@
-"""The command as its users start it, and the feeds that the tests give it."""
+"""Runs the command as users start it, and makes feeds for the tests."""
 
 import json
 import os
@@ -25,7 +25,7 @@ _WORDS = [f"{first}{last}" for first in ("har", "fer", "mar", "tol", "ven", "sil
 
 
 class Outcome(NamedTuple):
-    """How a command ended and what it said."""
+    """How a command ended, and its output."""
 
     code: int
     out: bytes
@@ -36,14 +36,14 @@ Command = Callable[..., Outcome]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without settings and without what makes colours."""
+    """Return this process's environment without settings, and without variables that enable colours."""
     left_out = ("DUPWATCH_", "FORCE_COLOR", "TTY_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return inherited | {"COLUMNS": "200"} | more
 
 
 def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  # as Popen takes them
-    """Start the command as a process, in a group of its own."""
+    """Start the command as a process, in its own process group."""
     options.setdefault("env", environment())
     return Forked([DUPWATCH, *map(str, arguments)], **options)
 
@@ -55,19 +55,19 @@ def start_anew(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes
 
 
 def run_process(*arguments: str | Path, given: bytes = b"", **options: Any) -> Outcome:  # noqa: ANN401  # as above
-    """Run the command as a process to its end, with ``given`` on standard input."""
+    """Run the command as a process until it ends, with ``given`` on standard input."""
     process = start(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     out, err = process.communicate(given, timeout=TIMEOUT_S)
     return Outcome(process.returncode, out, err.decode())
 
 
 def json_lines(data: bytes) -> list[dict[str, Any]]:
-    """What JSON lines say."""
+    """Return the objects in JSON lines."""
     return [json.loads(line) for line in data.splitlines()]
 
 
 def write_lines(path: Path, records: Iterable[object]) -> Path:
-    """Write records as JSON lines, bytes as they are; the path."""
+    """Write records as JSON lines, bytes unchanged, and return the path."""
     lines = [
         record if isinstance(record, bytes) else json.dumps(record, ensure_ascii=False).encode() for record in records
     ]
@@ -76,17 +76,17 @@ def write_lines(path: Path, records: Iterable[object]) -> Path:
 
 
 def text(seed: int, words: int = 40) -> str:
-    """A text that is near no text of another seed."""
+    """Return a text that is not similar to the text of any other seed."""
     return " ".join(random.Random(seed).choices(_WORDS, k=words))
 
 
 def articles(numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """One article for each number; every fifth repeats the one before it."""
+    """Return an article for each number; every fifth repeats the one before it."""
     return [{"id": f"a{number}", "body": text(number - (number % 5 == 4))} for number in numbers]
 
 
 def wait_for(holds: Callable[[], bool], seconds: float = 20) -> None:
-    """Return as soon as it holds; fail when it takes too long."""
+    """Wait until the condition holds; fail if that takes too long."""
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until, "it took too long"
@@ -94,5 +94,5 @@ def wait_for(holds: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def line_count(path: Path) -> int:
-    """How many whole lines a file has, 0 where there is none."""
+    """Return the number of complete lines in a file, 0 if it does not exist."""
     return path.read_bytes().count(b"\n") if path.exists() else 0

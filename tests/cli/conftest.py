@@ -1,4 +1,4 @@
-"""The command within this process."""
+"""Runs the command within this process."""
 
 import sys
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from tests.cli.command import FAST, SAMPLE, Command, Outcome, environment, run_p
 
 @pytest.fixture(scope="session")
 def lexicon() -> Lexicon:
-    """The dictionaries, which every command would read anew."""
+    """The dictionaries, loaded once instead of by every command."""
     return load_lexicon()
 
 
 @pytest.fixture
 def dupwatch(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], lexicon: Lexicon) -> Command:
-    """Run a command to its end in this process; what it printed."""
+    """Run a command in this process until it ends, and return its output."""
 
     def call(*arguments: str | Path, **variables: str) -> Outcome:
         capfdbinary.readouterr()
@@ -46,7 +46,7 @@ def dupwatch(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture
 
 @pytest.fixture(scope="session")
 def judged_sample() -> Iterator[Path]:
-    """A folder where a run over the sample feed has left ``verdicts.jsonl`` and ``store``; nobody writes to it."""
+    """A read-only folder with ``verdicts.jsonl`` and ``store`` from a run over the sample feed."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         ended = run_process(

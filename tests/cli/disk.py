@@ -1,4 +1,4 @@
-"""What would be left after a loss of power: a worst case, in which nothing is on the disk that was not waited for."""
+"""Computes what remains after a power loss, in the worst case: nothing is on the disk without an ``fsync``."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ class Disk:
         patch.setattr(lmdb, "open", self._opened(lmdb.open))
 
     def image(self, target: Path) -> None:
-        """Write what is on the disk to another folder."""
+        """Write the contents of the disk to another folder."""
         for folder, names in sorted(self._names.items()):
             copy = target / folder.relative_to(self.folder)
             if folder != self.folder and not copy.is_dir():
@@ -51,7 +51,7 @@ class Disk:
                     (copy / name).write_bytes(self._contents.get(inode, b""))
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for descriptor in self._held:
             os.close(descriptor)
 

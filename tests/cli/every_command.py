@@ -1,4 +1,4 @@
-"""All commands, with arguments that are right for them: what a test of every command goes through."""
+"""All commands with valid arguments, for tests that cover every command."""
 
 import textwrap
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Name = tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """What a command is given, with ``{folder}``, ``{feed}``, ``{store}``, ``{kafka}`` and ``{path}`` to be filled in.
+    """Arguments of a command, with the placeholders ``{folder}``, ``{feed}``, ``{store}``, ``{kafka}`` and ``{path}``.
 
     ``given`` is a command line that is right; ``works`` says whether the command then ends with 0 where no server and
     no consumer runs. ``reads`` are command lines that read from ``{path}``, ``writes`` some that write to it, each with
@@ -105,7 +105,7 @@ EVERY: Final[dict[Name, Entry]] = {
 
 
 def commands() -> dict[Name, Any]:
-    """Every command that there is, by its name; groups are none."""
+    """Return every command by its name, without groups."""
     return dict(_commands((), get_command(app)))
 
 
@@ -119,17 +119,17 @@ def _commands(name: Name, command: Any) -> Iterator[tuple[Name, Any]]:  # noqa: 
 
 
 def options_of(name: Name) -> set[str]:
-    """The options that a command has."""
+    """Return the options of a command."""
     return {option for parameter in commands()[name].params for option in parameter.opts if option.startswith("-")}
 
 
 def filled(arguments: Name, **places: str | Path) -> list[str]:
-    """The arguments with their places filled in."""
+    """Return the arguments with their placeholders replaced."""
     return [argument.format(**places) for argument in arguments]
 
 
 def sentence_of(ended: Outcome) -> str:
-    """What a command that failed said: at most three lines of 80 columns, however wide the terminal, and no traceback.
+    """Return the message of a command that failed: at most three lines of 80 columns, and no traceback.
 
     A Kafka client may have written lines of its log before.
     """

@@ -1,4 +1,4 @@
-"""The command with a fault that cannot be had otherwise, named by ``FAULT`` in its environment. A script.
+"""A script that runs the command with an injected fault, named by ``FAULT`` in its environment.
 
 ``slow-store``: every call of the store takes a while, and answers; it is noted in the file ``store-calls`` where the
 command runs. ``hangs-in-decoding``, ``hangs-in-fingerprinting``:
@@ -25,7 +25,7 @@ _ROOT: Final = Path(__file__).parents[2]
 
 
 def start_faulty(fault: str, *arguments: str | Path, **options: Any) -> "subprocess.Popen[bytes]":  # noqa: ANN401
-    """Start the command with this fault, in a group of its own."""
+    """Start the command with this fault, in its own process group."""
     from tests.cli.command import environment  # noqa: PLC0415  # for the tests, not for the command
 
     command = [sys.executable, __file__, *map(str, arguments)]
@@ -34,7 +34,7 @@ def start_faulty(fault: str, *arguments: str | Path, **options: Any) -> "subproc
 
 
 def hang_here() -> None:
-    """Wait for ever, under a name that a stack shows."""
+    """Wait forever, under a name that shows in a stack."""
     threading.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""Filling a store from an archive: as of the time each article was published, and without a word to anybody."""
+"""Filling a store from an archive, with publication times as arrival times, and without emitting anything."""
 
 import json
 import os
@@ -14,7 +14,7 @@ DAY_S = 86_400
 
 
 def dated(days_ago: dict[str, float], template: str = "a") -> list[dict[str, object]]:
-    """Articles of different texts, published so many days ago."""
+    """Return articles with different texts, published this many days ago."""
     now_s = time.time()
     undated = articles(range(len(days_ago)))
     return [
@@ -24,12 +24,12 @@ def dated(days_ago: dict[str, float], template: str = "a") -> list[dict[str, obj
 
 
 def outcomes(out: bytes) -> dict[str, str]:
-    """What was said of whom."""
+    """Return the outcome of each article."""
     return {verdict["id"]: verdict["outcome"] for verdict in json_lines(out)}
 
 
 def test_what_comes_later_is_compared_with_the_archive(dupwatch: Command, tmp_path: Path) -> None:
-    """A copy of what was published within the window is flagged, one of something older is not; nothing was sent."""
+    """Copies of articles within the window are flagged, copies of older ones are not; nothing was sent."""
     old = dated({"yesterday": 1, "long-ago": 9, "last-week": 6})
     write_lines(tmp_path / "archive.jsonl", [*old, b"{"])
     store, state = f"lmdb:{tmp_path / 'store'}", tmp_path / "state"
@@ -49,7 +49,7 @@ def test_what_comes_later_is_compared_with_the_archive(dupwatch: Command, tmp_pa
 
 
 def test_articles_without_a_date_are_counted(dupwatch: Command, tmp_path: Path) -> None:
-    """They count as of now, and the operator hears of it."""
+    """They arrive now, and a warning reports them."""
     archive = write_lines(tmp_path / "archive.jsonl", articles(range(3)))
     ended = dupwatch("backfill", archive, "--store", f"lmdb:{tmp_path / 'store'}", "--state", tmp_path / "state", *FAST)
     assert ended.code == 0
@@ -57,7 +57,7 @@ def test_articles_without_a_date_are_counted(dupwatch: Command, tmp_path: Path) 
 
 
 def test_a_backfill_that_was_stopped_goes_on_where_it_was(dupwatch: Command, tmp_path: Path) -> None:
-    """Each article is judged once in all, with the arrival it would have had."""
+    """Each article is judged once, with the arrival time that it would have had."""
     archive = write_lines(tmp_path / "archive.jsonl", dated({str(number): 1 for number in range(400)}))
     store, state = f"lmdb:{tmp_path / 'store'}", tmp_path / "state"
     options = ("backfill", archive, "--store", store, "--state", state, "--set", "source.batch_records_max=4", *FAST)
@@ -78,19 +78,19 @@ def test_a_backfill_that_was_stopped_goes_on_where_it_was(dupwatch: Command, tmp
 
 
 def test_an_archive_is_a_file_and_the_store_outlives_it(dupwatch: Command, tmp_path: Path) -> None:
-    """What could not be resumed, or would be gone at once, is refused."""
+    """A source that cannot be resumed, or a store that would be lost, is refused."""
     archive = write_lines(tmp_path / "archive.jsonl", articles([0]))
     for options in (("-", "--store", f"lmdb:{tmp_path / 'store'}"), (archive, "--store", "memory:")):
         assert dupwatch("backfill", *options, "--state", tmp_path / "state").code == 2
 
 
 def named(folder: Path) -> set[str]:
-    """The files of a folder."""
+    """Return the names of the files in a folder."""
     return {path.name for path in folder.iterdir() if path.is_file()}
 
 
 class Archive:
-    """An archive in a folder, and a working folder beside it."""
+    """An archive in a folder, and a working directory beside it."""
 
     def __init__(self, folder: Path, dupwatch: Command) -> None:
         self.folder, self.here, self._dupwatch = folder / "archives", folder / "here", dupwatch
@@ -103,26 +103,26 @@ class Archive:
         return self._dupwatch("backfill", self.path, "--store", f"lmdb:{store}", *FAST, *more)
 
     def grow(self) -> None:
-        """Two more articles."""
+        """Add two articles."""
         lines = self.path.read_bytes()
         write_lines(self.path, dated({str(number): 1 for number in range(10)}))
         self.path.write_bytes(lines + b"".join(self.path.read_bytes().splitlines(keepends=True)[8:]))
 
     def stored(self, store: str) -> int:
-        """How many versions a store has."""
+        """Return the number of versions in a store."""
         return len(json_lines(self._dupwatch("store", "export", "--store", f"lmdb:{store}").out))
 
 
 @pytest.fixture
 def archive(tmp_path: Path, dupwatch: Command, monkeypatch: pytest.MonkeyPatch) -> Archive:
-    """An archive that is filled from elsewhere."""
+    """An archive that is loaded from another working directory."""
     archive = Archive(tmp_path, dupwatch)
     monkeypatch.chdir(archive.here)
     return archive
 
 
 def test_the_state_is_beside_the_archive(archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said where, nothing is left in the working directory, and from another one it goes on."""
+    """Its path is printed, the working directory stays empty, and a run in another one resumes."""
     ended = archive.fill("store")
     assert ended.code == 0, ended.err
     assert named(archive.here) == set()
@@ -136,7 +136,7 @@ def test_the_state_is_beside_the_archive(archive: Archive, tmp_path: Path, monke
 
 
 def test_an_archive_fills_a_second_store(archive: Archive) -> None:
-    """Each store has a state of its own, which it finds again."""
+    """Each store has its own state, and resumes from it."""
     for store in ("one", "two"):
         assert archive.fill(store).code == 0
         assert archive.stored(store) == 8
@@ -148,7 +148,7 @@ def test_an_archive_fills_a_second_store(archive: Archive) -> None:
 
 
 def leave_an_earlier_versions_state(archive: Archive, store: str) -> None:
-    """As earlier versions did: in the working directory, without a word of the store."""
+    """Write the state as earlier versions did: in the working directory, without naming the store."""
     assert archive.fill(store, "--state", "archive.jsonl.backfill").code == 0
     checkpoint = archive.here / "archive.jsonl.backfill.checkpoint.json"
     older = json.loads(checkpoint.read_bytes())
@@ -158,7 +158,7 @@ def leave_an_earlier_versions_state(archive: Archive, store: str) -> None:
 
 
 def test_the_state_of_an_earlier_version_is_found(archive: Archive) -> None:
-    """It goes on for the store that it is of; it is of that store alone from then on."""
+    """It resumes for the store that it belongs to, and only for that one from then on."""
     leave_an_earlier_versions_state(archive, "one")
     archive.grow()
     ended = archive.fill("one")
@@ -173,7 +173,7 @@ def test_the_state_of_an_earlier_version_is_found(archive: Archive) -> None:
 
 
 def test_the_state_of_an_earlier_version_does_not_stop_another_store(archive: Archive) -> None:
-    """An empty store is filled from the beginning, and the operator hears why."""
+    """An empty store is filled from the beginning, and a message says why."""
     leave_an_earlier_versions_state(archive, "one")
     for _ in range(2):
         ended = archive.fill("two")
@@ -184,7 +184,7 @@ def test_the_state_of_an_earlier_version_does_not_stop_another_store(archive: Ar
 
 @pytest.mark.parametrize("what", ["another archive", "cannot be read"])
 def test_the_state_of_something_else_is_ignored(archive: Archive, what: str) -> None:
-    """Files with that name in the working directory may be anything."""
+    """A file of that name in the working directory may be unrelated."""
     leave_an_earlier_versions_state(archive, "one")
     checkpoint = archive.here / "archive.jsonl.backfill.checkpoint.json"
     if what == "another archive":
@@ -200,7 +200,7 @@ def test_the_state_of_something_else_is_ignored(archive: Archive, what: str) -> 
 
 
 def test_a_named_state_is_of_one_store(archive: Archive) -> None:
-    """To go on with it in another store would leave out what the first one has."""
+    """Resuming it with another store would skip what the first one has."""
     assert archive.fill("one", "--state", "state").code == 0
     assert archive.fill("two").code == 0
     ended = archive.fill("two", "--state", "state")
@@ -209,7 +209,7 @@ def test_a_named_state_is_of_one_store(archive: Archive) -> None:
 
 
 def test_an_archive_on_a_medium_that_is_only_read(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence says how to name another place, and no store is made."""
+    """The message explains how to choose another path, and no store is created."""
     # Root may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != archive.folder)
     ended = archive.fill("store")
@@ -220,7 +220,7 @@ def test_an_archive_on_a_medium_that_is_only_read(archive: Archive, monkeypatch:
 
 
 def test_a_scheme_is_named_as_elsewhere(archive: Archive) -> None:
-    """``--scheme`` is ``fingerprint.scheme``, which the store is bound to."""
+    """``--scheme`` sets ``fingerprint.scheme``, which the store is bound to."""
     assert archive.fill("store", "--scheme", "md5-64/1").code == 0
     assert archive.fill("store", "--set", "fingerprint.scheme=md5-64/1").code == 0
     ended = archive.fill("store")

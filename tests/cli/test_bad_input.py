@@ -1,4 +1,4 @@
-"""Records that cannot be judged, among others that can, and a line that is larger than memory ought to be."""
+"""Invalid records among valid ones, and a line that is larger than memory should be."""
 
 import gzip
 import hashlib
@@ -55,7 +55,7 @@ RESIDENT_BYTES_MAX = 400 << 20
 
 
 def letters_of(sink: Path) -> list[dict[str, Any]]:
-    """The dead letters beside a sink, each one valid against the published schema."""
+    """Return the dead letters beside a sink, after validating each against the published schema."""
     letters = json_lines(sink.with_name(sink.name + ".dead-letters.jsonl").read_bytes())
     validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "dead-letter.schema.json").read_bytes()))
     for letter in letters:
@@ -65,7 +65,7 @@ def letters_of(sink: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_each_bad_record_is_one_dead_letter(dupwatch: Command, tmp_path: Path, workers: str) -> None:
-    """Between good lines each bad one has its dead letter with reason and place, and every good one its verdict."""
+    """Each invalid line has one dead letter with reason and position, and each valid one its verdict."""
     good = articles(range(len(BAD) + 1))
     pairs = [part for article, (_, bad) in zip(good, BAD, strict=False) for part in (article, bad)]
     feed = write_lines(tmp_path / "feed.jsonl", [*pairs, good[-1]])
@@ -84,7 +84,7 @@ def test_each_bad_record_is_one_dead_letter(dupwatch: Command, tmp_path: Path, w
 
 
 def test_dead_letters_of_a_stream(dupwatch: Command, tmp_path: Path) -> None:
-    """With the sink ``-`` dead letters go to standard error and verdicts alone to standard output."""
+    """With the sink ``-``, dead letters go to standard error and only verdicts to standard output."""
     feed = write_lines(tmp_path / "feed.jsonl", [*articles([0]), b"{", *articles([1])])
     ended = dupwatch("run", "--source", feed, "--emit", "all")
     assert ended.code == 0
@@ -97,7 +97,7 @@ def test_dead_letters_of_a_stream(dupwatch: Command, tmp_path: Path) -> None:
     ("reason", "cut_bytes", "garbage"), [("truncated_input", 60, b""), ("trailing_garbage", 0, b"plain text\n" * 9)]
 )
 def test_broken_gzip(dupwatch: Command, tmp_path: Path, reason: str, cut_bytes: int, garbage: bytes) -> None:
-    """What can be read of damaged gzip data is judged; the rest is one dead letter, also when the run is repeated."""
+    """The readable part of damaged gzip data is judged; the rest is one dead letter, also in a repeated run."""
     good = articles(range(100))
     packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", good).read_bytes())
     feed = tmp_path / "feed.jsonl.gz"
@@ -112,7 +112,7 @@ def test_broken_gzip(dupwatch: Command, tmp_path: Path, reason: str, cut_bytes: 
 
 
 def test_a_gzip_file_that_is_being_written(dupwatch: Command, tmp_path: Path) -> None:
-    """Its line at the cut is told, and judged by the run that finds it whole; every article has one verdict."""
+    """The incomplete last line is reported, and judged once it is complete; every article has one verdict."""
     good = articles(range(100))
     packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", good).read_bytes())
     feed, sink = tmp_path / "feed.jsonl.gz", tmp_path / "out.jsonl"
@@ -126,7 +126,7 @@ def test_a_gzip_file_that_is_being_written(dupwatch: Command, tmp_path: Path) ->
 
 
 def test_a_gzip_file_without_a_whole_line_yet(dupwatch: Command, tmp_path: Path) -> None:
-    """It is no feed that fails for good: the run says why it ends, and a later one judges all of it."""
+    """The failure is not permanent: the run says why it ends, and a later one judges everything."""
     packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", articles([0])).read_bytes())
     feed, sink = tmp_path / "feed.jsonl.gz", tmp_path / "out.jsonl"
     run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
@@ -148,7 +148,7 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 @pytest.mark.parametrize("kind", ["pipe", "file"])
 def test_giant_line_in_bounded_memory(tmp_path: Path, kind: str) -> None:
-    """A line of half a GiB is one dead letter with size and digest; its neighbours are judged; memory stays small."""
+    """A line of half a GiB is one dead letter with size and digest, and memory use stays small."""
     first, last = (json.dumps(article).encode() + b"\n" for article in articles([0, 1]))
     giant = tmp_path / "feed.jsonl"
     with giant.open("wb") as file:
@@ -177,7 +177,7 @@ def test_giant_line_in_bounded_memory(tmp_path: Path, kind: str) -> None:
 
 
 def zeros_digest(size_bytes: int) -> str:
-    """SHA-256 of so many zero bytes."""
+    """Return the SHA-256 of this many zero bytes."""
     digest = hashlib.sha256()
     chunk = bytes(1 << 20)
     for _ in range(size_bytes // len(chunk)):
@@ -186,7 +186,7 @@ def zeros_digest(size_bytes: int) -> str:
 
 
 def test_an_error_steers_no_terminal(dupwatch: Command, tmp_path: Path) -> None:
-    """What an error quotes is written out where it would not be seen."""
+    """Control characters in quoted input are escaped."""
     ended = dupwatch("show", "a", "--store", f"lmdb:{tmp_path}/\x1b[31m\u202e")
     assert ended.code == 4
     assert "\\x1b[31m\\u202e" in ended.err

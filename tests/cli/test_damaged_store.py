@@ -1,4 +1,4 @@
-"""A store that cannot be used: every command ends with 4 and one sentence, and makes nothing in its place."""
+"""Stores that cannot be used: every command ends with 4 and one sentence, and creates nothing."""
 
 import os
 import shutil
@@ -24,17 +24,17 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 def truncate(store: Path) -> None:
-    """Cut the data file in the middle, which is a SIGBUS to whoever maps it."""
+    """Cut the data file in the middle, which raises SIGBUS in a process that maps it."""
     os.truncate(store / "data.mdb", (store / "data.mdb").stat().st_size // 2)
 
 
 def empty(store: Path) -> None:
-    """Leave nothing of the data file."""
+    """Leave the data file without any bytes."""
     os.truncate(store / "data.mdb", 0)
 
 
 def noise(store: Path) -> None:
-    """Overwrite all pages but the first two."""
+    """Overwrite all pages except the first two."""
     data = store / "data.mdb"
     with data.open("r+b") as file:
         file.seek(8192)
@@ -42,25 +42,25 @@ def noise(store: Path) -> None:
 
 
 def gone(store: Path) -> None:
-    """Remove the data file, and leave the lock file."""
+    """Remove the data file but not the lock file."""
     (store / "data.mdb").unlink()
 
 
 def foreign(store: Path) -> None:
-    """Another program's LMDB."""
+    """Create an LMDB environment of another program."""
     shutil.rmtree(store)
     with lmdb.open(str(store)) as env, env.begin(write=True) as transaction:
         transaction.put(b"key", b"value")
 
 
 def a_file(store: Path) -> None:
-    """A file in the directory's place."""
+    """Put a file in place of the directory."""
     shutil.rmtree(store)
     store.write_text("text")
 
 
 def other_layout(store: Path) -> None:
-    """A store of a version to come."""
+    """Create a store of a future version."""
     with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
         transaction.put(b"layout", b"999", db=env.open_db(b"meta", transaction))
 
@@ -78,12 +78,12 @@ HARM: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.fixture
 def store(judged_sample: Path, tmp_path: Path) -> Path:
-    """A store of one's own to be harmed."""
+    """A store that a test may damage."""
     return Path(shutil.copytree(judged_sample / "store", tmp_path / "store"))
 
 
 def content(store: Path) -> dict[str, bytes]:
-    """The bytes of what is there, but for the lock file, which each process writes to."""
+    """Return the bytes of all files except the lock file, which each process writes to."""
     files = [store] if store.is_file() else store.iterdir()
     return {file.name: file.read_bytes() for file in files if file.name != "lock.mdb"}
 
@@ -93,7 +93,7 @@ def content(store: Path) -> dict[str, bytes]:
 def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
     dupwatch: Command, store: Path, command: str, harm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 4, what is wrong, where, and what to do; every byte of it is left as it was."""
+    """Exit code 4 and a message with the fault, the path and the remedy; no byte of the store changes."""
     monkeypatch.chdir(store.parent)
     change, sentence = HARM[harm]
     change(store)
@@ -109,7 +109,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_truncated_store_ends_no_process_by_a_signal(store: Path, command: str) -> None:
-    """In a process of its own, as LMDB would end it."""
+    """Runs in a separate process, since LMDB would kill it."""
     truncate(store)
     ended = run_process(*COMMANDS[command], "--store", f"lmdb:{store}", cwd=store.parent)
     assert (ended.code, ended.err.count("\n")) == (4, 1), ended.err
@@ -117,7 +117,7 @@ def test_a_truncated_store_ends_no_process_by_a_signal(store: Path, command: str
 
 @pytest.mark.parametrize("command", ["show", "stats", "verify", "export"])
 def test_verdicts_that_are_none_are_damage(dupwatch: Command, store: Path, command: str) -> None:
-    """What the store has as events and as settings is read by the commands, which say the same of it."""
+    """Every command that reads stored events and settings reports the same fault."""
     with lmdb.open(str(store), max_dbs=9) as env:
         verdicts, meta = env.open_db(b"verdicts"), env.open_db(b"meta")
         with env.begin(write=True) as transaction:
@@ -136,7 +136,7 @@ def test_verdicts_that_are_none_are_damage(dupwatch: Command, store: Path, comma
 
 
 def test_other_settings_that_are_none_are_damage(dupwatch: Command, store: Path, tmp_path: Path) -> None:
-    """A run does not bind the store anew."""
+    """A run does not bind the store again."""
     with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
         transaction.put(b"settings", b"{", db=env.open_db(b"meta", transaction))
     ended = dupwatch(*COMMANDS["run"][:3], "--sink", tmp_path / "out", "--store", f"lmdb:{store}")

@@ -1,4 +1,4 @@
-"""``dupwatch dead-letters`` over the file beside that of the verdicts, and what it refuses."""
+"""``dupwatch dead-letters`` over the file beside the verdicts, and what it refuses."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ COMMANDS = {
 
 @pytest.fixture
 def sink(dupwatch: Command, tmp_path: Path) -> Path:
-    """Where a run wrote its verdicts, with three dead letters beside them."""
+    """A sink into which a run wrote verdicts, with three dead letters beside it."""
     feed = write_lines(
         tmp_path / "feed.jsonl",
         [{"id": "a1", "body": 1}, b'{"id": "\x1b[2J', {"id": "a2", "body": "a body"}, b"\xff" * 70_000],
@@ -40,7 +40,7 @@ def test_help(dupwatch: Command, command: tuple[str, ...]) -> None:
 
 
 def test_list_a_file(dupwatch: Command, sink: Path) -> None:
-    """The letters beside a sink are listed by line, with the id where the record says one, and filtered."""
+    """The dead letters beside a sink are listed by line, with the record's id if it has one, and filtered."""
     ended = dupwatch("dead-letters", "list", "--sink", sink)
     assert ended.code == 0, ended.err
     _, *rows = [line.split() for line in ended.out.decode().splitlines()]
@@ -53,7 +53,7 @@ def test_list_a_file(dupwatch: Command, sink: Path) -> None:
 
 
 def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
-    """The record is shown as it came, harmless to a terminal, with how much of it is here where that is not all."""
+    """The record is shown unchanged but escaped, with the stored share if it is not complete."""
     ended = dupwatch("dead-letters", "show", "2", "--sink", sink)
     assert ended.code == 0, ended.err
     assert '{"id": "\ufffd[2J\n' in ended.out.decode()
@@ -76,7 +76,7 @@ def test_show_one_of_a_file(dupwatch: Command, sink: Path) -> None:
     ],
 )
 def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[str, ...], message: str) -> None:
-    """It is said in one sentence, with the exit code of a wrong option."""
+    """The message is one sentence, with the exit code of a wrong option."""
     ended = dupwatch("dead-letters", *arguments, "--sink", sink)
     assert (ended.code, ended.out) == (2, b"")
     assert message in ended.err
@@ -94,14 +94,14 @@ def test_what_a_file_cannot_do(dupwatch: Command, sink: Path, arguments: tuple[s
     ],
 )
 def test_what_is_refused(dupwatch: Command, arguments: tuple[str, ...], code: int, message: str) -> None:
-    """A place or a time that is none is told by a sentence, before anybody is asked."""
+    """An invalid position or time is reported before anything is contacted."""
     ended = dupwatch("dead-letters", *arguments)
     assert (ended.code, ended.out) == (code, b"")
     assert message in ended.err
 
 
 def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
-    """Verdicts with no dead letters beside them are told from a name that is wrong."""
+    """Verdicts without dead letters are distinguished from a wrong path."""
     path = tmp_path / "verdicts.jsonl"
     path.write_bytes(b"")
     ended = dupwatch("dead-letters", "list", "--sink", path)
@@ -110,7 +110,7 @@ def test_a_sink_without_letters(dupwatch: Command, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_being_written(sink: Path) -> None:
-    """The beginning of a line is no letter yet, and what came after the reader was made is not read."""
+    """An incomplete line is not a letter yet, and lines added after the reader was created are not read."""
     path = dead_letters_path(sink)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
@@ -124,7 +124,7 @@ def test_a_file_that_is_being_written(sink: Path) -> None:
 
 @pytest.mark.parametrize("line", [b"{}", b"\xff", b'{"id": "a1"}', b"[" * 100_000, b""])
 def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
-    """The file is named with the line."""
+    """The message names the file and the line."""
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(line + b"\n")
     with pytest.raises(SourceError, match=r"x\.dead-letters\.jsonl, line 1 is not a dead letter"):
@@ -132,7 +132,7 @@ def test_a_line_that_is_no_letter(tmp_path: Path, line: bytes) -> None:
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is something else entirely is not read into memory."""
+    """A file of another kind is not read into memory as a whole."""
     monkeypatch.setattr("consumer.dead_letters.file_letters.LINE_BYTES_MAX", 1000)
     path = tmp_path / "x.dead-letters.jsonl"
     path.write_bytes(bytes(5000))
@@ -141,7 +141,7 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_times_and_letters_without_one() -> None:
-    """A stretch begins with its first millisecond and ends before its last; a letter without a time is in none."""
+    """A time range includes its start and excludes its end; a letter without a time is in no range."""
     letters = [
         Letter(str(time_ms), time_ms, None, "empty_id", "", None, "", None, None, 0, None, cut=False)
         for time_ms in (None, 1, 2, 3)

@@ -1,4 +1,4 @@
-"""``dupwatch demo``: Kafka without any server, and so without Java."""
+"""``dupwatch demo``: Kafka without a server, and so without Java."""
 
 import gzip
 import json
@@ -23,13 +23,13 @@ READY_S = 30.0
 
 
 def shown(err: str, name: str) -> int:
-    """A figure of the summary; 0 where it has none of that name."""
+    """Return a figure of the summary, 0 if it does not have one of that name."""
     lines = [line.split() for line in err.splitlines()]
     return next((int(line[-1]) for line in lines if " ".join(line[:-1]) == name), 0)
 
 
 def line_of(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) -> str:
-    """The first line of its standard error that is meant."""
+    """Return the first matching line of its standard error."""
     assert process.stderr is not None
     for line in process.stderr:
         if found(line.decode()):
@@ -38,7 +38,7 @@ def line_of(process: "subprocess.Popen[bytes]", found: Callable[[str], bool]) ->
 
 
 def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_sample: Path) -> None:
-    """It ends by itself with exit code 0, shows each flag, and counts what ``dupwatch run`` counts."""
+    """It ends by itself with exit code 0, shows each flag, and has the counts of ``dupwatch run``."""
     verdicts = json_lines((judged_sample / "verdicts.jsonl").read_bytes())
     outcomes = Counter(verdict["outcome"] for verdict in verdicts)
     ended = run_process("demo", "--rate", "10000")
@@ -52,7 +52,7 @@ def test_the_sample_feed_goes_through_kafka_and_is_judged_as_from_a_file(judged_
 
 
 def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
-    """A gzip feed with a line that is no article: it becomes a dead letter, and the store is kept.
+    """A gzip feed with an invalid line, which becomes a dead letter; the store is kept.
 
     The configuration may be that of a real feed in another format.
     """
@@ -70,7 +70,7 @@ def test_a_feed_and_a_store_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_the_rate_is_kept_to(tmp_path: Path) -> None:
-    """Ten articles at ten a second take a second."""
+    """Ten articles at ten per second take a second."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": f"a{number}", "body": text(number)} for number in range(11)])
     ended = run_process("demo", "--feed", feed, "--rate", "10")
     assert ended.code == 0, ended.err
@@ -79,7 +79,7 @@ def test_the_rate_is_kept_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_the_middle(number: signal.Signals) -> None:
-    """With a summary of what was judged so far, and exit code 0."""
+    """It prints a summary of what was judged so far, and ends with exit code 0."""
     process = start("demo", "--rate", "20", stderr=subprocess.PIPE)
     line_of(process, lambda line: line.startswith("≈ "))
     process.send_signal(number)
@@ -89,7 +89,7 @@ def test_a_signal_ends_it_in_the_middle(number: signal.Signals) -> None:
 
 
 def test_a_signal_ends_it_before_it_has_begun() -> None:
-    """While it waits for a store that is away, with exit code 0 too."""
+    """While it waits for an unreachable store, it also ends with exit code 0."""
     (nobody,) = free_ports(1)
     store = ("--store", f"hbase://127.0.0.1:{nobody}/feed", "--set", "store.hbase.deadline_s=1")
     process = start("demo", *store, stderr=subprocess.PIPE)
@@ -100,7 +100,7 @@ def test_a_signal_ends_it_before_it_has_begun() -> None:
 
 
 def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
-    """With --forever it says where its brokers are, and judges what another client sends there, after the feed."""
+    """With --forever it prints the addresses of its brokers, and judges what other clients send after the feed."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}])
     process = start("demo", "--forever", "--feed", feed, stderr=subprocess.PIPE)
     address = line_of(process, lambda line: line.startswith("Kafka")).split()[4]
@@ -119,7 +119,7 @@ def test_it_stays_for_articles_of_others(tmp_path: Path) -> None:
 
 
 def wait_ready(page: str) -> None:
-    """Return when the page says so."""
+    """Wait until the page reports ready."""
     until_s = time.monotonic() + READY_S
     while time.monotonic() < until_s:
         try:
@@ -131,14 +131,14 @@ def wait_ready(page: str) -> None:
 
 
 def test_a_feed_that_is_not_there() -> None:
-    """It is named, with the exit code of an input that cannot be read."""
+    """The message names it, with the exit code of an unreadable input."""
     ended = run_process("demo", "--feed", "nowhere.jsonl")
     assert ended.code == 3
     assert "nowhere.jsonl" in ended.err
 
 
 def test_the_sample_is_found_installed_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the package where it was installed, else in the checkout; else one has to be named."""
+    """It is found in an installed package or in a checkout; otherwise a path is required."""
     assert demo_run.sample_feed() == SAMPLE
     monkeypatch.setattr(demo_run, "__file__", str(tmp_path / "consumer" / "wiring" / "demo_run.py"))
     with pytest.raises(ConfigError, match="--feed"):

@@ -1,4 +1,4 @@
-"""``dupwatch doctor`` where no server is needed: the configuration, an embedded store, and how it is told."""
+"""``dupwatch doctor`` without servers: the configuration, an embedded store, and the report."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from tests.cli.command import SAMPLE, Command, write_lines
 
 
 def findings(out: bytes) -> list[dict[str, Any]]:
-    """What --json wrote."""
+    """Return the findings that --json printed."""
     found: list[dict[str, Any]] = json.loads(out)["findings"]
     return found
 
 
 def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) -> None:
-    """All is well, in words and as JSON; the store is left as it was."""
+    """Everything is fine, as text and as JSON; the store is not changed."""
     store = ("--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}")
     data = judged_sample / "store" / "data.mdb"
     before = data.read_bytes()
@@ -32,7 +32,7 @@ def test_a_file_and_an_embedded_store(dupwatch: Command, judged_sample: Path) ->
 
 
 def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> None:
-    """It is told with both values, what to do, and the code that a run would end with."""
+    """The finding has both values, the remedy, and the exit code that a run would have."""
     ended = dupwatch(
         "doctor", "--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}", "--set", "judge.max_distance=2"
     )
@@ -67,7 +67,7 @@ def test_a_store_of_other_settings(dupwatch: Command, judged_sample: Path) -> No
 def test_what_is_wrong_with_a_configuration(
     dupwatch: Command, arguments: tuple[str, ...], code: int, named: str
 ) -> None:
-    """It is told under its own check, with the code of a run; the other checks are there as well."""
+    """It is reported under its own check, with a run's exit code; all other checks are made too."""
     ended = dupwatch("doctor", *arguments, "--json")
     assert ended.code == code
     found = findings(ended.out)
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_configuration(
 def test_a_sink_that_this_user_may_not_write(
     dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the file nor its folder; where both may be written nothing is wrong, and nothing is made."""
+    """Neither the file nor its folder; if both are writable nothing is wrong, and nothing is created."""
     sink = tmp_path / "o.jsonl"
     asked = ("doctor", "--source", SAMPLE, "--sink", sink, "--json")
     assert dupwatch(*asked).code == 0
@@ -99,7 +99,7 @@ def test_a_sink_that_this_user_may_not_write(
 
 
 def test_an_empty_secret(dupwatch: Command, tmp_path: Path) -> None:
-    """A file that the secret was not written into is told; its name is enough, the value is never shown."""
+    """An empty password file is reported by name; its value is never shown."""
     secret = write_lines(tmp_path / "secret", [])
     client = 'kafka.client={"security.protocol"="SASL_PLAINTEXT","sasl.mechanism"="PLAIN","sasl.username"="u"}'
     file = f'kafka.secret_files={{"sasl.password"="{secret}"}}'

@@ -1,6 +1,6 @@
-"""What every command does where something around it is wrong: files, streams, terminal, locale, Ctrl-C.
+"""How every command behaves if its surroundings fail: files, streams, terminal, locale, Ctrl-C.
 
-A command that is added gets an entry in ``every_command.py``.
+Add an entry to ``every_command.py`` for each new command.
 """
 
 import fcntl
@@ -60,30 +60,30 @@ FULL = Path("/dev/full")
 
 
 class Files:
-    """A folder with what commands are given."""
+    """A folder with input for commands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        files = write_lines(folder / "feed", [*articles(range(5)), {"id": 1.5}])
+        feed = write_lines(folder / "feed", [*articles(range(5)), {"id": 1.5}])
         (folder / "text").write_text(f"苍浦地铁 {text(1)}", encoding="utf-8")
         write_lines(folder / "pairs", [["a3", "a4", "duplicate"], ["a1", "a2", "unique"]])
         (folder / "empty").touch()
         (folder / "a-folder").mkdir()
         ended = run_process(
-            "run", "--source", files, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
+            "run", "--source", feed, "--sink", folder / "verdicts", "--store", f"lmdb:{folder / 'store'}", *FAST
         )
         assert ended.code == 0, ended.err
         self._places = {
-            "folder": str(folder), "feed": str(files), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
+            "folder": str(folder), "feed": str(feed), "store": f"lmdb:{folder / 'store'}", "kafka": f"kafka://{NOWHERE}/t",
         }  # fmt: skip
         self._there = self._listed()
 
     def given(self, name: Name, arguments: Name | None = None, path: Path | str = "") -> list[str]:
-        """A whole command line; that of the table where no arguments are given."""
+        """Return a full command line; without arguments, that of the table."""
         return [*name, *filled(EVERY[name].given if arguments is None else arguments, **self._places, path=path)]
 
     def left(self) -> set[Path]:
-        """What a command has left behind; it is taken away."""
+        """Remove what a command left behind, and return it."""
         left = self._listed() - self._there
         for path in sorted(left, reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
@@ -95,12 +95,12 @@ class Files:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """A small feed, judged, and other things that commands read."""
+    """A small feed, its verdicts, and other input for commands."""
     return Files(tmp_path_factory.mktemp("every"))
 
 
 def refused(files: Files, ended: Outcome, code: int, *named: str) -> None:
-    """A command has ended with this code, said why, written no result and left nothing behind."""
+    """Check that a command ended with this code and a reason, without results and without leaving files."""
     assert ended.code == code, ended
     sentence = sentence_of(ended)
     assert [name for name in named if name not in sentence] == [], sentence
@@ -109,13 +109,13 @@ def refused(files: Files, ended: Outcome, code: int, *named: str) -> None:
 
 
 def test_every_command_is_in_the_table() -> None:
-    """And nothing else is."""
+    """The table has no other entries."""
     assert set(EVERY) == set(commands())
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in UNTIL_STOPPED], ids=" ".join)
 def test_no_arguments(files: Files, name: Name) -> None:
-    """Nothing but a documented exit code comes of it, and a sentence where it is not 0."""
+    """Every command ends with a documented exit code, and a sentence unless it is 0."""
     ended = run_process(*name)
     assert ended.code in DOCUMENTED
     if ended.code and name != ("health",):
@@ -126,13 +126,13 @@ def test_no_arguments(files: Files, name: Name) -> None:
 
 @pytest.mark.parametrize("name", EVERY, ids=" ".join)
 def test_a_wrong_option(dupwatch: Command, files: Files, name: Name) -> None:
-    """It is named, with the way to all options, and ends with 2."""
+    """The message names it and refers to --help; the exit code is 2."""
     refused(files, dupwatch(*files.given(name), "--nope"), 2, "--nope", f"Usage: dupwatch {' '.join(name)}", "--help")
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if "--set" in options_of(name)], ids=" ".join)
 def test_a_wrong_setting(dupwatch: Command, files: Files, name: Name) -> None:
-    """It ends with 2, before anything else is looked at."""
+    """The exit code is 2, before anything else is checked."""
     ended = dupwatch(*files.given(name), "--set", "judge.max_distanc=2")
     if name in SAYS_IT_ITSELF:
         assert ended.code == 2
@@ -143,7 +143,7 @@ def test_a_wrong_setting(dupwatch: Command, files: Files, name: Name) -> None:
 
 @pytest.mark.parametrize("name", [name for name in EVERY if "--config" in options_of(name)], ids=" ".join)
 def test_a_configuration_that_is_a_folder(dupwatch: Command, files: Files, name: Name) -> None:
-    """It ends with 2."""
+    """The exit code is 2."""
     ended = dupwatch(*files.given(name), "--config", files.folder)
     if name in SAYS_IT_ITSELF:
         assert ended.code == 2
@@ -156,7 +156,7 @@ def test_a_configuration_that_is_a_folder(dupwatch: Command, files: Files, name:
 )
 @pytest.mark.parametrize("place", ["text", "text/x"])
 def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:
-    """Or lies below one: it ends with 4 where stores in folders are meant, and the file is named."""
+    """Or a path below a file: commands that use stores in folders exit with 4, and name the file."""
     ended = run_process(*files.given(name), "--store", f"lmdb:{files.folder / place}")
     if name[0] == "store" and name[1] in {"init", "pack", "unpack"}:
         refused(files, ended, 2, "hbase://")
@@ -173,7 +173,7 @@ def test_a_store_that_is_a_file(files: Files, name: Name, place: str) -> None:
     ("place", "why"), [("nowhere", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
 )
 def test_what_cannot_be_read(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
-    """It is named, with the reason."""
+    """The message names it, with the reason."""
     if "dead-letters.jsonl" in given[-1] and place == "a-folder":
         pytest.skip("the folder would have another name")
     if name == ("query",) and place != "a-folder":
@@ -188,14 +188,14 @@ def test_what_cannot_be_read(files: Files, name: Name, code: int, given: Name, p
     ("place", "why"), [("nowhere/x", "No such file"), ("a-folder", "irectory"), ("text/x", "Not a directory")]
 )
 def test_what_cannot_be_written(files: Files, name: Name, code: int, given: Name, place: str, why: str) -> None:
-    """It is named, with the reason."""
+    """The message names it, with the reason."""
     path = files.folder / place
     refused(files, run_process(*files.given(name, given, path)), code, str(path), why)
 
 
 @pytest.mark.parametrize(("name", "code", "given"), READING)
 def test_an_empty_file(files: Files, name: Name, code: int, given: Name) -> None:
-    """It is a feed without articles, or is refused in a sentence."""
+    """It counts as a feed without articles, or is refused in a sentence."""
     del code
     if name in {("top",), ("produce",)} or name[0] == "dead-letters":
         pytest.skip("it goes on to a server, or the file has another name")
@@ -207,7 +207,7 @@ def test_an_empty_file(files: Files, name: Name, code: int, given: Name) -> None
 
 
 def test_without_permission(files: Files, tmp_path: Path) -> None:
-    """What may not be read or written is named; root is not asked to lie."""
+    """The message names what may not be read or written. As root, the test drops the capability to ignore modes."""
     secret = files.folder / "a-folder"
     secret.chmod(0)
     try:
@@ -223,7 +223,7 @@ def test_without_permission(files: Files, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(set(WORKING) - PRINTS_NOTHING), ids=" ".join)
 @pytest.mark.parametrize("gone", [True, False], ids=["closed-pipe", "full-disk"])
 def test_standard_output_that_cannot_be_written(files: Files, name: Name, *, gone: bool) -> None:
-    """Results that nobody gets end with 6, and a sentence."""
+    """The exit code is 6, with a sentence."""
     ended = with_stream(files.given(name), "stdout", gone=gone)
     # What was said before the results.
     last = Outcome(ended.code, b"", ended.err[ended.err.index("dupwatch: ") :])
@@ -240,7 +240,7 @@ def test_help_that_cannot_be_written(name: Name) -> None:
 
 @pytest.mark.parametrize("name", sorted(WORKING), ids=" ".join)
 def test_standard_error_that_cannot_be_written(files: Files, name: Name) -> None:
-    """What is told is lost, and the results are not: the command ends as it would."""
+    """Messages are lost, results are not: the exit code is the usual one."""
     ended = with_stream(files.given(name), "stderr", gone=False)
     assert ended.code == 0
     assert bool(ended.out) is (name not in PRINTS_NOTHING)
@@ -248,7 +248,7 @@ def test_standard_error_that_cannot_be_written(files: Files, name: Name) -> None
 
 
 def with_stream(arguments: list[str], stream: str, *, gone: bool) -> Outcome:
-    """Run a command with one of its streams into a pipe that nobody reads, or onto a disk that is full."""
+    """Run a command with one of its streams connected to a closed pipe or a full disk."""
     if gone:
         reading, into = os.pipe()
         os.close(reading)
@@ -265,7 +265,7 @@ def with_stream(arguments: list[str], stream: str, *, gone: bool) -> Outcome:
 
 @pytest.mark.parametrize(("name", "given"), FROM_STDIN)
 def test_interrupted_while_it_reads(files: Files, name: Name, given: Name) -> None:
-    """Ctrl-C ends it with 130 and without a stack; a summary of what was begun may be there."""
+    """Ctrl-C ends it with 130 and no traceback, possibly with a summary."""
     process = start(*files.given(name, given), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b'{"id')
@@ -282,7 +282,7 @@ def test_interrupted_while_it_reads(files: Files, name: Name, given: Name) -> No
 
 @pytest.mark.parametrize("name", [("query",), ("store", "export"), ("store", "init")], ids=" ".join)
 def test_interrupted_while_it_writes(judged_sample: Path, name: Name) -> None:
-    """Ctrl-C ends it also where nobody takes the results, with whole lines or none."""
+    """Ctrl-C ends it even if nobody reads the results, which are complete lines or none."""
     store = f"lmdb:{judged_sample / 'store'}"
     given = {
         "query": (SAMPLE, "--store", store),
@@ -310,7 +310,7 @@ def _in_pipe(pipe: Any) -> int:  # noqa: ANN401  # a file, or its descriptor
 
 
 def test_interrupted_while_modules_are_imported() -> None:
-    """Before there is a command, too, Ctrl-C leaves no stack behind."""
+    """Ctrl-C prints no traceback even before the command runs."""
     begin = (
         "import os, signal, sys\n"
         # Whatever this test inherited: a program that is loading has not touched its signals yet.
@@ -330,7 +330,7 @@ def test_interrupted_while_modules_are_imported() -> None:
 
 @pytest.mark.parametrize("name", WORKING, ids=" ".join)
 def test_a_narrow_terminal_without_colours(files: Files, name: Name) -> None:
-    """No line is longer than a terminal of 60 columns, and with NO_COLOR there is no colour; JSON and scripts aside."""
+    """No line exceeds a terminal of 60 columns, and NO_COLOR disables colours; except for JSON and scripts."""
     shown = on_terminal(files.given(name))
     files.left()
     assert "Traceback" not in shown
@@ -341,7 +341,7 @@ def test_a_narrow_terminal_without_colours(files: Files, name: Name) -> None:
 
 
 def test_a_sentence_is_wrapped_between_words(files: Files) -> None:
-    """Whatever the terminal's width, a word is whole."""
+    """Words are not split, whatever the width of the terminal."""
     shown = on_terminal(["run", "--set", "judge.plan=4x17"]).replace("\r\n", "\n")
     assert len(lines := shown.splitlines()) > 1
     assert all(len(line) <= COLUMNS for line in lines)
@@ -350,7 +350,7 @@ def test_a_sentence_is_wrapped_between_words(files: Files) -> None:
 
 
 def on_terminal(arguments: list[str]) -> str:
-    """What a command writes to a terminal of 60 columns."""
+    """Return what a command writes to a terminal of 60 columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     own = environment(TERM="xterm-256color", NO_COLOR="1")
@@ -385,7 +385,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 @pytest.mark.parametrize("locale", [LATIN, ASCII], ids=["latin-1", "ascii"])
 def test_a_locale_that_is_not_utf_8(files: Files, locale: dict[str, str]) -> None:
-    """Characters that it does not have are written as escapes."""
+    """Characters that the locale does not have are escaped."""
     process = start_anew(
         *files.given(("fingerprint",)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**locale)
     )

@@ -1,4 +1,4 @@
-"""What is wrong is told in one sentence, with the exit code that the documentation promises."""
+"""Each error is one sentence, with the documented exit code."""
 
 import subprocess
 from pathlib import Path
@@ -39,7 +39,7 @@ WRONG_OPTIONS = [
 
 
 def error_of(ended: Outcome, code: int) -> str:
-    """The one line that a command ended with."""
+    """Return the only line that a command printed as it ended."""
     assert ended.code == code, ended.err
     lines = ended.err.splitlines()
     assert len(lines) == 1, ended.err
@@ -49,13 +49,13 @@ def error_of(ended: Outcome, code: int) -> str:
 
 @pytest.mark.parametrize(("option", "value", "named"), WRONG_OPTIONS)
 def test_wrong_option(dupwatch: Command, option: str, value: str, named: str) -> None:
-    """A setting that is wrong ends a run with 2, before anything is read, in a sentence that names it."""
+    """A wrong setting ends a run with 2 before anything is read, and the message names it."""
     assert named in error_of(dupwatch("run", "--source", SAMPLE, option, value), 2)
 
 
 @pytest.mark.parametrize("arguments", [("run", "--nope"), ("nope",), ("show",), ("run", "--workers", "two")])
 def test_wrong_command_line(dupwatch: Command, arguments: tuple[str, ...]) -> None:
-    """A command line that cannot be read ends with 2 and a hint, and no traceback."""
+    """A command line that cannot be parsed ends with 2 and a hint, without a traceback."""
     ended = dupwatch(*arguments)
     assert ended.code == 2
     assert "Traceback" not in ended.err
@@ -63,7 +63,7 @@ def test_wrong_command_line(dupwatch: Command, arguments: tuple[str, ...]) -> No
 
 
 def test_section_and_flag(dupwatch: Command) -> None:
-    """A section that was set to a value is named, also where a flag sets something in it."""
+    """A section that was set to a value is named, even if a flag also sets something in it."""
     assert "store" in error_of(dupwatch("run", "--set", "store=3", "--store", "memory:"), 2)
 
 
@@ -80,7 +80,7 @@ def test_section_and_flag(dupwatch: Command) -> None:
     ],
 )
 def test_wrong_environment(dupwatch: Command, name: str, value: str, named: str) -> None:
-    """A variable that is wrong ends with 2, in a sentence that names it."""
+    """A wrong variable ends with 2, and the message names it."""
     assert named in error_of(dupwatch("config", "check", **{name: value}), 2)
 
 
@@ -89,7 +89,7 @@ def test_wrong_environment(dupwatch: Command, name: str, value: str, named: str)
     [("[judge]\nnope = 1\n", "judge.nope"), ("[judge\n", "TOML"), ("workers = 'two'\n", "workers"), ("\xff", "TOML")],
 )
 def test_wrong_file(dupwatch: Command, tmp_path: Path, toml: str, named: str) -> None:
-    """A file that is wrong ends with 2, in a sentence that says where."""
+    """A wrong file ends with 2, and the message says where it is wrong."""
     path = tmp_path / "dupwatch.toml"
     path.write_bytes(toml.encode("latin-1"))
     assert named in error_of(dupwatch("config", "check", "--config", path), 2)
@@ -103,20 +103,20 @@ def test_unreadable_source(dupwatch: Command, tmp_path: Path, name: str, why: st
 
 @pytest.mark.parametrize("arguments", [("fingerprint", "nowhere.txt"), ("compare", __file__, "nowhere.txt")])
 def test_unreadable_text(dupwatch: Command, arguments: tuple[str, ...]) -> None:
-    """A text that is not there ends with 3, as a source does."""
+    """A text that does not exist ends with 3, like a source."""
     assert "No such file" in error_of(dupwatch(*arguments), 3)
 
 
 @pytest.mark.parametrize("option", ["--source", "--sink"])
 @pytest.mark.parametrize("url", ["http://localhost/a", "file:///a", "KAFKA://localhost:9092/a", "s3://bucket/a"])
 def test_a_place_of_no_kind_that_there_is(dupwatch: Command, option: str, url: str) -> None:
-    """What is written like a URL is not taken for a file: that ends with 2, and the kinds are named."""
+    """An unknown kind of URL is not taken for a file name: it ends with 2, and the message lists the kinds."""
     assert f"{option.removeprefix('--')}.url" in (sentence := error_of(dupwatch("run", option, url), 2))
     assert "a file, - or kafka://HOST:PORT/TOPIC" in sentence
 
 
 def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:
-    """A store that was made with other settings is refused with 4, in a sentence with the setting and both values."""
+    """A store made with other settings is refused with 4; the message has the setting and both values."""
     sentence = error_of(
         dupwatch("run", "--source", SAMPLE, "--store", f"lmdb:{judged_sample / 'store'}",
                  "--set", "judge.max_distance=2"), 4)  # fmt: skip
@@ -125,7 +125,7 @@ def test_other_settings(dupwatch: Command, judged_sample: Path) -> None:
 
 @pytest.mark.parametrize("command", [("run", "--source", str(SAMPLE)), ("store", "stats"), ("show", "x")])
 def test_no_store(dupwatch: Command, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """A directory with other things in it is refused with 4, and nothing is written there."""
+    """A directory with other content is refused with 4, and nothing is written there."""
     (tmp_path / "letter.txt").touch()
     assert str(tmp_path) in error_of(dupwatch(*command, "--store", f"lmdb:{tmp_path}"), 4)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
@@ -133,12 +133,12 @@ def test_no_store(dupwatch: Command, tmp_path: Path, command: tuple[str, ...]) -
 
 @pytest.mark.parametrize("command", [("store", "stats"), ("store", "verify"), ("show", "x"), ("query", "-")])
 def test_looking_into_memory(dupwatch: Command, command: tuple[str, ...]) -> None:
-    """A command that looks into a store has to be told which one."""
+    """A command that reads a store requires its URL."""
     assert "--store lmdb:PATH" in error_of(dupwatch(*command), 2)
 
 
 def test_full_store(dupwatch: Command, tmp_path: Path) -> None:
-    """A store that may not grow any more ends the run with 5; when it may, the run goes on to the end."""
+    """A store at its size limit ends the run with 5; with a higher limit, the run completes."""
     feed = write_lines(tmp_path / "feed.jsonl", articles(range(400)))
     run = ("run", "--source", feed, "--sink", tmp_path / "out", "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
     ended = dupwatch(*run, "--set", "store.map_bytes_max=300000", "--set", "source.batch_records_max=20")
@@ -155,7 +155,7 @@ def test_unwritable_sink(dupwatch: Command, tmp_path: Path, sink: str) -> None:
 
 @pytest.mark.parametrize("command", ["run", "query"])
 def test_reader_that_goes(judged_sample: Path, command: str) -> None:
-    """When the reader of standard output goes (``| head -1``) the command ends with 6 and one sentence."""
+    """When the reader of standard output exits (``| head -1``), the command ends with 6 and one sentence."""
     store = ("--store", f"lmdb:{judged_sample / 'store'}")
     arguments = ("run", "--emit", "all", "--source", SAMPLE) if command == "run" else ("query", SAMPLE, *store)
     process = start(*arguments, "--set", "source.batch_records_max=8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -182,7 +182,7 @@ def test_full_standard_output(judged_sample: Path, command: str) -> None:
 
 
 def test_closed_standard_output(tmp_path: Path) -> None:
-    """With standard output closed nothing is run, since verdicts would be lost or end up in a file of the store."""
+    """With standard output closed nothing runs: verdicts would be lost, or end up in a file of the store."""
     feed = write_lines(tmp_path / "feed.jsonl", articles([0]))
     command = 'exec "$0" run --source "$1" --store "lmdb:$2" --emit all >&-'
     ended = subprocess.run(["sh", "-c", command, DUPWATCH, feed, tmp_path / "store"], capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""``explain`` says what it compared, by which settings, and fills in every condition."""
+"""``explain`` shows what it compared, with which settings, and the value of every condition."""
 
 import json
 import re
@@ -15,7 +15,7 @@ LONG = [text(seed, 500) for seed in range(12)]
 
 @pytest.fixture
 def history(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
-    """The option for a store where ``a`` was judged, then replaced, then retracted, and a copy of each version came."""
+    """The option for a store where ``a`` was judged, then replaced, then retracted, with a copy of each version."""
     records = [
         {"id": "early", "body": text(7)},
         {"id": "a", "body": text(1), "source": "wire"},
@@ -31,14 +31,14 @@ def history(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
 
 
 def found_for(shown: str, condition: str) -> tuple[str, str]:
-    """The mark of a condition, and what stands beside it."""
+    """Return the mark of a condition, and the text beside it."""
     match = re.search(rf"^ (\S)\s+{condition}\s{{2,}}(.*?)\s*$", shown, re.MULTILINE)
     assert match, shown
     return match[1], match[2]
 
 
 def test_a_difference_after_thousands_of_words_is_shown(dupwatch: Command, tmp_path: Path) -> None:
-    """In a text whose beginnings are equal: nothing is cut off in silence."""
+    """A long equal beginning does not cut off the rest silently."""
     (tmp_path / "a.txt").write_text(f"{' '.join(LONG)} first {LONG[0]}")
     (tmp_path / "b.txt").write_text(f"{' '.join(LONG)} second {LONG[0]}")
     arguments = ("explain", tmp_path / "a.txt", tmp_path / "b.txt")
@@ -51,7 +51,7 @@ def test_a_difference_after_thousands_of_words_is_shown(dupwatch: Command, tmp_p
 
 
 def test_what_is_not_compared_is_said(dupwatch: Command, tmp_path: Path) -> None:
-    """Stretches that are too long and too different are marked as a whole, with their sizes and a note."""
+    """Passages that are too long and too different are marked as a whole, with their sizes and a note."""
     (tmp_path / "a.txt").write_text("甲" * 15_000)
     (tmp_path / "b.txt").write_text("乙" * 16_000)
     arguments = ("explain", tmp_path / "a.txt", tmp_path / "b.txt")
@@ -65,7 +65,7 @@ def test_what_is_not_compared_is_said(dupwatch: Command, tmp_path: Path) -> None
 
 
 def test_equal_texts_are_said_to_be_equal(dupwatch: Command, tmp_path: Path) -> None:
-    """And only those."""
+    """Other texts are not."""
     (tmp_path / "a.txt").write_text(text(1))
     (tmp_path / "b.txt").write_text(f"{text(1)} more")
     expected = "The texts are identical."
@@ -76,7 +76,7 @@ def test_equal_texts_are_said_to_be_equal(dupwatch: Command, tmp_path: Path) -> 
 def test_changes_that_are_not_shown_are_counted(
     dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that nobody takes the end of what is shown for the end of the changes."""
+    """The output says how many changes are omitted."""
     monkeypatch.setattr(difference_view, "CHANGES_SHOWN_MAX", 3)
     words = [f"word{number}" for number in range(20)]
     (tmp_path / "a.txt").write_text(" ".join(words))
@@ -87,7 +87,7 @@ def test_changes_that_are_not_shown_are_counted(
 
 
 def test_a_megabyte_is_explained_at_once(dupwatch: Command, tmp_path: Path) -> None:
-    """Two long texts that differ all over take little processor time; fingerprints and start-up are most of it."""
+    """Two long texts without common passages take little processor time beyond fingerprints and start-up."""
     body = "".join(chr(0x4E00 + number * number % 2_999) for number in range(330_000))
     (tmp_path / "a.txt").write_text(body)
     (tmp_path / "b.txt").write_text(re.sub("(.{90}).", r"\1改", body))
@@ -97,7 +97,7 @@ def test_a_megabyte_is_explained_at_once(dupwatch: Command, tmp_path: Path) -> N
 
 
 def test_the_gap_and_the_window_are_shown(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
-    """How far apart the two arrived, and how far apart they may."""
+    """The time between the two arrivals, and the largest allowed one."""
     shown = dupwatch("explain", "early", "copy", *history, "--set", "judge.window_s=3600").out.decode()
     assert found_for(shown, "within the window") == ("✓", "arrived 0 s apart, maximum 3600 s")
     (tmp_path / "now.txt").write_text(text(7))
@@ -111,7 +111,7 @@ def test_the_gap_and_the_window_are_shown(dupwatch: Command, tmp_path: Path, his
 
 
 def test_both_in_force_is_told_from_the_facts(dupwatch: Command, history: tuple[str, str]) -> None:
-    """Who came first, whether that one was in force when the other came, and what ended it."""
+    """Which arrived first, whether it was in force when the other arrived, and what replaced it."""
     shown = dupwatch("explain", "early", "copy", *history).out.decode()
     mark, why = found_for(shown, "both in force")
     assert mark == "✓"
@@ -132,14 +132,14 @@ def test_both_in_force_is_told_from_the_facts(dupwatch: Command, history: tuple[
 
 
 def version_of(dupwatch: Command, store: tuple[str, str], number: int) -> str:
-    """The name of one of the versions of ``a``."""
+    """Return the name of one of the versions of ``a``."""
     links = json.loads(dupwatch("show", "a", "--json", *store).out)
     version: str = links[0]["history"][number]["version"]
     return version
 
 
 def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[str, str]) -> None:
-    """None is blank."""
+    """No value is blank."""
     shown = dupwatch("explain", "a", "copy", *history).out.decode()
     rows = re.findall(r"^ [✓✗]\s{2}(.+?)(?:\s{2,}(.*?))?\s*$", shown, re.MULTILINE)
     assert len(rows) == 10
@@ -152,7 +152,7 @@ def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[s
 
 
 def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history: tuple[str, str]) -> None:
-    """The pair is compared by them, and what is not the store's own is said."""
+    """They apply to the pair, and a note lists those that differ from the store's."""
     asked = ("--set", "judge.similarity_min=0.999", "--set", "judge.max_distance=0")
     old = version_of(dupwatch, history, 0)
     pair = ("explain", "copy", "a", "--version-b", old, *history)
@@ -170,7 +170,7 @@ def test_settings_that_are_named_count_beside_a_store(dupwatch: Command, history
 
 
 def test_rules_that_are_named_count_too(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
-    """From the configuration file as from an option."""
+    """Both from the configuration file and from an option."""
     (tmp_path / "rules.toml").write_text("[rules.paper]\nsimilarity_min = 0.99\n")
     old = version_of(dupwatch, history, 0)
     pair = ("explain", "copy", "a", "--version-b", old, "--json", *history)
@@ -186,7 +186,7 @@ def test_rules_that_are_named_count_too(dupwatch: Command, tmp_path: Path, histo
 def test_settings_that_made_the_records_cannot_be_changed(
     dupwatch: Command, history: tuple[str, str], setting: str
 ) -> None:
-    """What the store has of an article was made with them; that is said, and nothing is shown by others."""
+    """Stored records depend on them, so the command refuses others and says so."""
     ended = dupwatch("explain", "a", "copy", *history, "--set", setting)
     assert ended.code == 4
     assert "in the store and" in ended.err
@@ -203,7 +203,7 @@ def test_one_of_the_two_can_be_standard_input(tmp_path: Path) -> None:
 
 
 def test_only_an_id_has_versions(dupwatch: Command, tmp_path: Path, history: tuple[str, str]) -> None:
-    """A file with one, a version that is not there and a retraction are refused, each with its reason."""
+    """A version of a file, an unknown version and a retraction are refused, each with its reason."""
     (tmp_path / "a.txt").write_text(text(1))
     retraction = version_of(dupwatch, history, 2)
     for name, version, why in (

@@ -1,4 +1,4 @@
-"""Who may read what is written: the owner alone, unless a setting says otherwise, whatever umask was inherited."""
+"""Modes of written files: readable by the owner only unless a setting says otherwise, whatever the umask."""
 
 import json
 import os
@@ -21,12 +21,12 @@ def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """The mode of everything below a folder."""
+    """Return the modes of everything below a folder."""
     return {str(path.relative_to(folder)): path.stat().st_mode & 0o7777 for path in folder.rglob("*")}
 
 
 def feed(folder: Path) -> Path:
-    """Two articles, and a record that is none; what is known of them is in ``pairs.jsonl``."""
+    """Two articles and an invalid record; ``pairs.jsonl`` has a label for the articles."""
     first, second = (json.loads(line)["id"] for line in ARTICLES[:2])
     write_lines(folder / "pairs.jsonl", [[first, second, True]])
     return write_lines(folder / "feed.jsonl", [*ARTICLES[:2], b"none"])
@@ -55,7 +55,7 @@ WRITES: dict[str, tuple[tuple[str, ...], set[str]]] = {
 def test_what_is_made_is_the_owners_alone(
     dupwatch: Command, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every file and folder that a command writes, with an umask that forbids nothing and with one that forbids all."""
+    """Every file and folder that a command writes, with a permissive and with a strict umask."""
     _check(dupwatch, tmp_path, command, monkeypatch, (), (0o600, 0o700))
 
 
@@ -69,7 +69,7 @@ def test_a_setting_lets_others_in(
     expected: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With the bits it has, and leave to enter folders for those who may read."""
+    """Files get its bits, and folders can be entered by those who may read."""
     more = ("--set", f"files.mode={setting}")
     _check(dupwatch, tmp_path, command, monkeypatch, more, expected)
 
@@ -98,7 +98,7 @@ def _check(
 
 
 def test_what_exists_keeps_its_mode(dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are written to, and those that are replaced by others, as a checkpoint is after every batch."""
+    """Both files that are written to, and files that are replaced, like a checkpoint."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "made").mkdir()
     given = feed(tmp_path)
@@ -116,7 +116,7 @@ def test_what_exists_keeps_its_mode(dupwatch: Command, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("mode", ["0700", "0400", "600", "0602", "1600", ""])
 def test_modes_that_make_no_sense_are_refused(dupwatch: Command, mode: str) -> None:
-    """Files are written by their owner, executed by nobody, and not written by those who may not read them."""
+    """Owners can write, nobody can execute, and only those who may read may write."""
     ended = dupwatch("config", "check", "--set", f"files.mode={mode}")
     assert ended.code == 2
     assert "files.mode" in ended.err

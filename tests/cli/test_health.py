@@ -1,4 +1,4 @@
-"""``dupwatch health``, which is the image's health check: it asks where the configuration says the pages are."""
+"""``dupwatch health``, the health check of the image, requests the pages at the configured address."""
 
 import subprocess
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["brokers"]
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for another name than the one that is asked, and its key."""
+    """Create a certificate for another host name than the requested one, and its key."""
     paths = (folder / "crt.pem", folder / "key.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     request = [*command, "-subj", "/CN=dupwatch.example", "-keyout", str(paths[1]), "-out", str(paths[0])]
@@ -20,7 +20,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def test_it_follows_the_configuration(brokers: str, tmp_path: Path) -> None:
-    """Another port, TLS and a password, all from the file that the environment names; then nobody is there."""
+    """Another port, TLS and a password, all from the file named in the environment; then no server answers."""
     folder = tmp_path / "files"
     folder.mkdir()
     crt, key = certificate(folder)
@@ -42,7 +42,7 @@ def test_it_follows_the_configuration(brokers: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_asked(tmp_path: Path) -> None:
-    """No pages are no fault; a port that nobody knows, and somebody else at the port, are."""
+    """Disabled pages are not an error; an unknown port, or another program at the port, is."""
     assert run_process("health", "--set", "http.listen=").code == 0
     assert run_process("health", "--set", "http.listen=127.0.0.1:0").code == 2
     (port,) = free_ports(1)

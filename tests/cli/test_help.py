@@ -1,4 +1,4 @@
-"""Every command says what it is for, and none asks the network."""
+"""The help of every command, which needs no network."""
 
 import subprocess
 import sys
@@ -92,7 +92,7 @@ def test_every_command_is_listed_by_its_name(dupwatch: Command) -> None:
 
 
 def test_help_keeps_what_stands_in_brackets(dupwatch: Command) -> None:
-    """Nothing in a help text is taken for markup."""
+    """Brackets in a help text are not treated as markup."""
     assert "those of [http] in" in " ".join(dupwatch("top", "--help").out.decode().split())
     texts = list(help_texts(get_command(app)))
     assert any("\\[http]" in text for text in texts)
@@ -109,14 +109,14 @@ def test_the_terminal_alone_breaks_the_lines_of_a_help(dupwatch: Command) -> Non
 
 
 def help_texts(command: Any) -> Iterator[str]:  # noqa: ANN401  # Typer's own type of commands is not public
-    """Those of a command, of its options and of the commands below it."""
+    """Return the help texts of a command, of its options and of its subcommands."""
     yield from filter(None, (command.help, *(getattr(parameter, "help", None) for parameter in command.params)))
     for below in getattr(command, "commands", {}).values():
         yield from help_texts(below)
 
 
 def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None:
-    """Whoever only asks for the version, or judges a file, waits for neither HBase's client nor other commands."""
+    """``--version``, or judging a file, loads neither HBase's client nor other commands."""
     asked = (
         "import sys; from consumer.cli.main import app; app(['run', '--help'], standalone_mode=False);"
         "print(*(name for name in sys.modules if name.startswith(('happybase', 'consumer.cli.', 'consumer.doctor'))))"
@@ -128,7 +128,7 @@ def test_a_command_imports_no_other_and_no_client_that_it_does_not_use() -> None
 
 
 def test_no_network(tmp_path: Path) -> None:
-    """A run works where there is no network at all, not even the machine's own."""
+    """A run works without any network, even without a loopback interface."""
     unshared = ["unshare", "-Urn"]
     if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine does not allow namespaces")
@@ -141,6 +141,6 @@ def test_no_network(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["replay", "dead-letters list", "dead-letters replay", "store pack"])
 def test_the_help_says_how_times_are_written(dupwatch: Command, command: str) -> None:
-    """With the zone of a time that names none, the same for every command that takes one."""
+    """It names the default time zone, the same for every command that takes a time."""
     shown = dupwatch(*command.split(), "--help", COLUMNS="200").out.decode()
     assert "without a zone it is UTC" in " ".join(shown.replace("│", " ").split())

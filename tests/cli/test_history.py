@@ -1,4 +1,4 @@
-"""``show`` hides nothing that came under an id: neither earlier versions nor a retraction."""
+"""``show`` lists everything that arrived under an id, including earlier versions and retractions."""
 
 import json
 import re
@@ -20,7 +20,7 @@ RECORDS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def store(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
-    """The option for a store in which ``a`` was a duplicate, then another text, and then retracted."""
+    """The option for a store in which ``a`` was a duplicate, then got another text, and was then retracted."""
     option = ("--store", f"lmdb:{tmp_path / 'store'}")
     feed = write_lines(tmp_path / "feed.jsonl", RECORDS)
     assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
@@ -28,13 +28,13 @@ def store(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
 
 
 def links_of(dupwatch: Command, *arguments: str) -> list[dict[str, Any]]:
-    """What ``show`` tells programs."""
+    """Return the JSON output of ``show``."""
     links: list[dict[str, Any]] = json.loads(dupwatch("show", *arguments, "--json").out)
     return links
 
 
 def test_the_history_of_an_id(dupwatch: Command, store: tuple[str, str]) -> None:
-    """Every version with its verdict, and the retraction, in the order in which they came."""
+    """Every version with its verdict, and the retraction, in order of arrival."""
     (link,) = links_of(dupwatch, "a", *store)
     history = link["history"]
     assert [entry["kind"] for entry in history] == ["version", "version", "retraction"]
@@ -55,7 +55,7 @@ def test_the_history_of_an_id(dupwatch: Command, store: tuple[str, str]) -> None
 
 
 def test_a_retracted_article_is_said_to_be_retracted(dupwatch: Command, store: tuple[str, str]) -> None:
-    """Its last version is not in force, and why is said, also where all came in one millisecond."""
+    """The output says that its last version is not in force and why, even if all arrived in one millisecond."""
     shown = dupwatch("show", "a", *store).out.decode()
     assert re.search(r"in force\s+no: arrived \S+Z, retracted \S+Z \(record 5 of the feed\)", shown)
     (link,) = links_of(dupwatch, "b", *store)
@@ -66,7 +66,7 @@ def test_a_retracted_article_is_said_to_be_retracted(dupwatch: Command, store: t
 
 
 def test_one_version_when_asked(dupwatch: Command, store: tuple[str, str]) -> None:
-    """With its own verdict and chain; what ended it was the next version."""
+    """It has its own verdict and chain; the next version replaced it."""
     history = links_of(dupwatch, "a", *store)[0]["history"]
     old = history[0]["version"]
     links = links_of(dupwatch, "a", "--version", old, *store)
@@ -81,7 +81,7 @@ def test_one_version_when_asked(dupwatch: Command, store: tuple[str, str]) -> No
 def test_a_version_that_cannot_be_shown(
     dupwatch: Command, store: tuple[str, str], number: int | None, why: str
 ) -> None:
-    """A retraction, or what never came, is refused, and the message helps on."""
+    """A retraction or an unknown version is refused, with a helpful message."""
     history = links_of(dupwatch, "a", *store)[0]["history"]
     version = "0" * 32 if number is None else history[number]["version"]
     ended = dupwatch("show", "a", "--version", version, *store)
@@ -90,7 +90,7 @@ def test_a_version_that_cannot_be_shown(
 
 
 def test_an_id_that_was_only_retracted(dupwatch: Command, tmp_path: Path) -> None:
-    """There is nothing to show but that, and when it was."""
+    """Only the retraction is shown, with its time."""
     option = ("--store", f"lmdb:{tmp_path / 'store'}")
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "gone", "body": None}, {"id": "b", "body": text(1)}])
     assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
@@ -100,7 +100,7 @@ def test_an_id_that_was_only_retracted(dupwatch: Command, tmp_path: Path) -> Non
 
 
 def test_a_release_shows_the_history_too(dupwatch: Command, store: tuple[str, str]) -> None:
-    """Whoever undoes a flag sees that the version was replaced and the article retracted since."""
+    """The output says that the version was replaced and the article retracted."""
     old = links_of(dupwatch, "a", *store)[0]["history"][0]["version"]
     shown = dupwatch("release", "a", "--version", old, "--yes", *store).out.decode()
     assert "retraction" in shown

@@ -1,4 +1,4 @@
-"""The commands that look into a store, and what of an article reaches a terminal."""
+"""Commands that read a store, and what they print of an article."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def sample(judged_sample: Path) -> tuple[str, str]:
 
 
 def test_show(dupwatch: Command, sample: tuple[str, str]) -> None:
-    """A duplicate is shown with the article it repeats, the distance, the similarity and the shared keywords."""
+    """A duplicate is shown with its original, the distance, the similarity and the shared keywords."""
     ended = dupwatch("show", EDITED, *sample)
     assert ended.code == 0
     shown = ended.out.decode()
@@ -49,7 +49,7 @@ def test_show(dupwatch: Command, sample: tuple[str, str]) -> None:
 
 
 def test_show_as_json(dupwatch: Command, sample: tuple[str, str]) -> None:
-    """For programs the chain is a list that ends at the kept article."""
+    """In JSON the chain is a list that ends at the kept article."""
     links = json.loads(dupwatch("show", EDITED, "--json", *sample).out)
     assert [link["id"] for link in links] == [EDITED, ORIGINAL]
     assert [link["verdict"]["outcome"] for link in links] == ["duplicate", "unique"]
@@ -57,7 +57,7 @@ def test_show_as_json(dupwatch: Command, sample: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("name", ["nobody", "x" * 400, "\udcff", ""])
 def test_unknown_id(dupwatch: Command, sample: tuple[str, str], name: str) -> None:
-    """An id that is not there, or cannot be one, is told of in a sentence."""
+    """An unknown or impossible id is reported in a sentence."""
     for command in (("show", name), ("explain", name, ORIGINAL)):
         ended = dupwatch(*command, *sample)
         assert ended.code == 2
@@ -77,7 +77,7 @@ def test_explain_two_ids(dupwatch: Command, sample: tuple[str, str]) -> None:
 
 
 def test_explain_files(dupwatch: Command, tmp_path: Path) -> None:
-    """Two files, one an article as JSON and one plain text, are compared without any store."""
+    """Two files, an article in JSON and a plain text, are compared without a store."""
     body = text(1)
     article = write_lines(tmp_path / "a.json", [{"id": "a", "body": body}])
     (tmp_path / "same.txt").write_text(body.upper())
@@ -90,7 +90,7 @@ def test_explain_files(dupwatch: Command, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_explain_shows_no_difference_in_a_files_last_line_end(dupwatch: Command, tmp_path: Path, end: str) -> None:
-    """It is the file's, and not the text's."""
+    """It belongs to the file, not to the text."""
     article = write_lines(tmp_path / "a.json", [{"id": "a", "body": text(1)}])
     (tmp_path / "same.txt").write_text(text(1) + end, newline="")
     shown = dupwatch("explain", article, tmp_path / "same.txt").out.decode()
@@ -100,7 +100,7 @@ def test_explain_shows_no_difference_in_a_files_last_line_end(dupwatch: Command,
 
 
 def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
-    """A file is compared with a stored article by the store's own settings."""
+    """A file is compared with a stored article, with the settings of the store."""
     (tmp_path / "other.txt").write_text(text(2))
     ended = dupwatch("explain", tmp_path / "other.txt", ORIGINAL, *sample)
     assert ended.code == 0
@@ -108,7 +108,7 @@ def test_explain_file_and_id(dupwatch: Command, tmp_path: Path, sample: tuple[st
 
 
 def test_explain_a_copy_in_a_file(dupwatch: Command, tmp_path: Path, sample: tuple[str, str]) -> None:
-    """A file that repeats a stored article is near it: it counts as arriving now, as for a query."""
+    """A file that repeats a stored article is near it: it arrives now, as in a query."""
     original = next(article for article in json_lines(SAMPLE.read_bytes()) if article["id"] == ORIGINAL)
     copy = write_lines(tmp_path / "copy.json", [{**original, "id": "copy"}])
     (found,) = json_lines(dupwatch("explain", copy, ORIGINAL, "--json", *sample).out)
@@ -118,13 +118,13 @@ def test_explain_a_copy_in_a_file(dupwatch: Command, tmp_path: Path, sample: tup
 def test_query_of_a_retraction_is_an_error_of_that_line(
     dupwatch: Command, tmp_path: Path, sample: tuple[str, str]
 ) -> None:
-    """A retraction has no text to repeat anything, and is not answered as if it had."""
+    """A retraction has no text to compare, so the line gets an error."""
     ended = dupwatch("query", write_lines(tmp_path / "asked.jsonl", [{"id": "a", "body": None}]), *sample)
     assert [line["error"] for line in json_lines(ended.out)] == ["retraction"]
 
 
 def test_explain_id_without_store(dupwatch: Command) -> None:
-    """An id needs a store, and the sentence says how to name one."""
+    """An id needs a store, and the message explains how to name one."""
     ended = dupwatch("explain", EDITED, ORIGINAL)
     assert ended.code == 2
     assert "--store lmdb:PATH" in ended.err
@@ -137,7 +137,7 @@ def test_query_stores_nothing(
     sample: tuple[str, str],
     by_pipe: bool,  # noqa: FBT001
 ) -> None:
-    """Each article is answered with what it would repeat, a bad line with its fault, and the store stays as it was."""
+    """Each article is answered with its original, an invalid line with its error; the store is not changed."""
     before = dupwatch("store", "stats", "--json", *sample).out
     original = next(article for article in json_lines(SAMPLE.read_bytes()) if article["id"] == ORIGINAL)
     feed = write_lines(
@@ -155,7 +155,7 @@ def test_query_stores_nothing(
 
 
 def test_store_stats(dupwatch: Command, sample: tuple[str, str]) -> None:
-    """The counts agree between text and JSON."""
+    """Text and JSON have the same counts."""
     (found,) = json_lines(dupwatch("store", "stats", "--json", *sample).out)
     assert found["versions"] == found["verdicts"] == 225
     assert found["settings"]["max_distance"] == 3
@@ -163,7 +163,7 @@ def test_store_stats(dupwatch: Command, sample: tuple[str, str]) -> None:
 
 
 def test_verify_good_store(dupwatch: Command, sample: tuple[str, str]) -> None:
-    """A store as a run left it is found to be right."""
+    """A store that a run wrote passes."""
     (found,) = json_lines(dupwatch("store", "verify", "--json", *sample).out)
     assert (found["wrong"], found["pending"], found["versions"]) == ([], 0, 225)
     ended = dupwatch("store", "verify", *sample)
@@ -172,17 +172,17 @@ def test_verify_good_store(dupwatch: Command, sample: tuple[str, str]) -> None:
 
 
 def lose_posting(store: LmdbStore) -> None:
-    """Take the postings of a kept article away."""
+    """Delete the postings of a kept article."""
     store.remove([_stored(store, "a0").record])
 
 
 def keep_both(store: LmdbStore) -> None:
-    """Make a kept one of an article that is near a kept one."""
+    """Mark an article as kept although it is near a kept one."""
     _plant(store, "planted", None)
 
 
 def make_circle(store: LmdbStore) -> None:
-    """Let an article repeat itself."""
+    """Make an article a duplicate of itself."""
     _plant(store, "planted", "planted")
 
 
@@ -193,7 +193,7 @@ def _stored(store: LmdbStore, name: str) -> Stored:
 
 
 def _plant(store: LmdbStore, name: str, repeats: str | None) -> None:
-    """Settle a copy of ``a0`` as kept, or as a duplicate of the article named."""
+    """Store a copy of ``a0`` as kept, or as a duplicate of the named article."""
     original = _stored(store, "a0").record
 
     record = msgspec.structs.replace(
@@ -221,7 +221,7 @@ def _plant(store: LmdbStore, name: str, repeats: str | None) -> None:
 def test_verify_damaged_store(
     dupwatch: Command, tmp_path: Path, damage: Callable[[LmdbStore], None], sentence: str
 ) -> None:
-    """What does not hold together is named, one sentence each, and the exit code is 5."""
+    """Each inconsistency is one sentence, and the exit code is 5."""
     feed = write_lines(tmp_path / "feed.jsonl", articles(range(5)))
     option = ("--store", f"lmdb:{tmp_path / 'store'}")
     assert dupwatch("run", "--source", feed, *option, *FAST).code == 0
@@ -238,12 +238,12 @@ def test_verify_damaged_store(
 
 
 def controls(shown: str) -> list[str]:
-    """The characters that could steer a terminal; line ends are the program's own."""
+    """Return the characters that could control a terminal, except line ends."""
     return [char for char in shown if char != "\n" and unicodedata.category(char) in {"Cc", "Cf"}]
 
 
 def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command, tmp_path: Path) -> None:
-    """Escapes, overrides of direction and markup in ids, titles, sources and bodies are shown, not obeyed."""
+    """Escapes, bidi overrides and markup in ids, titles, sources and bodies are shown, not executed."""
     body = f"[red] {text(1)} \x1b[31m \u202e [/x] "
     records: list[dict[str, Any]] = [
         {"id": name, "title": EVIL_TITLE, "source": "[red]s", "url": "[/u]\x9b2J", "lang": "\x1b", "body": body + name}
@@ -273,7 +273,7 @@ def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command, tmp_path: 
 
 
 def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str]) -> None:
-    """Every version and tombstone is a line of its schema, with the verdict as it was sent and the text as it came."""
+    """Every version and tombstone is a valid line, with the verdict as sent and the original text."""
     lines = json_lines(dupwatch("store", "export", *sample).out)
     schema = json.loads((SCHEMAS / "export.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
@@ -292,7 +292,7 @@ def test_export(dupwatch: Command, judged_sample: Path, sample: tuple[str, str])
 
 
 def test_dangling_flags(dupwatch: Command, tmp_path: Path) -> None:
-    """Flags that lead to an article pending for long are listed as they were sent, also over several links."""
+    """Flags that lead to a long pending article are listed as they were sent, also over several links."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a0", "body": text(1, 60)}])
     url = f"lmdb:{tmp_path / 'store'}"
     assert dupwatch("run", "--source", feed, "--store", url).code == 0

@@ -1,4 +1,4 @@
-"""Commands that look into a store need no permission to write to it."""
+"""Commands that read a store need no write permission."""
 
 import ctypes
 import os
@@ -39,7 +39,7 @@ def store(judged_sample: Path) -> Iterator[Path]:
 
 
 def obey_modes() -> None:
-    """From here on the modes of files hold for root, too. It stays who it is: Python may lie where only root comes.
+    """Make the modes of files apply to root in this process. It stays root: Python may be readable by root only.
 
     ``capset(2)``, with what ``capabilities(7)`` calls CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH taken away.
     """
@@ -53,7 +53,7 @@ def obey_modes() -> None:
 
 
 def look(commands: list[tuple[str, ...]], folder: Path) -> list[Outcome]:
-    """Run these commands in this process, where modes hold for root; what they print passes through ``folder``."""
+    """Run these commands in this process, where modes apply to root; pass their output through ``folder``."""
     for name in [name for name in os.environ if name not in environment()]:
         del os.environ[name]
     out, err = (os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("out", "err"))
@@ -81,7 +81,7 @@ def look(commands: list[tuple[str, ...]], folder: Path) -> list[Outcome]:
 
 
 def test_a_store_is_looked_into_without_permission_to_write(store: Path, judged_sample: Path, tmp_path: Path) -> None:
-    """Each command gives what it gives to the owner, and nothing is made or changed."""
+    """Each command prints the same as for the owner, and changes nothing."""
     url = ("--store", f"lmdb:{store}")
     before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in store.iterdir()}
     with forkserver().Pool(1) as pool:
@@ -92,7 +92,7 @@ def test_a_store_is_looked_into_without_permission_to_write(store: Path, judged_
 
 
 def test_what_would_write_is_refused_there(store: Path, tmp_path: Path) -> None:
-    """With exit code 4, in a sentence that names the directory."""
+    """The exit code is 4, and the message names the directory."""
     run = ("run", "--source", str(SAMPLE), "--store", f"lmdb:{store}")
     with forkserver().Pool(1) as pool:
         (ended,) = pool.apply(look, ([run], tmp_path))

@@ -1,4 +1,4 @@
-"""What ``dupwatch migrate`` refuses before it asks anybody, and what it shows."""
+"""What ``dupwatch migrate`` refuses before it connects to anything, and what it prints."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -36,7 +36,7 @@ NEW = ("--store", "lmdb:new", "--group", "new")
 def test_what_cannot_be_meant(
     dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
-    """One store or two, the same group or store twice, no store that outlives it, and a file."""
+    """A missing store, the same group or store twice, a store in memory, and a file."""
     monkeypatch.chdir(tmp_path)
     ended = dupwatch("migrate", *arguments)
     assert (ended.code, message in ended.err) == (2, True), ended
@@ -51,12 +51,12 @@ class Run:
     ahead = 7
 
     def progress(self) -> tuple[int, int]:
-        """How far it is."""
+        """Return the progress."""
         return 1_200, 4_000
 
 
 def printed(terminal: bool, what: Callable[[Console, Reporter], None]) -> str:  # noqa: FBT001  # a test's fact
-    """What is shown of a run, on a terminal or in a log."""
+    """Return what is printed about a run, on a terminal or in a log."""
     console = Console(file=StringIO(), force_terminal=terminal, width=120, markup=False)
     progress = render.progress(console)
     reporter = Reporter(console, progress, "old")
@@ -70,7 +70,7 @@ def printed(terminal: bool, what: Callable[[Console, Reporter], None]) -> str:  
 
 
 def test_the_report_says_what_came_of_it() -> None:
-    """What was filled, what of it was taken over, what the new settings would say, and what is missing."""
+    """It has the messages filled and taken over, the changed verdicts, and what is missing."""
     run: Any = Run()
 
     def report(console: Console, reporter: Reporter) -> None:
@@ -87,7 +87,7 @@ def test_the_report_says_what_came_of_it() -> None:
 
 
 def test_a_log_is_reporter_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many messages are filled of how many; in a log not at every batch."""
+    """The number of messages filled so far; a log does not have it for every batch."""
 
     def batch(_: Console, reporter: Reporter) -> None:
         Hooks(reporter).report(BatchCommitted([], []))

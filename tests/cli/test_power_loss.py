@@ -1,4 +1,4 @@
-"""A loss of power at any moment of a run: what was acknowledged is on the disk, and the run goes on from there."""
+"""A power loss at any moment of a run: what was acknowledged is on the disk, and the run resumes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SMALL_BATCHES = ("--set", "source.batch_records_max=4")
 
 @pytest.fixture
 def feed(tmp_path: Path) -> Path:
-    """Articles of which some repeat others, and records that are none."""
+    """Articles, some of them copies, and invalid records."""
     records: list[object] = list(articles(range(12)))
     records[3:3] = [b"none"]
     records[9:9] = [b"none either"]
@@ -25,7 +25,7 @@ def feed(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
-    """A folder that is watched."""
+    """A folder whose writes are recorded."""
     (tmp_path / "disk").mkdir()
     disk = Disk(tmp_path / "disk", monkeypatch)
     yield disk
@@ -33,13 +33,13 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 
 def run(feed: Path, folder: Path) -> tuple[str | Path, ...]:
-    """The command that a person would start."""
+    """Return the command line."""
     to = ("--sink", folder / "out", "--store", f"lmdb:{folder / 'new' / 'store'}")
     return ("run", "--emit", "all", "--source", feed, *to, *SMALL_BATCHES)
 
 
 def answers_of(folder: Path) -> tuple[list[tuple[object, ...]], list[object]]:
-    """The verdicts without their times, and where the dead letters stood."""
+    """Return the verdicts without their times, and the positions of the dead letters."""
     verdicts = json_lines((folder / "out").read_bytes())
     letters = json_lines((folder / "out.dead-letters.jsonl").read_bytes())
     return (
@@ -52,7 +52,7 @@ def answers_of(folder: Path) -> tuple[list[tuple[object, ...]], list[object]]:
 def test_what_a_run_has_said_is_on_the_disk_when_it_ends(
     dupwatch: Command, feed: Path, disk: Disk, tmp_path: Path, store: tuple[str, ...]
 ) -> None:
-    """Every name and every byte: verdicts and dead letters, checkpoint and store where there are such."""
+    """Every name and every byte of verdicts, dead letters, checkpoint and store."""
     assert dupwatch(*run(feed, disk.folder), *store).code == 0
     image = tmp_path / "image"
     disk.image(image)
@@ -72,7 +72,7 @@ def test_what_a_run_has_said_is_on_the_disk_when_it_ends(
 def test_a_run_goes_on_after_a_loss_of_power_at_any_moment(
     dupwatch: Command, feed: Path, disk: Disk, tmp_path: Path
 ) -> None:
-    """Before and after each call that writes: what is on the disk then is a run that can be gone on with."""
+    """What is on the disk before and after each write can be resumed."""
     images: list[Path] = []
 
     def keep() -> None:
@@ -103,7 +103,7 @@ def test_a_run_goes_on_after_a_loss_of_power_at_any_moment(
 
 
 def test_an_idf_table_is_whole_or_the_old_one(dupwatch: Command, feed: Path, disk: Disk, tmp_path: Path) -> None:
-    """At every moment of writing a new one in its place."""
+    """At every moment while it is replaced."""
     table = disk.folder / "idf.txt"
     build = ("idf", "build", feed, "--output", table)
     assert dupwatch(*build).code == 0
@@ -123,7 +123,7 @@ def test_an_idf_table_is_whole_or_the_old_one(dupwatch: Command, feed: Path, dis
 
 
 def test_the_disk_of_these_tests_forgets_what_was_not_waited_for(disk: Disk, tmp_path: Path) -> None:
-    """A file without ``fsync`` is empty, one whose folder had none is not there."""
+    """A file without ``fsync`` is empty; without ``fsync`` of its folder, it does not exist."""
     for name in ("synced", "content", "name"):
         descriptor = os.open(disk.folder / name, os.O_CREAT | os.O_WRONLY)
         os.write(descriptor, b"text")

@@ -1,4 +1,4 @@
-"""``dupwatch produce``: a file of articles into a topic, here of a mock cluster."""
+"""``dupwatch produce`` sends a file of articles to a topic, here of a mock cluster."""
 
 import signal
 import subprocess
@@ -23,13 +23,13 @@ WAIT_S = 20.0
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Brokers without a server; each test has a topic of its own."""
+    """Brokers without a server; each test uses its own topic."""
     with mock_cluster([TOPIC, "as-they-stand", "spread", "sample", "stdin", "rate", "stopped", "small-queue"]) as found:
         yield found
 
 
 def received(address: str, topic: str, count: int) -> list[Message]:
-    """So many messages of a topic, all its partitions from the beginning, as they come."""
+    """Return this many messages of a topic, from the beginning of all partitions, in order of arrival."""
     reader = Consumer({"bootstrap.servers": address, "group.id": "looks", "enable.auto.commit": False})
     try:
         partitions = reader.list_topics(topic, WAIT_S).topics[topic].partitions
@@ -45,12 +45,12 @@ def received(address: str, topic: str, count: int) -> list[Message]:
 
 
 def place(address: str, topic: str) -> str:
-    """The topic as an option names it."""
+    """Return the topic as an option names it."""
     return f"kafka://{address}/{topic}"
 
 
 def test_records_come_as_they_stand_in_the_file_under_their_ids(address: str, tmp_path: Path) -> None:
-    """Also a line that is no article: it comes without a key, so that somebody makes a dead letter of it."""
+    """An invalid line is sent too, without a key, so that a consumer makes it a dead letter."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}, b"{", {"id": "a", "body": None}])
     ended = run_process("produce", feed, "--to", place(address, "as-they-stand"), "--rate", "1000", "--in-order")
     assert ended.code == 0, ended.err
@@ -62,7 +62,7 @@ def test_records_come_as_they_stand_in_the_file_under_their_ids(address: str, tm
 
 
 def test_the_key_chooses_the_partition_as_in_java(address: str, tmp_path: Path) -> None:
-    """All versions of an id are in one partition, the one that Kafka's own clients would have chosen."""
+    """All versions of an id are in one partition, the one that Kafka's own clients would choose."""
     ids = ["dupwatch", "zh-market-open", "a", "b", "c", "d", "e", "f"] * 2
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": name, "body": text(1)} for name in ids])
     ended = run_process("produce", feed, "--to", place(address, "spread"), "--rate", "1000")
@@ -75,7 +75,7 @@ def test_the_key_chooses_the_partition_as_in_java(address: str, tmp_path: Path) 
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's hash of a key, made positive; written from its description, for keys in ASCII."""
+    """Return Kafka's hash of a key, made positive; written from its description, for ASCII keys."""
     mask, mixer = 0xFFFFFFFF, 0x5BD1E995
     state = 0x9747B28C ^ len(data)
     whole = len(data) // 4 * 4
@@ -90,7 +90,7 @@ def murmur2(data: bytes) -> int:
 
 
 def test_the_sample_feed_where_no_file_is_named_and_standard_input(address: str) -> None:
-    """Both are sent whole."""
+    """Both are sent completely."""
     ended = run_process("produce", "--to", place(address, "sample"), "--rate", "10000", "--in-order")
     assert ended.code == 0, ended.err
     lines = SAMPLE.read_bytes().splitlines()
@@ -102,7 +102,7 @@ def test_the_sample_feed_where_no_file_is_named_and_standard_input(address: str)
 
 
 def test_the_rate_is_kept_to(address: str, tmp_path: Path) -> None:
-    """Eleven articles at twenty a second take half a second."""
+    """Eleven articles at twenty per second take half a second."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": f"a{number}", "body": text(number)} for number in range(11)])
     ended = run_process("produce", feed, "--to", place(address, "rate"), "--rate", "20", "--in-order")
     assert ended.code == 0, ended.err
@@ -110,7 +110,7 @@ def test_the_rate_is_kept_to(address: str, tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_it_and_what_was_sent_is_there(address: str) -> None:
-    """With the exit code of the signal, and a sentence that counts what came."""
+    """The exit code is that of the signal, and a sentence counts the records that were sent."""
     process = start(
         "produce", SAMPLE, "--to", place(address, "stopped"), "--rate", "5", "--in-order", stderr=subprocess.PIPE
     )
@@ -124,9 +124,9 @@ def test_a_signal_ends_it_and_what_was_sent_is_there(address: str) -> None:
 
 
 def test_brokers_that_are_away_are_told_in_a_sentence(tmp_path: Path) -> None:
-    """How many records did not come is said, with the exit code of an output that cannot be written.
+    """The message counts the records that were not sent; the exit code is that of an unwritable output.
 
-    After half a minute, or as long as --wait says.
+    This happens after half a minute, or after --wait.
     """
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}])
     began_s = time.monotonic()
@@ -145,13 +145,13 @@ def test_brokers_that_are_away_are_told_in_a_sentence(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_place_is_told(arguments: tuple[str, ...], code: int, expected: str) -> None:
-    """A file that is not there, a topic that is not named, two that are."""
+    """A missing file, no topic, two topics."""
     ended = run_process("produce", *arguments)
     assert (ended.code, expected in ended.err) == (code, True), ended.err
 
 
 def test_a_record_that_is_too_large_is_told(address: str) -> None:
-    """It is named by its line; the client would not take it."""
+    """The message names its line; the client would reject it."""
 
     def decode(record: RawRecord) -> Article:
         raise BadRecord("reason", "detail")
@@ -163,7 +163,7 @@ def test_a_record_that_is_too_large_is_told(address: str) -> None:
 
 
 def test_a_full_queue_is_waited_for(address: str) -> None:
-    """The client takes two records at a time; all come."""
+    """The client's queue holds two records; all are sent."""
     settings = {"bootstrap.servers": address, "queue.buffering.max.messages": 2, "linger.ms": 5}
     sender = FeedSender(settings, "small-queue", lambda _: Article(id="a", body=""), 0)
     records = tuple(RawRecord(number, 0, b"%d" % number, 1, None, None, Position()) for number in range(50))

@@ -1,4 +1,4 @@
-"""``query``: an outcome for each article, the same inputs as ``explain``, and no success where all failed."""
+"""``query``: an outcome for each article, the same inputs as ``explain``, and an error if all lines fail."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def store(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
 
 
 def test_every_line_has_an_outcome(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:
-    """Duplicate, unique, or error where there is no answer; the other lines are answered."""
+    """Duplicate, unique, or an error; the other lines are still answered."""
     asked = [{"id": "x", "body": BODY}, {"id": "y", "body": text(9)}, {"id": "z"}, {"id": "r", "body": None}]
     ended = dupwatch("query", write_lines(tmp_path / "asked.jsonl", asked), *store)
     assert ended.code == 0
@@ -46,7 +46,7 @@ def test_no_success_where_every_line_failed(
     why: str,
     by_pipe: bool,  # noqa: FBT001
 ) -> None:
-    """Each line is answered with its fault, and the command ends with 3 and says what the input has to be."""
+    """Each line has its error, and the command ends with 3 and describes the expected input."""
     path = tmp_path / "asked.jsonl"
     path.write_bytes(data)
     ended = run_process("query", "-", *store, given=data) if by_pipe else dupwatch("query", path, *store)
@@ -58,7 +58,7 @@ def test_no_success_where_every_line_failed(
 
 
 def test_an_empty_input_is_said_to_be_empty(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:
-    """Nothing failed, and nothing was asked."""
+    """An empty input is not a failure."""
     (tmp_path / "empty").touch()
     ended = dupwatch("query", tmp_path / "empty", *store)
     assert (ended.code, ended.out) == (0, b"")
@@ -77,7 +77,7 @@ def test_an_empty_input_is_said_to_be_empty(dupwatch: Command, tmp_path: Path, s
     ],
 )
 def test_a_file_that_explain_reads(dupwatch: Command, tmp_path: Path, store: tuple[str, str], data: bytes) -> None:
-    """Plain text and an article over several lines, gzip or not, are one question; ``explain`` agrees."""
+    """Plain text, and an article over several lines, gzip or not, are one query; ``explain`` agrees."""
     path = tmp_path / "asked"
     path.write_bytes(data)
     ended = dupwatch("query", path, *store)
@@ -89,7 +89,7 @@ def test_a_file_that_explain_reads(dupwatch: Command, tmp_path: Path, store: tup
 
 
 def test_an_article_of_the_store(dupwatch: Command, store: tuple[str, str]) -> None:
-    """By its id, as for ``explain``: what it would repeat, but not what a person released it from."""
+    """By its id, as for ``explain``: its original, but not one that a person released it from."""
     (answer,) = json_lines(dupwatch("query", "c", *store).out)
     assert (answer["id"], answer["outcome"], [match["id"] for match in answer["matches"]]) == ("c", "duplicate", ["a"])
     assert dupwatch("release", "c", "--yes", *store).code == 0
@@ -98,7 +98,7 @@ def test_an_article_of_the_store(dupwatch: Command, store: tuple[str, str]) -> N
 
 
 def test_what_is_neither_a_file_nor_an_article(dupwatch: Command, store: tuple[str, str]) -> None:
-    """The message names both, and the store that was asked."""
+    """The message names both, and the store."""
     ended = dupwatch("query", "nowhere.jsonl", *store)
     assert (ended.code, ended.out) == (3, b"")
     assert "and no article with that id in lmdb:" in ended.err
@@ -118,7 +118,7 @@ def test_what_is_neither_a_file_nor_an_article(dupwatch: Command, store: tuple[s
 def test_other_settings_are_refused(
     dupwatch: Command, tmp_path: Path, store: tuple[str, str], setting: str, difference: str, command: str
 ) -> None:
-    """With the reason: what the store holds was found by its own. From an option, the environment or a file."""
+    """With the reason: stored records depend on the store's settings. From an option, the environment or a file."""
     feed = write_lines(tmp_path / "asked.jsonl", [{"id": "x", "body": BODY}])
     arguments = ("query", feed, *store) if command == "query" else ("store", "verify", *store)
     ended = dupwatch(*arguments, "--set", setting)
@@ -128,7 +128,7 @@ def test_other_settings_are_refused(
 
 
 def test_settings_of_the_store_are_taken(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:
-    """A configuration that says what the store was made with is no other setting."""
+    """A configuration that repeats the settings of the store is accepted."""
     (tmp_path / "same.toml").write_text("[judge]\nsimilarity_min = 0.75\nmax_distance = 3\n")
     feed = write_lines(tmp_path / "asked.jsonl", [{"id": "x", "body": BODY}])
     assert dupwatch("query", feed, *store, "--config", tmp_path / "same.toml").code == 0
