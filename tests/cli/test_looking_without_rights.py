@@ -97,4 +97,4 @@ def test_what_would_write_is_refused_there(store: Path, tmp_path: Path) -> None:
     with forkserver().Pool(1) as pool:
         (ended,) = pool.apply(look, ([run], tmp_path))
     assert ended.code == 4
-    assert f"The directory {store} is not writable for this user." in ended.err
+    assert f"This user may not write to the directory {store}." in ended.err

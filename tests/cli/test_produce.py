@@ -133,7 +133,7 @@ def test_brokers_that_are_away_are_told_in_a_sentence(tmp_path: Path) -> None:
     ended = run_process("produce", feed, "--to", "kafka://127.0.0.1:1/articles", "--wait", "0.3")
     assert time.monotonic() - began_s < 28
     assert ended.code == 6, ended.err
-    assert "1 of 1 records did not come" in ended.err
+    assert "1 of 1 records were not written" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ _KAFKA_SOURCES: Final = Target(
 _FILE_SINKS: Final = Target(
     (
         *("consumer/wiring/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
-        "consumer/sinks/nowhere.py",
+        *("consumer/sinks/emitted.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
     ),
     (
         ("tests/unit/sinks/test_file_sink.py", "tests/cli/test_sinks.py"),
@@ -92,6 +92,7 @@ _FILE_SINKS: Final = Target(
 _KAFKA_SINKS: Final = Target(
     (
         *("consumer/sinks/kafka.py", "consumer/sinks/kafka_messages.py", "consumer/sinks/producing.py"),
+        *("consumer/sinks/at_least_once.py", "consumer/sinks/outbox.py"),
         *("consumer/sinks/record_times.py", "consumer/sinks/transactions.py"),
     ),
     (
@@ -100,15 +101,22 @@ _KAFKA_SINKS: Final = Target(
             *(
                 "tests/unit/decode/test_message.py",
                 "tests/unit/sinks/test_transactions.py",
-                "tests/unit/lifecycle/test_wait_notice.py",
             ),
-            "tests/unit/sinks/test_producing.py",
-            *("tests/unit/pipeline/test_offsets.py", "tests/unit/dead_letters/test_kept.py"),
+            *("tests/unit/sinks/test_producing.py", "tests/unit/sinks/test_waiting.py"),
+            "tests/unit/pipeline/test_offsets.py",
         ),
         (
             *("tests/kafka/test_sink.py", "tests/kafka/test_transactions.py", "tests/kafka/test_run.py"),
             *("tests/kafka/test_record_times.py", "tests/kafka/test_dead_letters.py", "tests/kafka/test_release.py"),
         ),
+    ),
+)
+_DEAD_LETTERS: Final = Target(
+    ("consumer/dead_letters/*.py", "consumer/kafka/letter_headers.py", "consumer/wiring/dead_letters.py"),
+    (
+        ("tests/unit/dead_letters", "tests/unit/kafka/test_letter_headers.py", "tests/cli/test_dead_letters.py"),
+        ("tests/cli/test_sinks.py", "tests/cli/test_exit_codes.py", "tests/cli/test_bad_input.py"),
+        ("tests/kafka/test_dead_letters.py",),
     ),
 )
 _LMDB: Final = Target(
@@ -131,7 +139,7 @@ _HBASE: Final = Target(
 GROUPS: Final = {
     "judge": (_JUDGE,),
     "sources": (_FILE_SOURCES, _KAFKA_SOURCES),
-    "sinks": (_FILE_SINKS, _KAFKA_SINKS),
+    "sinks": (_FILE_SINKS, _KAFKA_SINKS, _DEAD_LETTERS),
     "lmdb": (_LMDB,),
     "hbase": (_HBASE,),
 }
