@@ -137,7 +137,10 @@ def rows(detector: Detector, maker: Maker, batches: Sequence[tuple[int, int]]) -
             (measured(detector, maker.ordinary, size, 1)[0], measured(detector, maker.crowd, size, 1)[0])
             for _ in range(rounds)
         ]
-        ordinary, crowded = median(one for one, _ in both), median(one for _, one in both)
+        ordinary, crowded = (
+            median(measurement for measurement, _ in both),
+            median(measurement for _, measurement in both),
+        )
         found.append(
             {
                 "batch of": size,

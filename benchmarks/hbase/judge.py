@@ -133,49 +133,53 @@ def judge_round(
     name: str, told: Sequence["Connection[str | None, Judged | None]"], running: Servers, each: int
 ) -> Round:
     """Let every consumer judge so many articles by this setting at the same time."""
-    for one in told:
-        one.send(name)
-    for one in told:
-        one.recv()
+    for pipe in told:
+        pipe.send(name)
+    for pipe in told:
+        pipe.recv()
     gateways_s, server_s = running.processor_s()
     began_s = time.perf_counter()
-    for one in told:
-        one.send(name)
-    judged = [done for one in told if (done := one.recv()) is not None]
+    for pipe in told:
+        pipe.send(name)
+    judged = [done for pipe in told if (done := pipe.recv()) is not None]
     took_s = time.perf_counter() - began_s
     gateways_after_s, server_after_s = running.processor_s()
     return Round(
         each * len(told),
         took_s,
-        sum(one.processor_s for one in judged),
+        sum(result.processor_s for result in judged),
         gateways_after_s - gateways_s,
         server_after_s - server_s,
-        sum(one.duplicates for one in judged),
-        sum(one.rows for one in judged),
-        sum(one.postings for one in judged),
+        sum(result.duplicates for result in judged),
+        sum(result.rows for result in judged),
+        sum(result.postings for result in judged),
     )
 
 
 def row(name: str, rounds: Sequence[Round], consumer_count: int) -> Row:
     """What a setting's rounds come to. Raises ``ValueError`` where not all copies were found."""
-    share = sum(one.duplicates for one in rounds) / sum(one.articles for one in rounds)
+    share = sum(round_.duplicates for round_ in rounds) / sum(round_.articles for round_ in rounds)
     if not 0.9 < share * COPIED_EVERY < 1.2:
         raise ValueError(f"{name}: {share:.1%} are duplicates, and one in {COPIED_EVERY} is a copy")
     return {
         "judge": name,
-        "articles/s": spread([one.articles / one.took_s for one in rounds]),
+        "articles/s": spread([round_.articles / round_.took_s for round_ in rounds]),
         "Python, µs": _an_article(rounds, "consumers_s"),
         "gateway, µs": _an_article(rounds, "gateways_s"),
         "server, µs": _an_article(rounds, "server_s"),
-        "cores busy": spread([(one.consumers_s + one.gateways_s + one.server_s) / one.took_s for one in rounds]).median,
-        "waiting, %": spread([100 - 100 * one.consumers_s / one.took_s / consumer_count for one in rounds]).median,
-        "rows read": sum(one.rows for one in rounds) / sum(one.articles for one in rounds),
-        "postings read": sum(one.postings for one in rounds) / sum(one.articles for one in rounds),
+        "cores busy": spread(
+            [(round_.consumers_s + round_.gateways_s + round_.server_s) / round_.took_s for round_ in rounds]
+        ).median,
+        "waiting, %": spread(
+            [100 - 100 * round_.consumers_s / round_.took_s / consumer_count for round_ in rounds]
+        ).median,
+        "rows read": sum(round_.rows for round_ in rounds) / sum(round_.articles for round_ in rounds),
+        "postings read": sum(round_.postings for round_ in rounds) / sum(round_.articles for round_ in rounds),
     }
 
 
 def _an_article(rounds: Sequence[Round], whose: str) -> float:
-    return spread([1e6 * float(getattr(one, whose)) / one.articles for one in rounds]).median
+    return spread([1e6 * float(getattr(round_, whose)) / round_.articles for round_ in rounds]).median
 
 
 def measure(

@@ -85,12 +85,12 @@ def measure(stores: Mapping[str, HbaseStore], queries: Queries, batch: int) -> t
     timings = take_turns([Contender(name, partial(work, name)) for name in stores], _ROUNDS, warm_up_rounds=_WARM_UP)
     rows: list[Row] = [
         {
-            "what": one.name,
-            "µs an article": one.microseconds,
-            "times hot": ratios(one, timings[0]),
-            "of that Python, µs": 1e6 * python_s[one.name] / (_ROUNDS + _WARM_UP) / count,
+            "what": timing.name,
+            "µs an article": timing.microseconds,
+            "times hot": ratios(timing, timings[0]),
+            "of that Python, µs": 1e6 * python_s[timing.name] / (_ROUNDS + _WARM_UP) / count,
         }
-        for one in timings
+        for timing in timings
     ]
     read, near = found[timings[0].name]
     return rows, read / count, near / count

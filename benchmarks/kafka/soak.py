@@ -87,10 +87,10 @@ def main(
             sending.start()
             try:
                 found = []
-                for one in readings(process, minutes):
-                    found.append(one)
+                for last in readings(process, minutes):
+                    found.append(last)
                     if len(found) % 60 == 0:
-                        tell(f"{one.at_s / 60:.0f} minutes: {one.own:.1f} MB of its own, {one.all:.1f} MB in all")
+                        tell(f"{last.at_s / 60:.0f} minutes: {last.own:.1f} MB of its own, {last.all:.1f} MB in all")
             finally:
                 # It sends what it had begun to, while its broker is there.
                 stop.set()

@@ -190,13 +190,13 @@ def rows(built: Sequence[Index], single: Sequence[Timing], batched: Sequence[Tim
     return [
         {
             "what": index.name,
-            "µs, single": one.microseconds,
-            "times FAISS": None if faiss is None else ratios(one, single[faiss]),
+            "µs, single": timing.microseconds,
+            "times FAISS": None if faiss is None else ratios(timing, single[faiss]),
             "µs, in batches": many.microseconds,
             "times FAISS, batches": None if faiss is None else ratios(many, batched[faiss]),
             "bytes an article": index.bytes_an_article,
         }
-        for index, one, many in zip(built, single, batched, strict=True)
+        for index, timing, many in zip(built, single, batched, strict=True)
     ]
 
 

@@ -31,8 +31,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     profile: Path = tmp_path_factory.mktemp("profile")
     options = ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for one in (*_QUIET, f"--user-data-dir={profile}"):
-        options.add_argument(one)
+    for argument in (*_QUIET, f"--user-data-dir={profile}"):
+        options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = Chrome(options, Service(shutil.which("chromedriver")))
     try:

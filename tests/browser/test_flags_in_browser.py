@@ -80,16 +80,16 @@ def flags(url: str) -> list[dict[str, Any]]:
 def card(browser: Chrome, name: str) -> WebElement:
     """The flag of the article whose id begins so."""
     return next(
-        one
-        for one in browser.find_elements(By.CSS_SELECTOR, "article.flag")
-        if one.find_element(By.CSS_SELECTOR, ".id").text.startswith(name)
+        element
+        for element in browser.find_elements(By.CSS_SELECTOR, "article.flag")
+        if element.find_element(By.CSS_SELECTOR, ".id").text.startswith(name)
     )
 
 
 def complaints(browser: Chrome) -> list[str]:
     """What was written to the console."""
-    told: list[dict[str, Any]] = browser.execute(Command.GET_LOG, {"type": "browser"})["value"]
-    return [one["message"] for one in told]
+    entries: list[dict[str, Any]] = browser.execute(Command.GET_LOG, {"type": "browser"})["value"]
+    return [entry["message"] for entry in entries]
 
 
 def test_a_moderator_sees_what_repeats_what(browser: Chrome, shown: Shown) -> None:
@@ -104,10 +104,10 @@ def test_a_moderator_sees_what_repeats_what(browser: Chrome, shown: Shown) -> No
     assert all("rebuild the eastern ferry landing" in side.text for side in sides)
     assert "100 % similar" in plain.text
     assert "0 bits apart" in plain.text
-    hrefs = [one.get_attribute("href") for one in plain.find_elements(By.CSS_SELECTOR, ".side a")]
+    hrefs = [element.get_attribute("href") for element in plain.find_elements(By.CSS_SELECTOR, ".side a")]
     assert hrefs == ["https://wire.example/a?x=1&y=2"] * 2
-    (flag,) = [one for one in shown.flags if one["id"] == "plain-2"]
-    marks = {one.text.casefold() for one in sides[1].find_elements(By.TAG_NAME, "mark")}
+    (flag,) = [flag for flag in shown.flags if flag["id"] == "plain-2"]
+    marks = {element.text.casefold() for element in sides[1].find_elements(By.TAG_NAME, "mark")}
     assert marks
     assert marks <= set(flag["shared_keywords"])
     # The style sheet is let in by its digest: without it a mark would have the browser's yellow.
@@ -121,13 +121,13 @@ def test_chinese_is_marked_and_named_as_such(browser: Chrome, shown: Shown) -> N
     browser.get(f"{shown.url}/")
     chinese = card(browser, "zh-2")
     assert chinese.find_element(By.CSS_SELECTOR, ".side .text").get_attribute("lang") == "zh"
-    assert {"重建", "轮渡"} <= {one.text for one in chinese.find_elements(By.CSS_SELECTOR, ".side mark")}
+    assert {"重建", "轮渡"} <= {element.text for element in chinese.find_elements(By.CSS_SELECTOR, ".side mark")}
 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_hostile_article_is_text(browser: Chrome, shown: Shown, whole: bool) -> None:  # noqa: FBT001  # two pages
     """Scripts, handlers, frames and addresses are shown as text; nothing runs, and no text changes direction."""
-    (flag,) = [one for one in shown.flags if "evil" in one["duplicate_of"] or "script" in one["duplicate_of"]]
+    (flag,) = [flag for flag in shown.flags if "evil" in flag["duplicate_of"] or "script" in flag["duplicate_of"]]
     browser.get(f"{shown.url}{flag['href'] if whole else '/'}")
     time.sleep(0.3)
     assert browser.current_url.startswith(shown.url)
@@ -150,7 +150,7 @@ def test_titles_do_not_turn_what_stands_beside_them(browser: Chrome, shown: Show
     for selector in ("h2 > *", ".about > .id"):
         found = browser.find_elements(By.CSS_SELECTOR, selector)
         assert len(found) == 2 * len(shown.flags)
-        assert {one.value_of_css_property("unicode-bidi") for one in found} == {"isolate"}
+        assert {element.value_of_css_property("unicode-bidi") for element in found} == {"isolate"}
 
 
 def test_the_policy_would_stop_what_slips_through(browser: Chrome, shown: Shown) -> None:
@@ -159,7 +159,7 @@ def test_the_policy_would_stop_what_slips_through(browser: Chrome, shown: Shown)
     inject = "const s = document.createElement('script'); s.textContent = 'window.owned = 1'; document.body.append(s);"
     browser.execute_script(inject)
     assert browser.execute_script("return window.owned") is None
-    assert any("Content Security Policy" in one for one in complaints(browser))
+    assert any("Content Security Policy" in complaint for complaint in complaints(browser))
     with urllib.request.urlopen(f"{shown.url}/", timeout=10) as answer:
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
 

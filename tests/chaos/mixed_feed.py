@@ -67,7 +67,7 @@ class _Writer:
 
     def replay(self) -> None:
         """A version that was there, word for word, with another arrival."""
-        again = self.chance.choice([one for one in self.feed if isinstance(one, Version)])
+        again = self.chance.choice([entry for entry in self.feed if isinstance(entry, Version)])
         self.feed.append(Version(msgspec.structs.replace(again.record, sequence=len(self.feed)), None))
 
     def flood(self) -> None:
@@ -106,8 +106,8 @@ def kept_by_brute_force(feed: Sequence[Arrived]) -> set[bytes]:
     kept: list[Record] = []
     seen: set[bytes] = set()
     codes = np.zeros((2, len(feed)), np.uint64)
-    for one in feed:
-        what = one if isinstance(one, Tombstone) else one.record
+    for entry in feed:
+        what = entry if isinstance(entry, Tombstone) else entry.record
         if what.reference in seen:
             continue
         seen.add(what.reference)

@@ -99,9 +99,9 @@ def near_group(chance: random.Random, name: str, size: int, first_sequence: int,
     base = new_text(chance)
     group: list[Version] = []
     while len(group) < size:
-        one = version_of(f"{name}.{len(group)}", edited(base, chance, share), first_sequence + len(group))
-        if all(are_near(one, other) for other in group):
-            group.append(one)
+        version = version_of(f"{name}.{len(group)}", edited(base, chance, share), first_sequence + len(group))
+        if all(are_near(version, other) for other in group):
+            group.append(version)
     return group
 
 

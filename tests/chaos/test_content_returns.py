@@ -92,7 +92,8 @@ def times_found(store: Store, record: Record) -> set[int]:
     postings = postings_of(record)
     rows = store.look_up([key for key, _ in postings])
     return {
-        [one.tobytes() for one in row.postings].count(posting) for row, (_, posting) in zip(rows, postings, strict=True)
+        [found.tobytes() for found in row.postings].count(posting)
+        for row, (_, posting) in zip(rows, postings, strict=True)
     }
 
 
@@ -113,7 +114,7 @@ def test_content_that_comes_back_gets_its_old_verdict_and_stays_replaced(store: 
     assert judge(version_of("changing", b, 60)) == events[1]
     assert judge(version_of("changing", a, 70)) == events[0]
     assert judge(late) == late_event
-    assert [times_found(store, one.record) for one in (first, second, after, late)] == [{1}, {1}, {1}, {0}]
+    assert [times_found(store, version.record) for version in (first, second, after, late)] == [{1}, {1}, {1}, {0}]
 
 
 def test_a_duplicate_that_was_replaced_and_comes_back_is_the_duplicate_it_was(store: Store, judge: Judge) -> None:
@@ -122,7 +123,7 @@ def test_a_duplicate_that_was_replaced_and_comes_back_is_the_duplicate_it_was(st
     text, b = new_text(chance), new_text(chance)
     original = version_of("original", text, 0)
     a = version_of("changing", edited(text, chance, SLIGHTLY), 10)
-    events = [judge(one) for one in (original, a, version_of("changing", b, 20))]
+    events = [judge(version) for version in (original, a, version_of("changing", b, 20))]
     assert [outcome(event) for event in events] == ["unique", "duplicate", "unique"]
     assert judge(Version(a.record, None)) == events[1]
     assert times_found(store, a.record) == {0}

@@ -55,19 +55,19 @@ def judge_all(detector: Detector, feed: Sequence[Arrived], batch_size: int) -> l
 def kept_of(feed: Sequence[Arrived], events: Sequence[bytes]) -> set[bytes]:
     """The references of what was kept."""
     return {
-        one.record.reference
-        for one, event in zip(feed, events, strict=True)
-        if isinstance(one, Version) and decode_verdict(event).outcome == "unique"
+        entry.record.reference
+        for entry, event in zip(feed, events, strict=True)
+        if isinstance(entry, Version) and decode_verdict(event).outcome == "unique"
     }
 
 
 def test_the_feed_has_everything(feed: list[Arrived], expected: set[bytes]) -> None:
     """Tombstones, replays, new versions and duplicates are there in numbers, or the tests here would test little."""
-    versions = [one for one in feed if isinstance(one, Version)]
-    references = {one.record.reference for one in versions}
+    versions = [entry for entry in feed if isinstance(entry, Version)]
+    references = {version.record.reference for version in versions}
     assert len(feed) - len(versions) > 50
     assert len(versions) - len(references) > 50
-    assert len(references) - len({one.record.id for one in versions}) > 50
+    assert len(references) - len({version.record.id for version in versions}) > 50
     assert 400 < len(expected) < len(references) - 400
 
 
@@ -106,7 +106,7 @@ def test_judged_again_every_verdict_is_the_same_word_for_word(
     before = store.stats()
     again = Detector(store, SETTINGS, ticking())
     assert judge_all(again, feed, batch_size) == first
-    assert again.tally.replays == sum(isinstance(one, Version) for one in feed)
+    assert again.tally.replays == sum(isinstance(entry, Version) for entry in feed)
     assert store.stats() == before
 
 
@@ -124,9 +124,9 @@ def test_the_kept_set_does_not_depend_on_how_much_is_remembered(
 def wrongly_warmed(feed: Sequence[Arrived]) -> KnownOriginals:
     """A memory of everything that will ever come, kept or not: the worst hints there are."""
     known = KnownOriginals(10_000)
-    for one in feed:
-        if not isinstance(one, Tombstone):
-            known.remember(one.record)
+    for entry in feed:
+        if not isinstance(entry, Tombstone):
+            known.remember(entry.record)
     return known
 
 

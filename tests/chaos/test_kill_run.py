@@ -100,15 +100,19 @@ def check_same(harmed: Place, unharmed: Place) -> None:
     events = harmed.events()
     verdicts = [decode_verdict(event) for event in events]
     expected = [decode_verdict(event) for event in unharmed.events()]
-    assert [(one.id, one.version) for one in verdicts] == [(one.id, one.version) for one in expected]
+    assert [(verdict.id, verdict.version) for verdict in verdicts] == [
+        (verdict.id, verdict.version) for verdict in expected
+    ]
     assert len(set(events)) == len(events) == LINES - len(harmed.letters())
     assert by_version(verdicts) == by_version(expected)
-    assert len({one.arrived_at for one in verdicts}) == 1, "a record's time is when its run began, also after a kill"
+    assert len({verdict.arrived_at for verdict in verdicts}) == 1, (
+        "a record's time is when its run began, also after a kill"
+    )
     assert harmed.letters() == unharmed.letters()
     store = LmdbStore.open(harmed.store, LmdbOptions(readonly=True))
     versions = [(verdict, event) for verdict, event in zip(verdicts, events, strict=True) if verdict.version]
     stored = store.read([reference_in(verdict.id, verdict.version) for verdict, _ in versions])
-    assert [one and one.verdict for one in stored] == [event for _, event in versions]
+    assert [entry and entry.verdict for entry in stored] == [event for _, event in versions]
     *_, findings = verify(store, JudgeSettings.decode(store.settings() or b""))
     assert findings.wrong == []
     assert (findings.pending, findings.versions) == (0, len(versions))

@@ -43,7 +43,7 @@ def kill_after(path: Path, numbers: range, durability: Durability, calls: int, p
         )
         for number in numbers
     ]
-    told = dict.fromkeys(writers, b"")
+    output = dict.fromkeys(writers, b"")
     try:
         for writer in writers:
             assert writer.stdout is not None
@@ -51,12 +51,12 @@ def kill_after(path: Path, numbers: range, durability: Durability, calls: int, p
         first = writers[0]
         assert first.stdout is not None
         for _ in range(calls):
-            told[first] += first.stdout.readline()
+            output[first] += first.stdout.readline()
         time.sleep(pause_s)
     finally:
         for writer in writers:
             writer.kill()
-        outputs = [told[writer] + writer.communicate()[0] for writer in writers]
+        outputs = [output[writer] + writer.communicate()[0] for writer in writers]
     assert [writer.returncode for writer in writers] == [-9] * len(writers)
     return [_count(output.decode()) for output in outputs]
 

@@ -26,11 +26,13 @@ def check(opens: Opens, groups: Sequence[Group], judged: Sequence[Judged]) -> di
     store = opens()
     versions = [version for group in groups for version in group]
     references = [version.record.reference for version in versions]
-    stored = {one.record.reference: one.verdict for one in store.read(references) if one is not None and one.verdict}
+    stored = {
+        entry.record.reference: entry.verdict for entry in store.read(references) if entry is not None and entry.verdict
+    }
     assert stored.keys() == set(references)
-    for one in judged:
-        assert one.answers.items() <= stored.items(), "a process was answered otherwise than what is stored"
-    assert set().union(*(one.answers for one in judged)) == set(references)
+    for process in judged:
+        assert process.answers.items() <= stored.items(), "a process was answered otherwise than what is stored"
+    assert set().union(*(process.answers for process in judged)) == set(references)
     verdicts = {reference: decode_verdict(event) for reference, event in stored.items()}
     for group in groups:
         check_group(group, verdicts)
@@ -67,7 +69,7 @@ def is_kept(verdict: Verdict) -> bool:
 
 def lost(judged: Sequence[Judged]) -> int:
     """How often a process came second. Where nobody ever did, the test has tested nothing."""
-    return sum(one.lost_compare_and_sets for one in judged)
+    return sum(process.lost_compare_and_sets for process in judged)
 
 
 def test_of_each_pair_that_comes_to_two_processes_at_once_one_is_kept(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ NEW = ("--store", "lmdb:new", "--group", "new")
 def test_what_cannot_be_meant(
     dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
-    """A missing store, the same group or store twice, a store in memory, and a file."""
+    """One of the stores missing, the same group or store twice, a store in memory, and a file."""
     monkeypatch.chdir(tmp_path)
     ended = dupwatch("migrate", *arguments)
     assert (ended.code, message in ended.err) == (2, True), ended

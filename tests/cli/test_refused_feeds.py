@@ -1,4 +1,4 @@
-"""Feeds that fail as a whole: the run ends with 7, says what the feed seems to be, and loses nothing."""
+"""Feeds that fail as a whole: the run ends with 7, suggests what the feed is, and loses nothing."""
 
 import bz2
 import csv
@@ -17,12 +17,12 @@ SHOWN_CHARS_MAX = 240
 
 
 def lines(records: list[dict[str, object]], template: str = "{}") -> bytes:
-    """Records as JSON lines, each within a template."""
+    """Return records as JSON lines, each within a template."""
     return b"".join(template.replace("{}", json.dumps(record)).encode() + b"\n" for record in records)
 
 
 def table(separator: str) -> bytes:
-    """The articles as a table with a heading."""
+    """Return the articles as a table with a heading."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter=separator)
     writer.writerows([["id", "lang", "body"], *([article["id"], "en", article["body"]] for article in GOOD)])
@@ -30,7 +30,7 @@ def table(separator: str) -> bytes:
 
 
 def renamed(**names: str) -> list[dict[str, object]]:
-    """The articles with other names of their fields, and a title."""
+    """Return the articles with other field names, and a title."""
     return [{names.get(name, name): value for name, value in article.items()} | {"title": "t"} for article in GOOD]
 
 
@@ -77,7 +77,7 @@ FEEDS = {
 
 @pytest.mark.parametrize("name", FEEDS)
 def test_a_feed_that_fails_as_a_whole(dupwatch: Command, tmp_path: Path, name: str) -> None:
-    """It is told what it seems to be and what to do, and nothing of it is answered: mended, the same run judges it."""
+    """The message suggests the format and the remedy, and nothing is answered: once fixed, the same run judges it."""
     data, advice = FEEDS[name]
     feed, sink = tmp_path / "feed", tmp_path / "out.jsonl"
     feed.write_bytes(data)
@@ -97,7 +97,7 @@ def test_a_feed_that_fails_as_a_whole(dupwatch: Command, tmp_path: Path, name: s
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_path: Path, workers: str) -> None:
-    """Also when a feed becomes bad behind a good beginning: what was judged stays, the rest is judged once."""
+    """Also if the feed becomes bad after a good beginning: what was judged stays, the rest is judged once."""
     wrong = [{"id": f"w{n}", "text": article["body"]} for n, article in enumerate(articles(range(100, 400)))]
     feed = write_lines(tmp_path / "feed.jsonl", [*GOOD, *wrong])
     sink = tmp_path / "out.jsonl"
@@ -116,7 +116,7 @@ def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_pat
 
 
 def test_a_limit_of_1_lets_everything_become_dead_letters(dupwatch: Command, tmp_path: Path) -> None:
-    """The run ends with 0, as everything was answered."""
+    """The run ends with 0, since everything was answered."""
     feed, sink = write_lines(tmp_path / "feed.jsonl", [b"{"] * 300), tmp_path / "out.jsonl"
     run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
     assert dupwatch(*run).code == 7
@@ -125,7 +125,7 @@ def test_a_limit_of_1_lets_everything_become_dead_letters(dupwatch: Command, tmp
 
 
 def test_some_bad_records_are_dead_letters(dupwatch: Command, tmp_path: Path) -> None:
-    """Up to the limit; and of a feed that was good before a few bad lines more are no reason."""
+    """Up to the limit; a few more bad lines do not end a run whose feed was good before."""
     feed, sink = write_lines(tmp_path / "feed.jsonl", [*GOOD, *[b"{"] * 29]), tmp_path / "out.jsonl"
     run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", *FAST)
     ended = dupwatch(*run)
@@ -141,7 +141,7 @@ def test_some_bad_records_are_dead_letters(dupwatch: Command, tmp_path: Path) ->
 
 
 def test_a_stream_is_answered_before_it_is_refused() -> None:
-    """Nobody can read it again: what was read has its dead letters, then the run ends with 7."""
+    """It cannot be read again: what was read gets its dead letters, then the run ends with 7."""
     array = json.dumps(GOOD[:20], indent=1)
     ended = run_process("run", "--emit", "all", given=array.encode())
     assert ended.code == 7, ended.err
@@ -153,7 +153,7 @@ def test_a_stream_is_answered_before_it_is_refused() -> None:
 
 
 def test_an_archive_too(dupwatch: Command, tmp_path: Path) -> None:
-    """``backfill`` reads the same feeds."""
+    """``backfill`` refuses the same feeds."""
     archive = tmp_path / "archive.json"
     archive.write_bytes(json.dumps(GOOD).encode())
     ended = dupwatch("backfill", archive, "--store", f"lmdb:{tmp_path / 'store'}", "--state", tmp_path / "state", *FAST)
@@ -162,7 +162,7 @@ def test_an_archive_too(dupwatch: Command, tmp_path: Path) -> None:
 
 
 def test_the_summary_says_what_to_set_for_times(dupwatch: Command, tmp_path: Path) -> None:
-    """Articles without their ``published_at`` are judged, and counted by reason with the setting that helps."""
+    """Articles without ``published_at`` are judged, and counted by reason together with the setting to change."""
     times = ["2026-01-31 08:15:30", 20_260_131, "", "2026-01-31T08:15:30Z"]
     feed = write_lines(
         tmp_path / "feed.jsonl", [article | {"published_at": at} for article, at in zip(GOOD, times, strict=False)]

@@ -1,4 +1,4 @@
-"""``dupwatch release``: a flag undone from the command line."""
+"""``dupwatch release`` reverses a flag."""
 
 import json
 import os
@@ -28,12 +28,12 @@ def store(dupwatch: Command, tmp_path: Path) -> tuple[str, str]:
 
 
 def shown(dupwatch: Command, store: tuple[str, str], name: str = FLAG) -> list[dict[str, object]]:
-    """The verdicts of an article and of what it goes back to."""
+    """Return the verdicts of an article and of its original."""
     return [link["verdict"] for link in json.loads(dupwatch("show", name, "--json", *store).out)]
 
 
 def test_release(dupwatch: Command, store: tuple[str, str]) -> None:
-    """It shows the flag, says what follows, and tells the new verdict, which every command shows from then on."""
+    """It shows the flag and its consequences, then the new verdict, which every command shows from then on."""
     flag = shown(dupwatch, store)[0]
     ended = dupwatch("release", FLAG, "--yes", "--by", "Kim", "--reason", "another ferry", *store)
     assert (ended.code, ended.err) == (0, "")
@@ -65,7 +65,7 @@ def test_release(dupwatch: Command, store: tuple[str, str]) -> None:
 
 
 def test_release_as_json(dupwatch: Command, store: tuple[str, str]) -> None:
-    """For programs the event and nothing else; a second time the same, whatever is said then."""
+    """The output is the event alone; a second release returns the same one, whatever its reason."""
     first = dupwatch("release", FLAG, "--yes", "--json", "--by", "Kim", *store)
     (event,) = json_lines(first.out)
     jsonschema.validate(event, VERDICT)
@@ -78,7 +78,7 @@ def test_release_as_json(dupwatch: Command, store: tuple[str, str]) -> None:
 def test_the_pair_is_not_near_any_more_and_copies_are_flagged(
     dupwatch: Command, store: tuple[str, str], tmp_path: Path
 ) -> None:
-    """As ``explain`` says, from both sides; a copy that comes later repeats one of the two."""
+    """``explain`` says so for both articles; a later copy repeats one of the two."""
     dupwatch("release", FLAG, "--yes", *store)
     for pair in ((FLAG, ORIGINAL), (ORIGINAL, FLAG)):
         (found,) = json_lines(dupwatch("explain", *pair, "--json", *store).out)
@@ -95,7 +95,7 @@ def test_the_pair_is_not_near_any_more_and_copies_are_flagged(
 
 
 def test_the_export_has_releases(dupwatch: Command, store: tuple[str, str]) -> None:
-    """The event that counts, and the version it was released from."""
+    """It has the event in force, and the version from which the article was released."""
     dupwatch("release", FLAG, "--yes", *store)
     lines = {line["id"]: line for line in json_lines(dupwatch("store", "export", *store).out)}
     schema = json.loads((SCHEMAS / "export.schema.json").read_text())
@@ -109,7 +109,7 @@ def test_the_export_has_releases(dupwatch: Command, store: tuple[str, str]) -> N
 
 @pytest.mark.parametrize("json_too", [(), ("--json",)])
 def test_a_dry_run_changes_nothing(dupwatch: Command, store: tuple[str, str], json_too: tuple[str, ...]) -> None:
-    """It tells what would be done, as JSON the event as it would be."""
+    """It prints what would be done, in JSON the event that would be written."""
     ended = dupwatch("release", FLAG, "--dry-run", *json_too, *store)
     assert ended.code == 0
     if json_too:
@@ -120,7 +120,7 @@ def test_a_dry_run_changes_nothing(dupwatch: Command, store: tuple[str, str], js
 
 
 def test_nobody_is_asked_where_nobody_is(dupwatch: Command, store: tuple[str, str]) -> None:
-    """Without a terminal it takes --yes or --dry-run; nothing is done."""
+    """Without a terminal it requires --yes or --dry-run, and changes nothing."""
     for arguments in ((), ("--json",)):
         ended = run_process("release", FLAG, *arguments, *store)
         assert ended.code == 2
@@ -132,7 +132,7 @@ def test_nobody_is_asked_where_nobody_is(dupwatch: Command, store: tuple[str, st
 
 @pytest.mark.parametrize(("answer", "links"), [(b"y\n", 1), (b"n\n", 2)])
 def test_a_person_is_asked(dupwatch: Command, store: tuple[str, str], answer: bytes, links: int) -> None:
-    """At a terminal; no means no."""
+    """At a terminal; "no" cancels."""
     ours, theirs = pty.openpty()
     process = start("release", FLAG, *store, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.write(ours, answer)
@@ -147,7 +147,7 @@ def test_a_person_is_asked(dupwatch: Command, store: tuple[str, str], answer: by
 
 @pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D"])
 def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[str, str], how: str) -> None:
-    """Has stopped it, as a signal does, and nothing is changed."""
+    """This counts as a signal, and nothing is changed."""
     ours, theirs = pty.openpty()
     process = start("release", FLAG, *store, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
@@ -169,7 +169,7 @@ def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[st
 
 
 def test_what_cannot_be_released(dupwatch: Command, store: tuple[str, str], tmp_path: Path) -> None:
-    """A sentence says why, nothing is changed, and no store is made."""
+    """A sentence says why; nothing is changed and no store is created."""
     refusals = {
         (ORIGINAL, *store): (2, "is unique: only a flag can be undone"),
         ("nobody", *store): (2, "'nobody' is not in the store"),
@@ -201,7 +201,7 @@ def test_another_than_the_last_version_is_named(dupwatch: Command, store: tuple[
 
 
 def test_nothing_that_a_person_said_steers_the_terminal(dupwatch: Command, store: tuple[str, str]) -> None:
-    """Escapes and markup in a reason are shown, not obeyed."""
+    """Escapes and markup in a reason are shown, not executed."""
     dupwatch("release", FLAG, "--yes", "--by", "[red]\x1b[31m", "--reason", "\x1b]0;owned\x07", *store)
     table = dupwatch("show", FLAG, *store).out.decode()
     assert "\x1b" not in table

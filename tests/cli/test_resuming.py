@@ -1,4 +1,4 @@
-"""Runs that are stopped, started again, and started where they must not be."""
+"""Runs that are stopped and resumed, and runs that must not be resumed."""
 
 import os
 import signal
@@ -37,16 +37,16 @@ class Place:
         self._dupwatch = dupwatch
 
     def options(self, *more: str) -> list[str]:
-        """The whole command line."""
+        """Return the whole command line."""
         named = {"--source": self.feed, "--sink": self.sink, "--store": f"lmdb:{self.folder / 'store'}"}
         return ["run", *(str(part) for pair in named.items() for part in pair), "--emit", "all", *FAST, *more]
 
     def run(self, *more: str) -> Outcome:
-        """Run to the end; later options go before earlier ones."""
+        """Run until the end; later options override earlier ones."""
         return self._dupwatch(*self.options(*more))
 
     def ids(self) -> list[str]:
-        """Whose verdicts the sink has."""
+        """Return the ids of the verdicts in the sink."""
         return [verdict["id"] for verdict in json_lines(self.sink.read_bytes())]
 
 
@@ -64,7 +64,7 @@ def place(tmp_path: Path, dupwatch: Command) -> Place:
     ids=["SIGTERM with a worker", "SIGINT"],
 )
 def test_stopped_run_goes_on(place: Place, number: signal.Signals, code: int, more: Sequence[str]) -> None:
-    """A run that a signal to its whole group ends in the middle goes on behind its last verdict, none twice."""
+    """A run stopped by a signal to its whole group resumes after its last verdict, and repeats none."""
     feed = articles(range(2_000))
     write_lines(place.feed, feed)
     arguments = place.options("--set", "source.batch_records_max=20", *more)
@@ -83,7 +83,7 @@ def test_stopped_run_goes_on(place: Place, number: signal.Signals, code: int, mo
 
 
 def test_a_slow_store_holds_up_no_end(place: Place, tmp_path: Path) -> None:
-    """Asked to stop, a batch that would take a minute is given up between two calls of the store, and judged later."""
+    """A stop abandons a batch that would take a minute between two store calls; it is judged later."""
     versions = [{"id": "a", "body": text(number)} for number in range(256)]
     write_lines(place.feed, versions)
     process = start_faulty(
@@ -100,7 +100,7 @@ def test_a_slow_store_holds_up_no_end(place: Place, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.15])
 def test_signal_to_workers_that_are_starting(place: Place, delay_s: float) -> None:
-    """Ctrl-C while the workers start, which goes to all of the group, ends the run without a traceback."""
+    """Ctrl-C to the whole group while the workers start ends the run without a traceback."""
     process = start(*place.options("--workers", "2"), stderr=subprocess.PIPE)
     wait_for(place.checkpoint.exists)
     time.sleep(delay_s)
@@ -111,7 +111,7 @@ def test_signal_to_workers_that_are_starting(place: Place, delay_s: float) -> No
 
 
 def test_finished_run_has_nothing_to_do(place: Place) -> None:
-    """Started again when all is done, a run adds nothing."""
+    """A finished run that is started again adds nothing."""
     assert place.run().code == 0
     before = place.sink.read_bytes()
     again = place.run()
@@ -121,7 +121,7 @@ def test_finished_run_has_nothing_to_do(place: Place) -> None:
 
 
 def test_grown_source(place: Place) -> None:
-    """Only the lines that were added are judged, against those before them."""
+    """Only the added lines are judged, against those before them."""
     assert place.run().code == 0
     before = place.sink.read_bytes()
     write_lines(place.feed, [*articles(range(20)), {"id": "late", "body": articles([3])[0]["body"]}])
@@ -132,14 +132,14 @@ def test_grown_source(place: Place) -> None:
 
 
 def one_sentence(ended: Outcome) -> str:
-    """The only line on standard error, which is no traceback."""
+    """Return the only line on standard error, which is not a traceback."""
     lines = ended.err.splitlines()
     assert len(lines) == 1, ended.err
     return lines[0]
 
 
 def test_replaced_source(place: Place) -> None:
-    """Another feed under the name of the old one is refused, and the sink stays as it was."""
+    """Another feed with the same name is refused, and the sink is not changed."""
     assert place.run().code == 0
     before = place.sink.read_bytes()
     write_lines(place.feed, articles(range(100, 130)))
@@ -150,7 +150,7 @@ def test_replaced_source(place: Place) -> None:
 
 
 def test_sink_without_checkpoint(place: Place) -> None:
-    """A sink that has something in it, and no checkpoint that says what, is refused."""
+    """A sink that has content but no checkpoint is refused."""
     place.sink.write_bytes(b"somebody's\n")
     ended = place.run()
     assert ended.code == 6
@@ -159,7 +159,7 @@ def test_sink_without_checkpoint(place: Place) -> None:
 
 
 def test_emptied_store(place: Place) -> None:
-    """A run does not go on with a store that has forgotten what it judged."""
+    """A run does not resume with a store that no longer has what it judged."""
     assert place.run().code == 0
     write_lines(place.feed, articles(range(30)))
     ended = place.run("--store", f"lmdb:{place.folder / 'other'}")
@@ -168,7 +168,7 @@ def test_emptied_store(place: Place) -> None:
 
 
 def test_changed_settings(place: Place) -> None:
-    """A run does not go on by other settings than those its store and its sink were judged by."""
+    """A run does not resume with settings that differ from those of its store and sink."""
     assert place.run().code == 0
     assert place.run("--set", "judge.similarity_min=0.9").code == 4
     ended = place.run("--set", "judge.similarity_min=0.9", "--store", f"lmdb:{place.folder / 'other'}")
@@ -177,7 +177,7 @@ def test_changed_settings(place: Place) -> None:
 
 
 def test_memory_with_an_existing_sink(place: Place) -> None:
-    """A store that ends with its process cannot go on, so a sink from before is refused."""
+    """A store in memory is lost with its process, so an existing sink is refused."""
     assert place.run("--store", "memory:").code == 0
     before = place.sink.read_bytes()
     ended = place.run("--store", "memory:")

@@ -1,4 +1,4 @@
-"""A run over the sample feed, with the defaults and cut otherwise."""
+"""A run over the sample feed, with the defaults and with other batch sizes."""
 
 import gzip
 import json
@@ -27,19 +27,19 @@ def labels() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def verdicts(judged_sample: Path) -> list[dict[str, Any]]:
-    """What the run said."""
+    """The verdicts of the run."""
     return json_lines((judged_sample / "verdicts.jsonl").read_bytes())
 
 
 def decisions(verdicts: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """What must not depend on how the feed was cut."""
+    """Return what must not depend on how the feed was cut into batches."""
     return [(verdict["id"], verdict["version"], verdict["outcome"]) for verdict in verdicts]
 
 
 def test_every_record_is_answered_in_order(
     verdicts: list[dict[str, Any]], feed: list[dict[str, Any]], judged_sample: Path
 ) -> None:
-    """Each record of the feed has its verdict, in its place, and nothing was refused."""
+    """Each record of the feed has its verdict, in its place, and none was rejected."""
     assert [verdict["id"] for verdict in verdicts] == [record["id"] for record in feed]
     assert not (judged_sample / "verdicts.jsonl.dead-letters.jsonl").exists()
 
@@ -69,14 +69,14 @@ def test_labels_are_met(
 
 
 def test_retractions_are_answered(verdicts: list[dict[str, Any]], feed: list[dict[str, Any]]) -> None:
-    """Each retraction, and nothing else, is answered with ``retracted``."""
+    """Each retraction is answered with ``retracted``, and nothing else is."""
     asked = [record["id"] for record in feed if record["body"] is None]
     assert asked
     assert [verdict["id"] for verdict in verdicts if verdict["outcome"] == "retracted"] == asked
 
 
 def test_replay_and_new_version(judged_sample: Path, labels: list[dict[str, Any]]) -> None:
-    """A line that comes again gets its old verdict byte for byte; new content under an old id is judged anew."""
+    """A repeated line gets its verdict again, byte for byte; new content under a known id is judged again."""
     lines = (judged_sample / "verdicts.jsonl").read_bytes().splitlines()
     replayed = next(label["id"] for label in labels if label["operator"] == "replay")
     first, again = [line for line in lines if json.loads(line)["id"] == replayed]
@@ -88,7 +88,7 @@ def test_replay_and_new_version(judged_sample: Path, labels: list[dict[str, Any]
 
 
 def test_every_flag_was_verified(verdicts: list[dict[str, Any]]) -> None:
-    """Each flag names an article that came before, with a similarity over the threshold."""
+    """Each flag names an earlier article, with a similarity above the threshold."""
     seen: set[str] = set()
     for verdict in verdicts:
         if verdict["outcome"] == "duplicate":
@@ -128,7 +128,7 @@ def test_the_cut_makes_no_difference(
 
 
 def test_gzip_makes_no_difference(dupwatch: Command, tmp_path: Path, verdicts: list[dict[str, Any]]) -> None:
-    """The feed in gzip gets the same verdicts; only the duplicates are emitted unless all are asked for."""
+    """The gzip feed gets the same verdicts; only duplicates are emitted by default."""
     packed = tmp_path / "feed.bin"
     packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
     ended = dupwatch("run", "--source", packed)

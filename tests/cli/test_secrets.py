@@ -1,4 +1,4 @@
-"""A secret in any setting is in nothing that is printed, logged or served."""
+"""The value of a secret setting is never printed, logged or served."""
 
 import json
 import subprocess
@@ -74,7 +74,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize("arguments", MISTAKES, ids=" ".join)
 def test_a_secret_in_a_wrong_argument_is_not_shown(dupwatch: Command, arguments: tuple[str, ...]) -> None:
-    """Whoever quotes it: Typer's usage errors as well as dupwatch's own."""
+    """Neither in Typer's usage errors nor in dupwatch's own."""
     ended = dupwatch(*arguments)
     assert ended.code == 2
     assert unseen(ended), ended
@@ -82,20 +82,20 @@ def test_a_secret_in_a_wrong_argument_is_not_shown(dupwatch: Command, arguments:
 
 
 def test_what_is_no_secret_is_quoted_in_a_usage_error(dupwatch: Command) -> None:
-    """The argument that is one too many is named, and a setting by its name."""
+    """The superfluous argument is quoted, and a setting is named."""
     assert "(articles.jsonl)" in dupwatch("run", "articles.jsonl").err
     assert "kafka.client.linger.ms=5" in dupwatch("run", "kafka.client.linger.ms=5").err
     assert "kafka.client.sasl.password=*****" in dupwatch("run", f"kafka.client.sasl.password={CANARY}").err
 
 
 def unseen(ended: Outcome) -> bool:
-    """Whether nothing that was said has the secret."""
+    """Return whether the secret is missing from all output."""
     return CANARY not in ended.out.decode() + ended.err
 
 
 @pytest.mark.parametrize("setting", [*(f"{name}={URL}" for name in SETTINGS), *CLIENT_SECRETS, *OTHERS])
 def test_a_secret_in_a_setting_is_not_shown(dupwatch: Command, setting: str) -> None:
-    """Not by config show, nor where the setting is refused."""
+    """Neither by config show nor in the message that rejects the setting."""
     for command in (("config", "show"), ("config", "check")):
         ended = dupwatch(*command, "--set", f"source.url={NOWHERE}", "--set", f"sink.url={NOWHERE}", "--set", setting)
         assert unseen(ended), ended
@@ -114,12 +114,12 @@ def test_a_secret_in_a_setting_is_not_shown(dupwatch: Command, setting: str) -> 
     ],
 )
 def test_doctor_does_not_tell_a_secret(dupwatch: Command, setting: str) -> None:
-    """Neither in its sentences nor as JSON."""
+    """Neither as text nor as JSON."""
     assert unseen(dupwatch("doctor", *TOPICS, "--json", "--set", setting))
 
 
 def test_a_registry_that_cannot_be_reached_is_told_without_its_credentials(dupwatch: Command, tmp_path: Path) -> None:
-    """By a proxy that has some, from a file too: the client's own words quote the URL."""
+    """Also through a proxy with credentials, or with those from a file: the client's own messages quote the URL."""
     (tmp_path / "user").write_text(f"reader:{CANARY}")
     settings = (
         "kafka.value_format=avro",
@@ -136,7 +136,7 @@ def test_a_registry_that_cannot_be_reached_is_told_without_its_credentials(dupwa
 def test_what_a_check_quotes_is_told_without_secrets(
     dupwatch: Command, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
 ) -> None:
-    """Whatever a server or a library says."""
+    """Whatever a server or a library reports."""
 
     def refuse(*_: object) -> Iterator[object]:
         raise OSError(f"{URL} refuses {CANARY}")
@@ -164,7 +164,7 @@ def test_a_defect_is_told_without_secrets(dupwatch: Command, monkeypatch: pytest
 
 
 def test_a_secret_that_a_run_uses_is_in_none_of_its_outputs(brokers: str, tmp_path: Path) -> None:
-    """Log, health pages, flags and metrics of a consumer whose registry, collector and pages all have credentials."""
+    """Log, health pages, flags and metrics of a consumer whose registry, collector and pages have credentials."""
     settings = (
         "kafka.value_format=avro",
         "registry.url=http://127.0.0.1:1",

@@ -1,4 +1,4 @@
-"""``dupwatch run`` over topics as a service: its pages, its log, and a loop that hangs; on a mock cluster."""
+"""``dupwatch run`` over topics as a service: its pages, its log, and a stuck loop; on a mock cluster."""
 
 import json
 import os
@@ -29,13 +29,13 @@ EVIL = 'evil"\n{"level":"critical","message":"forged"}\x1b[31m'
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[str]:
-    """A cluster with the topics that a run writes; each test reads a topic of its own."""
+    """A cluster with the topics that a run writes; each test reads its own topic."""
     with mock_cluster(TOPICS) as address:
         yield address
 
 
 class Service:
-    """A run with what it writes to standard error, and its pages."""
+    """A run, its standard error, and its pages."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
         self.process = process
@@ -43,7 +43,7 @@ class Service:
         self.port = port
 
     def page(self, path: str, **headers: str) -> tuple[int, str]:
-        """Status and text; status 0 while nobody answers."""
+        """Return status and text; status 0 if nothing answers."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
@@ -54,12 +54,12 @@ class Service:
             return 0, ""
 
     def wait_ready(self) -> None:
-        """Return when it can judge."""
+        """Wait until it can judge."""
         wait_for(lambda: self.page("/readyz")[0] == 200 or self.process.poll() is not None, END_S)
         assert self.process.poll() is None, self.log.read_text()
 
     def stop(self) -> int:
-        """SIGTERM; its exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(END_S)
 
@@ -73,7 +73,7 @@ def serving(
     begin: Callable[..., "subprocess.Popen[bytes]"] = start,
     **options: Any,  # noqa: ANN401  # as ``begin`` takes them
 ) -> Iterator[Service]:
-    """Run it on the topic that is named as ``folder`` is, and kill it at the end where it is still there."""
+    """Run it on the topic named like ``folder``, and kill it at the end if it still runs."""
     (port,) = free_ports(1)
     # Who asks for a topic makes it.
     Producer({"bootstrap.servers": brokers}).list_topics(folder.name, timeout=END_S)
@@ -96,7 +96,7 @@ def serving(
 
 
 def send(brokers: str, folder: Path, *records: tuple[str, bytes]) -> None:
-    """Put records into the topic of ``folder``, in their order."""
+    """Send records to the topic of ``folder``, in their order."""
     producer = Producer({"bootstrap.servers": brokers, "linger.ms": 2})
     for key, value in records:
         producer.produce(folder.name, value, key.encode(), 0)
@@ -104,12 +104,12 @@ def send(brokers: str, folder: Path, *records: tuple[str, bytes]) -> None:
 
 
 def article(body: str) -> bytes:
-    """A record."""
+    """Return a record."""
     return json.dumps({"body": body}).encode()
 
 
 def test_its_log_is_json_and_nobody_forges_a_line(brokers: str, tmp_path: Path) -> None:
-    """Every line is an object with a level; begin, assignment, dead letters and end are told, ids, and no text."""
+    """Each line is an object with a level: start, assignment, dead letters and end, with ids but without texts."""
     with serving(brokers, f"kafka://{brokers}/out", tmp_path, "--set", "log.level=debug") as service:
         service.wait_ready()
         send(
@@ -149,7 +149,7 @@ def test_its_log_is_json_and_nobody_forges_a_line(brokers: str, tmp_path: Path) 
     ],
 )
 def test_a_hang_before_judging_is_seen(brokers: str, tmp_path: Path, fault: str, workers: str, thread: str) -> None:
-    """Whoever decodes or makes fingerprints has to turn, a worker process too; who waits for records need not."""
+    """Decoding and fingerprinting must make progress, in workers too; waiting for records need not."""
     with serving(
         brokers, f"kafka://{brokers}/out", tmp_path, "--workers", workers, "--set", "http.stuck_s=1",
         begin=partial(start_faulty, fault),
@@ -169,7 +169,7 @@ def test_a_hang_before_judging_is_seen(brokers: str, tmp_path: Path, fault: str,
 
 
 def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> None:
-    """Where nobody takes its output the loop hangs in a write: /healthz fails and shows where, until it is taken."""
+    """If nobody reads its output, the loop hangs in a write: /healthz fails and shows where, until it is read."""
     with serving(
         brokers, "-", tmp_path, "--emit", "all", "--set", "http.stuck_s=1", "--set", "log.format=text",
         stdout=subprocess.PIPE,
@@ -195,7 +195,7 @@ def test_a_stuck_loop_is_told_with_its_stack(brokers: str, tmp_path: Path) -> No
 
 
 def test_it_is_alive_while_it_waits_for_its_store_and_stops_when_asked(brokers: str, tmp_path: Path) -> None:
-    """For as long as it takes; nothing has begun then, so that SIGTERM ends it at once, and well."""
+    """It may wait for any time; nothing has begun then, so SIGTERM ends it at once, with exit code 0."""
     (nobody,) = free_ports(1)
     more = ("--store", f"hbase://127.0.0.1:{nobody}/feed", "--set", "http.stuck_s=2")
     with serving(brokers, f"kafka://{brokers}/out", tmp_path, *more) as service:
@@ -211,7 +211,7 @@ def test_it_is_alive_while_it_waits_for_its_store_and_stops_when_asked(brokers: 
 
 
 def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_path: Path) -> None:
-    """With user and password file: flags for who has both, and the probe for everybody."""
+    """With user and password file: flags need both, the probe needs neither."""
     password = tmp_path / "password"
     password.write_text("s3cret\n")
     with serving(
@@ -228,7 +228,7 @@ def test_the_page_asks_for_the_password_that_is_configured(brokers: str, tmp_pat
 
 
 def test_it_listens_for_other_machines_only_where_told_to(brokers: str, tmp_path: Path) -> None:
-    """Else it ends with exit code 2 and says what to set, as one line of its log."""
+    """Otherwise it ends with exit code 2, and one line of its log says what to set."""
     began_s = time.monotonic()
     ended = run_process(
         "run", "--source", f"kafka://{brokers}/articles", "--sink", "-", "--set", "http.listen=0.0.0.0:0",

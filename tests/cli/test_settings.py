@@ -1,4 +1,4 @@
-"""Settings: where they come from, which goes before which, and what they do to verdicts."""
+"""Settings: their sources, their precedence, and their effect on verdicts."""
 
 import json
 import re
@@ -26,7 +26,7 @@ Judge = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def judge(dupwatch: Command, tmp_path: Path) -> Judge:
-    """Judge records with options; all verdicts."""
+    """Judge records with options, and return all verdicts."""
 
     def run(records: list[object], *options: str) -> list[dict[str, Any]]:
         ended = dupwatch("run", "--source", write_lines(tmp_path / "feed.jsonl", records), "--emit", "all", *options)
@@ -37,22 +37,22 @@ def judge(dupwatch: Command, tmp_path: Path) -> Judge:
 
 
 def pair(a_source: str = "", b_source: str = "") -> list[object]:
-    """An article and an edited copy of it."""
+    """Return an article and an edited copy of it."""
     return [{"id": "a", "source": a_source, "body": BODY}, {"id": "b", "source": b_source, "body": EDITED}]
 
 
 def sets(*settings: str) -> list[str]:
-    """The options that set these."""
+    """Return the options that set these."""
     return [part for setting in settings for part in ("--set", setting)]
 
 
 def outcomes(verdicts: list[dict[str, Any]]) -> list[str]:
-    """What became of each."""
+    """Return the outcome of each article."""
     return [verdict["outcome"] for verdict in verdicts]
 
 
 def test_field_mapping(judge: Judge, tmp_path: Path) -> None:
-    """Fields are found where ``[source.fields]`` says, by dotted paths, in the articles of somebody else's feed."""
+    """``[source.fields]`` maps fields by dotted paths, for articles in another format."""
     config = tmp_path / "dupwatch.toml"
     config.write_text('[source.fields]\nid = "meta.key"\nbody = "content.text"\nsource = "meta.from"\n')
     records: list[object] = [{"meta": {"key": n, "from": "x"}, "content": {"text": BODY}} for n in (1, 2)]
@@ -87,7 +87,7 @@ def test_html_bodies(judge: Judge) -> None:
     ],
 )
 def test_rules_of_a_source(judge: Judge, sources: tuple[str, str], rules: tuple[str, ...], expected: str) -> None:
-    """A rule holds for the articles of its source, and the stricter of two thresholds decides."""
+    """A rule applies to the articles of its source, and the stricter of two thresholds decides."""
     assert outcomes(judge(pair(*sources), *sets(*rules))) == ["unique", expected]
 
 
@@ -124,7 +124,7 @@ def test_wider_distances(judge: Judge, max_distance: int) -> None:
 
 
 def test_precedence(dupwatch: Command, tmp_path: Path) -> None:
-    """The environment goes before the file, ``--set`` before both, and a flag of its own before all."""
+    """The environment overrides the file, ``--set`` overrides both, and a flag overrides all."""
     config = tmp_path / "dupwatch.toml"
     config.write_text('workers = 1\n[judge]\nmax_distance = 1\nreach = 9\n[store]\nurl = "lmdb:file"\n')
     file = ("--config", config)
@@ -146,7 +146,7 @@ def test_precedence(dupwatch: Command, tmp_path: Path) -> None:
 
 
 def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
-    """What ``config show`` prints is a file that gives the same configuration again, odd names included."""
+    """The output of ``config show`` is a file with the same configuration, odd names included."""
     strange = tmp_path / "strange.toml"
     strange.write_text(
         'workers = 3\n[rules."the [wire] \\"Ost\\" é.1\\u007f\\\\"]\nflag = "never"\n'
@@ -166,7 +166,7 @@ def test_config_show_reads_back(dupwatch: Command, tmp_path: Path) -> None:
 
 
 def names_of(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """The dotted names of all settings that there are, with ``SOURCE`` for a source that has a rule."""
+    """Return the dotted names of all settings, with ``SOURCE`` for a source that has a rule."""
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from names_of(field.annotation, f"{prefix}{name}.")
@@ -179,7 +179,7 @@ def names_of(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 
 def test_config_show_has_every_setting(dupwatch: Command) -> None:
-    """Without any option it prints the defaults, each setting on a line; what is not set is a comment among them."""
+    """Without options it prints the defaults, one setting per line, with unset ones as comments."""
     lines = dupwatch("config", "show").out.decode()
     shown = tomllib.loads(lines)
     assert shown.keys() == {
@@ -228,7 +228,7 @@ MISSPELT = '{"securty.protocol"="ssl"}'
     ],
 )
 def test_config_check_refuses_what_a_run_over_topics_does(dupwatch: Command, setting: str, named: str) -> None:
-    """What only Kafka's client knows to be wrong is told too; to a feed of files none of it matters."""
+    """Settings that only Kafka's client rejects are reported too, but not for a feed of files."""
     checked = dupwatch("config", "check", *TOPICS, "--set", setting)
     assert (checked.code, checked.out) == (2, b""), checked
     assert named in checked.err
@@ -237,7 +237,7 @@ def test_config_check_refuses_what_a_run_over_topics_does(dupwatch: Command, set
 
 
 def test_config_check_makes_the_client_of_the_registry(dupwatch: Command) -> None:
-    """Where values are written by schemas; on another machine it may have files and packages that are not here."""
+    """If values have schemas; another machine may have files and packages that are missing here."""
     avro = (*TOPICS, *sets("kafka.value_format=avro", "registry.url=http://h:1"))
     assert dupwatch("config", "check", *avro).code == 0
     wrong = sets('registry.client={"ssl.ca.location"="/nowhere/ca.pem"}')
@@ -249,14 +249,14 @@ def test_config_check_makes_the_client_of_the_registry(dupwatch: Command) -> Non
 
 @pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
 def test_config_check_takes_what_clients_take(dupwatch: Command, delivery: str) -> None:
-    """Settings of librdkafka's own are right, and no broker has to be there."""
+    """Settings of librdkafka are valid, and no broker is needed."""
     kafka = sets(f"kafka.delivery={delivery}", 'kafka.client={"reconnect.backoff.ms"=200}')
     checked = dupwatch("config", "check", *TOPICS, *kafka)
     assert (checked.code, checked.err) == (0, "")
 
 
 def test_config_check_for_another_machine(dupwatch: Command) -> None:
-    """With ``--elsewhere`` no file that is named has to be here; what is refused by name still is."""
+    """With ``--elsewhere`` named files need not exist here; settings refused by name still are."""
     files = sets(
         'kafka.secret_files={"sasl.password"="/nowhere/secret"}',
         'kafka.client={"security.protocol"="ssl","ssl.ca.location"="/nowhere/ca.pem"}',
@@ -275,7 +275,7 @@ def test_config_check_for_another_machine(dupwatch: Command) -> None:
 
 
 def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:
-    """Which of the clients' settings are set can be seen; what the secret ones are cannot, nor in a complaint."""
+    """It shows which client settings are set, but not the values of secret ones, nor does an error message."""
     given = sets('kafka.client={"sasl.password"="hunter2","sasl.username"="reader","ssl.key.password"="hunter2"}')
     shown = dupwatch("config", "show", *given)
     assert b"hunter2" not in shown.out
@@ -292,14 +292,14 @@ def test_config_show_keeps_secrets_to_itself(dupwatch: Command) -> None:
 
 
 def test_bare_words_and_toml(judge: Judge) -> None:
-    """``--set`` takes TOML values, and a bare word for a string."""
+    """``--set`` takes TOML values, and a bare word as a string."""
     found = judge([*articles([0]), *pair("the wire", "the wire")], *sets('rules."the wire".flag="never"'))
     assert outcomes(found) == ["unique"] * 3
     assert outcomes(judge(pair(), *sets("source.body_format=text"))) == ["unique", "duplicate"]
 
 
 def test_plain_simhash_makes_no_sketches(dupwatch: Command, tmp_path: Path) -> None:
-    """Records of plain SimHash carry no sketch, with workers too, and ``explain`` and ``query`` work on them."""
+    """Records of plain SimHash have no sketch, with workers too, and ``explain`` and ``query`` work on them."""
     plain = sets("judge.verify=false", "judge.lane1=false", "judge.max_distance=7")
     feed = write_lines(tmp_path / "feed.jsonl", pair())
     for workers in ("0", "1"):
@@ -357,7 +357,7 @@ def test_maps_are_written_alike_everywhere(dupwatch: Command, tmp_path: Path, va
 
 @pytest.mark.parametrize("value", ['{"sasl.password"="hunter2"', "hunter2", "[1]"])
 def test_what_is_not_a_map(dupwatch: Command, value: str) -> None:
-    """The setting is named, with how to write one, and what was given is not repeated."""
+    """The message names the setting and shows how to write a map, without repeating the value."""
     for ended in (
         dupwatch("config", "check", "--set", f"kafka.client={value}"),
         dupwatch("config", "check", DUPWATCH_KAFKA__CLIENT=value),
@@ -368,7 +368,7 @@ def test_what_is_not_a_map(dupwatch: Command, value: str) -> None:
 
 
 def test_lists_are_written_alike_everywhere(dupwatch: Command) -> None:
-    """A list too; an address that begins with a bracket is none."""
+    """The same holds for lists; an address that begins with a bracket is not a list."""
     for given in (("--set", 'http.names=["a", "b"]'), ()):
         environment = {} if given else {"DUPWATCH_HTTP__NAMES": '["a", "b"]'}
         ended = dupwatch("config", "show", *given, **environment)

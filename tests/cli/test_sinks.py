@@ -1,4 +1,4 @@
-"""Where a run over a file writes: never to what it reads, never a mixture, and nothing where it is refused."""
+"""Where a run over a file writes: never to its source, never a mixture, and nothing if it is refused."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ from tests.cli.command import (
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What a folder holds, stores aside."""
+    """Return the files in a folder, except stores."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -39,7 +39,7 @@ def feed(tmp_path: Path) -> Path:
 def test_the_source_is_no_sink(
     dupwatch: Command, feed: Path, kind: str, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under whatever name: the source is to be kept, and another sink to be named. Nothing is made."""
+    """Under any name: the message asks for another sink, and nothing is created."""
     monkeypatch.chdir(feed.parent)
     sink = {"same": str(feed), "relative": "../" + feed.parent.name + "/feed.jsonl"}.get(kind, "other.jsonl")
     if kind == "symbolic link":
@@ -79,7 +79,7 @@ def test_the_source_is_not_redirected_into(feed: Path) -> None:
 
 
 def test_a_file_of_the_store_is_no_sink(dupwatch: Command, feed: Path, tmp_path: Path) -> None:
-    """Nobody is advised to remove a store."""
+    """The message does not advise to remove a store."""
     store = tmp_path / "store"
     assert dupwatch("run", "--source", feed, "--store", f"lmdb:{store}", *FAST).code == 0
     ended = dupwatch("run", "--source", feed, "--sink", store / "data.mdb", "--store", f"lmdb:{store}", *FAST)
@@ -88,7 +88,7 @@ def test_a_file_of_the_store_is_no_sink(dupwatch: Command, feed: Path, tmp_path:
 
 
 def test_a_table_of_words_does_not_replace_its_articles(dupwatch: Command, feed: Path) -> None:
-    """``idf build -o`` replaces a file as a whole."""
+    """``idf build -o`` replaces the whole file."""
     before = feed.read_bytes()
     ended = dupwatch("idf", "build", feed, "-o", feed)
     assert ended.code == 2
@@ -97,26 +97,26 @@ def test_a_table_of_words_does_not_replace_its_articles(dupwatch: Command, feed:
 
 
 class Resumed:
-    """A run that has ended, and may be started again."""
+    """A run that has ended, and can be started again."""
 
     def __init__(self, folder: Path, feed: Path, dupwatch: Command) -> None:
         self.folder, self.feed, self.sink = folder, feed, folder / "out.jsonl"
         self._dupwatch = dupwatch
 
     def run(self, *more: str | Path) -> Outcome:
-        """Run; later options go before earlier ones."""
+        """Run; later options override earlier ones."""
         store = f"lmdb:{self.folder / 'store'}"
         return self._dupwatch("run", "--source", self.feed, "--sink", self.sink, "--store", store, *FAST, *more)
 
 
 @pytest.fixture
 def resumed(tmp_path: Path, feed: Path, dupwatch: Command) -> Resumed:
-    """A run that may be started."""
+    """A run that can be started."""
     return Resumed(tmp_path, feed, dupwatch)
 
 
 def test_a_sink_holds_one_kind_of_verdicts(resumed: Resumed) -> None:
-    """Another --emit is refused, with the one to go on with; the sink stays what it was."""
+    """Another --emit is refused, and the message names the right one; the sink is not changed."""
     assert resumed.run("--emit", "duplicates").code == 0
     write_lines(resumed.feed, articles(range(20)))
     before = files(resumed.folder)
@@ -128,7 +128,7 @@ def test_a_sink_holds_one_kind_of_verdicts(resumed: Resumed) -> None:
 
 
 def test_a_checkpoint_of_an_earlier_version_says_no_kind(resumed: Resumed) -> None:
-    """It is gone on with, and says from then on."""
+    """The run resumes, and records it from then on."""
     assert resumed.run("--emit", "all").code == 0
     checkpoint = resumed.folder / "out.jsonl.checkpoint.json"
     older = json.loads(checkpoint.read_bytes())
@@ -140,7 +140,7 @@ def test_a_checkpoint_of_an_earlier_version_says_no_kind(resumed: Resumed) -> No
 
 
 def test_why_a_second_run_from_standard_input_is_refused(resumed: Resumed) -> None:
-    """Not for want of a checkpoint or of a store: what was read once cannot be read again."""
+    """The reason is not a missing checkpoint or store: standard input cannot be read again."""
     given = resumed.feed.read_bytes()
     options = ("run", "--sink", resumed.sink, "--store", f"lmdb:{resumed.folder / 'store'}", "--emit", "all", *FAST)
     assert run_process(*options, given=given).code == 0
@@ -153,7 +153,7 @@ def test_why_a_second_run_from_standard_input_is_refused(resumed: Resumed) -> No
 
 
 def test_why_a_second_run_in_memory_is_refused(resumed: Resumed) -> None:
-    """The store's end is the reason."""
+    """The reason is that the store is lost."""
     assert resumed.run("--store", "memory:", "--emit", "all").code == 0
     ended = resumed.run("--store", "memory:", "--emit", "all")
     assert ended.code == 6
@@ -162,7 +162,7 @@ def test_why_a_second_run_in_memory_is_refused(resumed: Resumed) -> None:
 
 @pytest.mark.parametrize("gone", ["out.jsonl", "out.jsonl.dead-letters.jsonl"])
 def test_a_refused_resumption_leaves_nothing(resumed: Resumed, gone: str) -> None:
-    """Where a file of the sink is gone, no empty one appears in its place, and no other store."""
+    """If a file of the sink is missing, no empty one replaces it, and no other store is created."""
     write_lines(resumed.feed, [*articles(range(10)), b"{"])
     assert resumed.run("--emit", "all").code == 0
     (resumed.folder / gone).unlink()
@@ -176,14 +176,14 @@ def test_a_refused_resumption_leaves_nothing(resumed: Resumed, gone: str) -> Non
 
 
 def test_a_refused_run_leaves_no_store(resumed: Resumed) -> None:
-    """A sink that is somebody's is found before a store is made."""
+    """A sink of another program is detected before a store is created."""
     resumed.sink.write_bytes(b"somebody's\n")
     assert resumed.run().code == 6
     assert not (resumed.folder / "store").exists()
 
 
 def test_a_sink_beside_letters_of_somebody_is_not_made(resumed: Resumed) -> None:
-    """Nor is it where a store of its own would have been made."""
+    """Nor if it would have a store of its own."""
     letters = resumed.folder / "out.jsonl.dead-letters.jsonl"
     letters.write_bytes(b"somebody's\n")
     ended = resumed.run("--store", "memory:")
@@ -192,12 +192,12 @@ def test_a_sink_beside_letters_of_somebody_is_not_made(resumed: Resumed) -> None
 
 
 def unzipped(path: Path) -> bytes:
-    """What gzip itself makes of a file."""
+    """Return what the program gzip reads from a file."""
     return subprocess.run(["gzip", "-dc", path], check=True, capture_output=True, timeout=TIMEOUT_S).stdout
 
 
 def test_a_sink_named_gz_is_gzip(resumed: Resumed) -> None:
-    """It holds what a plain one would, also when it goes on with a grown feed; dead letters are plain."""
+    """It has the content of a plain one, also after a resumed run; dead letters are plain."""
     plain, packed = resumed.folder / "plain.jsonl", resumed.folder / "packed.jsonl.gz"
     small = ("--emit", "all", "--set", "source.batch_records_max=3")
     for count in (10, 30):
@@ -211,7 +211,7 @@ def test_a_sink_named_gz_is_gzip(resumed: Resumed) -> None:
 
 
 def test_a_killed_run_into_gzip_goes_on(resumed: Resumed) -> None:
-    """Killed anywhere and started again, each verdict is there once, and the file is whole."""
+    """Killed anywhere and resumed, each verdict is there once, and the file is valid."""
     sink = resumed.folder / "out.jsonl.gz"
     feed = articles(range(1_500))
     write_lines(resumed.feed, feed)
@@ -237,7 +237,7 @@ def test_a_killed_run_into_gzip_goes_on(resumed: Resumed) -> None:
 
 
 def test_a_gzip_sink_without_verdicts_is_gzip(resumed: Resumed) -> None:
-    """Gzip takes a file without bytes for a damaged one; a later run may still begin in it."""
+    """Gzip reports an empty file as damaged; a later run can still write to this one."""
     sink = resumed.folder / "out.jsonl.gz"
     write_lines(resumed.feed, articles([0]))
     for _ in range(2):
@@ -246,7 +246,7 @@ def test_a_gzip_sink_without_verdicts_is_gzip(resumed: Resumed) -> None:
 
 
 def test_plain_text_under_a_gzip_name_is_not_mixed(resumed: Resumed) -> None:
-    """A sink of an earlier version is plain whatever its name; it goes on under another."""
+    """A sink of an earlier version is plain whatever its name; it resumes under another."""
     assert resumed.run("--emit", "all").code == 0
     named = resumed.folder / "out.jsonl.gz"
     for suffix in ("", ".checkpoint.json"):
@@ -261,7 +261,7 @@ def test_plain_text_under_a_gzip_name_is_not_mixed(resumed: Resumed) -> None:
 
 @pytest.mark.parametrize("name", ["out.jsonl.zst", "out.bz2", "out.XZ", "out.zip"])
 def test_a_name_of_another_format_is_refused(resumed: Resumed, name: str) -> None:
-    """Plain text is not written under a name that says otherwise."""
+    """Plain text is not written under the name of another format."""
     before = files(resumed.folder)
     ended = resumed.run("--sink", resumed.folder / name)
     assert ended.code == 2
@@ -271,7 +271,7 @@ def test_a_name_of_another_format_is_refused(resumed: Resumed, name: str) -> Non
 
 
 def test_a_sink_that_cannot_be_written_leaves_no_store(resumed: Resumed) -> None:
-    """Nor a file, whoever runs it."""
+    """Nor a file, for any user."""
     folder = resumed.folder / "there"
     folder.mkdir()
     os.mkfifo(folder / "pipe")
@@ -281,7 +281,7 @@ def test_a_sink_that_cannot_be_written_leaves_no_store(resumed: Resumed) -> None
 
 
 def test_a_scheme_is_named_as_elsewhere(resumed: Resumed) -> None:
-    """``--scheme`` is ``fingerprint.scheme`` and stands above it; verdicts name it, and the store is bound to it."""
+    """``--scheme`` overrides ``fingerprint.scheme``; verdicts name it, and the store is bound to it."""
     named = ("--emit", "all", "--set", "fingerprint.scheme=sha1-64/1", "--scheme", "md5-64/1")
     assert resumed.run(*named).code == 0
     assert {verdict["scheme"] for verdict in json_lines(resumed.sink.read_bytes())} == {"md5-64/1"}

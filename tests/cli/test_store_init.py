@@ -1,4 +1,4 @@
-"""``dupwatch store init``, with an HBase shell that only pretends."""
+"""``dupwatch store init`` with a fake HBase shell."""
 
 import shlex
 import sys
@@ -25,7 +25,7 @@ Shell = Callable[..., str]
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """A command that says something and ends so; what it heard goes to a file."""
+    """Create a command that prints this, ends with this code, and saves its input to a file."""
 
     def make(says: str, code: int = 0) -> str:
         program = tmp_path / "shell.py"
@@ -36,7 +36,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def test_print(dupwatch: Command) -> None:
-    """The script goes to standard output, with the life of cells from window and slack, and the regions asked for."""
+    """The script goes to standard output, with a TTL from window and slack, and the requested regions."""
     ended = dupwatch(
         "store", "init", "--store", STORE, "--print", "--regions", "8",
         "--set", "judge.window_s=1000", "--set", "store.slack_s=234",
@@ -50,7 +50,7 @@ def test_print(dupwatch: Command) -> None:
 
 
 def test_regions_follow_the_plan(dupwatch: Command) -> None:
-    """Another plan, or no bands, cuts postings elsewhere; each from the start of a first byte."""
+    """Another plan, or no bands, splits postings at other keys, each at the start of a first byte."""
     ended = dupwatch("store", "init", "--store", STORE, "--print", "--regions", "4", "--set", "judge.lane1=false")
     script = ended.out.decode()
     assert all(f"'\\x0{block}\\x00\\x00'" in script for block in (1, 2, 3))
@@ -58,7 +58,7 @@ def test_regions_follow_the_plan(dupwatch: Command) -> None:
 
 
 def test_apply(dupwatch: Command, shell: Shell, tmp_path: Path) -> None:
-    """The shell gets the script on standard input; of what it says the script's own lines are told."""
+    """The shell gets the script on standard input; of its output only the script's own lines are printed."""
     says = "hbase:001:0> puts\ncreating feed:meta\nTook 1 second\nThe tables are correct."
     ended = dupwatch("store", "init", "--store", STORE, "--apply", "--shell", shell(says))
     assert (ended.code, ended.out) == (0, b"")
@@ -82,7 +82,7 @@ def test_the_shell_from_the_environment(dupwatch: Command, shell: Shell) -> None
     ],
 )
 def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: int) -> None:
-    """A shell that fails, or ends before the script does, is an error of the store, with what it said."""
+    """If it fails, or ends before the script does, that is a store error with its output."""
     ended = dupwatch("store", "init", "--store", STORE, "--apply", "--shell", shell(says, code))
     assert ended.code == 5
     assert says in ended.err
@@ -101,14 +101,14 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
     ],
 )
 def test_what_cannot_be(dupwatch: Command, arguments: list[str], says: str) -> None:
-    """What cannot be done is told in one sentence, with the exit code of a wrong option."""
+    """Impossible options are reported in one sentence, with the exit code of a wrong option."""
     ended = dupwatch("store", "init", *arguments)
     assert ended.code == 2
     assert says in ended.err
 
 
 def test_no_shell_at_all(dupwatch: Command, tmp_path: Path) -> None:
-    """Without a shell the sentence says how to name one, and how to do without."""
+    """Without a shell the message says how to name one, and how to do without."""
     ended = dupwatch("store", "init", "--store", STORE, "--apply", PATH=str(tmp_path))
     assert ended.code == 2
     assert "HBASE_SHELL" in ended.err
@@ -116,7 +116,7 @@ def test_no_shell_at_all(dupwatch: Command, tmp_path: Path) -> None:
 
 
 def test_the_shell_of_the_local_servers_is_named(dupwatch: Command, tmp_path: Path) -> None:
-    """In a checkout the sentence ends with what to type for the HBase of make stack-up; it works in any folder."""
+    """In a checkout the message ends with the command for the HBase of make stack-up, from any folder."""
     ended = dupwatch("store", "init", "--store", STORE, "--apply", PATH=str(tmp_path))
     options = shlex.split(ended.err.partition("For the HBase of make stack-up: ")[2])
     again = dupwatch("store", "init", "--store", STORE, "--apply", *options, XDG_CACHE_HOME=str(tmp_path))

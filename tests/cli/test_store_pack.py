@@ -1,4 +1,4 @@
-"""``dupwatch store pack`` and ``unpack``, as far as they go without a server."""
+"""``dupwatch store pack`` and ``unpack``, without a server."""
 
 import pytest
 
@@ -12,7 +12,7 @@ STORE = "hbase://127.0.0.1:1/feed"
 @pytest.mark.parametrize("command", ["pack", "unpack"])
 @pytest.mark.parametrize("store", ["memory:", "lmdb:nowhere"])
 def test_other_stores(dupwatch: Command, command: str, store: str) -> None:
-    """A store without posting sets is refused, and none is made."""
+    """A store without posting sets is refused, and none is created."""
     ended = dupwatch("store", command, "--store", store)
     assert ended.code == 2
     assert f"{store} has no posting sets" in ended.err
@@ -20,7 +20,7 @@ def test_other_stores(dupwatch: Command, command: str, store: str) -> None:
 
 @pytest.mark.parametrize("time", ["yesterday", "1969-12-31T23:59:59"])
 def test_wrong_time(dupwatch: Command, time: str) -> None:
-    """What is not a time, or is before 1970, is refused before the store is opened."""
+    """An invalid time, or one before 1970, is refused before the store is opened."""
     ended = dupwatch("store", "pack", "--store", STORE, "--before", time)
     assert ended.code == 2
     assert f"--before: {time!r} is " in ended.err

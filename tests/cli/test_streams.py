@@ -1,4 +1,4 @@
-"""Pipes and terminals: what comes out where, and how soon."""
+"""Pipes and terminals: what is written where, and how soon."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ESCAPE = b"\x1b"
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_slow_pipe_is_answered_at_once(workers: str) -> None:
-    """An article that comes by an open pipe has its verdict within a second, without waiting for a batch to fill."""
+    """An article from an open pipe has its verdict within a second, without waiting for a full batch."""
     process = start(
         "run", "--emit", "all", "--workers", workers,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
@@ -72,7 +72,7 @@ def test_waiting_for_a_pipe_ends_when_asked() -> None:
 
 
 def test_results_alone_on_standard_output() -> None:
-    """In a pipe standard output has verdicts and nothing else; neither stream has an escape code or a bar."""
+    """In a pipe, standard output has verdicts only; neither stream has escape codes or a progress bar."""
     ended = run_process("run", "--emit", "all", "--show", given=SAMPLE.read_bytes())
     assert ended.code == 0
     assert len(json_lines(ended.out)) == len(SAMPLE.read_bytes().splitlines())
@@ -83,7 +83,7 @@ def test_results_alone_on_standard_output() -> None:
 
 
 def test_bar_on_a_terminal(tmp_path: Path) -> None:
-    """On a terminal there is a progress bar, and it is gone at the end."""
+    """On a terminal there is a progress bar, which is removed at the end."""
     feed = write_lines(tmp_path / "feed.jsonl", articles(range(600)))
     ours, theirs = pty.openpty()
     process = start(

@@ -1,4 +1,4 @@
-"""No article, file name or option steers the terminal that somebody looks at; programs get every character."""
+"""No article, file name or option can control a terminal; programs get every character."""
 
 import json
 import os
@@ -25,20 +25,20 @@ WAIT_S = 60
 
 
 class Files(NamedTuple):
-    """What the commands look at."""
+    """The files that the commands read."""
 
     folder: Path
     feed: Path
     store: str
 
     def given(self, *command: str) -> list[str]:
-        """The command with its places filled in."""
+        """Return the command with its placeholders replaced."""
         return [part.format(folder=self.folder, feed=self.feed, store=self.store, evil=EVIL) for part in command]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """A feed in which everything is hostile, judged into a store, with dead letters."""
+    """A feed of hostile articles, judged into a store, with dead letters."""
     folder = tmp_path_factory.mktemp("terminal")
     fields = {"title": EVIL, "source": EVIL, "url": EVIL, "lang": EVIL}
     edited = BODY.replace(BODY.split()[30], f"elsewhere {EVIL}")
@@ -60,7 +60,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def seen(*arguments: str) -> str:
-    """All that a command writes to the terminal that is its output and its errors."""
+    """Return everything that a command writes to a terminal on both streams."""
     master, slave = pty.openpty()
     try:
         process = start(*arguments, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environment(TERM="xterm"))
@@ -89,7 +89,7 @@ def seen(*arguments: str) -> str:
 
 
 def steering(output: str) -> list[str]:
-    """What of it could steer a terminal; a pty writes a line's end as two characters."""
+    """Return what could control a terminal; a pty writes a line end as two characters."""
     plain = STYLES.sub("", output).replace("\r\n", "\n").replace("\r", "")
     return [char for char in plain if char not in "\n\t" and unicodedata.category(char) in STEERING]
 
@@ -133,7 +133,7 @@ def steering(output: str) -> list[str]:
     ],
 )
 def test_nothing_steers_the_terminal(files: Files, command: tuple[str, ...]) -> None:
-    """Of results and of errors; what a character was can be read where it is JSON."""
+    """Neither results nor errors; JSON shows the original characters."""
     output = seen(*files.given(*command))
     assert output
     assert "Traceback" not in output
@@ -141,7 +141,7 @@ def test_nothing_steers_the_terminal(files: Files, command: tuple[str, ...]) -> 
 
 
 def test_json_on_a_terminal_means_the_same(files: Files) -> None:
-    """And into a pipe it has the bytes that it always had."""
+    """And in a pipe its bytes are unchanged."""
     command = files.given("show", "{evil}2", "--store", "{store}", "--json")
     piped = run_process(*command)
     assert json.loads(seen(*command)) == json.loads(piped.out)
@@ -150,7 +150,7 @@ def test_json_on_a_terminal_means_the_same(files: Files) -> None:
 
 
 def test_every_command_writes_through_one_module() -> None:
-    """Whoever writes to the streams themselves goes past the guard."""
+    """Writing to the streams directly would bypass the escaping."""
     folder = ROOT / "consumer" / "cli"
     past = re.compile(r"sys\.(stdout|stderr)|\bConsole\(|typer\.echo|\bprint\(")
     found = {path.name for path in folder.glob("*.py") if past.search(_without_methods(path.read_text()))}

@@ -1,4 +1,4 @@
-"""What is no text is not taken for one, by any command that is given a text by name."""
+"""Commands that take a text by name refuse what is not a text."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ FAULTS: dict[str, tuple[bytes, int, str, str]] = {
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_no_text(dupwatch: Command, tmp_path: Path, fault: str, command: str) -> None:
-    """It is named with what is wrong and what to do, in one sentence or two, and nothing is shown for it."""
+    """The message says what is wrong and what to do, in one or two sentences, and there is no other output."""
     data, code, what, advice = FAULTS[fault]
     path = tmp_path / "text"
     path.write_bytes(data)
@@ -52,13 +52,13 @@ def test_what_is_no_text(dupwatch: Command, tmp_path: Path, fault: str, command:
     "plain", ["[draft] the first line\nthe second", "{the} first\nthe second", "17", '"quoted"', "[1, 2]"]
 )
 def test_a_text_may_look_like_json(dupwatch: Command, tmp_path: Path, plain: str) -> None:
-    """A brace or a bracket makes no article of a text."""
+    """A brace or a bracket does not make a text an article."""
     (tmp_path / "text").write_text(plain)
     assert dupwatch("fingerprint", tmp_path / "text").code == 0
 
 
 def test_the_heading_of_the_fingerprint(dupwatch: Command, tmp_path: Path) -> None:
-    """It stands alone on its line, behind an empty one, and nothing in the output is a replacement character."""
+    """It is a line of its own after an empty one, and the output has no replacement character."""
     (tmp_path / "text").write_text(text(1))
     lines = dupwatch("fingerprint", tmp_path / "text").out.decode().splitlines()
     assert not [line for line in lines if "\ufffd" in line]
@@ -74,7 +74,7 @@ def test_a_text_without_keywords_is_said_to_be_one(
     plain: str,
     noted: bool,  # noqa: FBT001
 ) -> None:
-    """A row of zeros alone says nothing to who does not know the scheme."""
+    """A row of zeros alone means nothing to readers who do not know the scheme."""
     (tmp_path / "text").write_text(plain)
     shown = dupwatch("fingerprint", tmp_path / "text").out.decode()
     assert ("has no keywords" in shown) is noted
@@ -83,7 +83,7 @@ def test_a_text_without_keywords_is_said_to_be_one(
 
 
 def test_a_line_of_a_feed_by_pipe(tmp_path: Path) -> None:
-    """As the message advises."""
+    """This is what the message advises."""
     feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": text(1)}, {"id": "b", "body": text(2)}])
     line = subprocess.run(["sed", "-n", "1p", feed], capture_output=True, check=True).stdout
     shown = json_lines(run_process("fingerprint", "-", "--json", given=line).out)

@@ -1,4 +1,4 @@
-"""Mistakes that users make: the message says what is wrong, where, and what to do, in three lines of 80 columns."""
+"""Common mistakes: the message says what is wrong, where, and what to do, in three lines of 80 columns."""
 
 import fcntl
 import json
@@ -22,7 +22,7 @@ RUN = ("run", "--source", "{folder}/feed")
 
 
 class Mistake(NamedTuple):
-    """A command line, its exit code, and what the message has to name: what is wrong, where, what to do."""
+    """A command line, its exit code, and what the message must name: what is wrong, where, what to do."""
 
     command: tuple[str, ...]
     code: int
@@ -148,7 +148,7 @@ MISTAKES: dict[str, Mistake] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the mistakes are made with."""
+    """The files that the mistakes need."""
     folder = tmp_path_factory.mktemp("mistakes")
     feed = write_lines(folder / "feed", articles(range(5)))
     ended = run_process(
@@ -166,7 +166,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_mistake_is_told(
     dupwatch: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, name: str
 ) -> None:
-    """With the exit code that is documented; nothing is left behind and no result is written."""
+    """The exit code is the documented one; no files are left behind and no result is written."""
     for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (stretch, "_ASK_S"), (topic_letters, "_ASK_S")):
         monkeypatch.setattr(module, limit, 0.5)
     mistake = MISTAKES[name]
@@ -185,12 +185,12 @@ def test_a_mistake_is_told(
 
 @pytest.fixture
 def busy(folder: Path) -> Iterator[None]:
-    """A sink that is locked, as that of a run is."""
+    """A sink that is locked, like that of a run."""
     with (folder / "busy").open("wb") as sink:
         fcntl.flock(sink, fcntl.LOCK_EX)
         yield
 
 
 def test_there_are_thirty() -> None:
-    """At least, each told apart by its message."""
+    """Or more, each with a different message."""
     assert len(MISTAKES) >= 30

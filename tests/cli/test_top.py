@@ -1,4 +1,4 @@
-"""``dupwatch top``: the picture that a person sees, of consumers that answer and of one that does not."""
+"""``dupwatch top``: its picture of consumers that answer, and of one that does not."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ QUICK = ("--once", "--interval", "0.1")
 
 
 def test_one_picture(dupwatch: Command) -> None:
-    """Figures, stages in the order in which an article goes through them, and the latest flag."""
+    """Figures, stages in the order of an article's way, and the latest flag."""
     with served() as pages:
         pages.answers["/flags.json"] = (200, flags_page(flag("a2", "2026-11-21T10:00:00.123Z", "苍浦降温")))
         ended = dupwatch("top", pages.url, *QUICK)
@@ -33,7 +33,7 @@ def test_one_picture(dupwatch: Command) -> None:
 
 
 def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
-    """The one that is away is shown so, the others are summed, and the exit code is 0 while anybody answers."""
+    """The unreachable one is marked, the others are summed, and the exit code is 0 while any answers."""
     with served() as gone:
         away = gone.url
     with served() as first, served() as other:
@@ -50,7 +50,7 @@ def test_several_consumers_and_one_that_is_away(dupwatch: Command) -> None:
 
 
 def test_what_a_consumer_holds_is_named(dupwatch: Command) -> None:
-    """It is ready all the same, for its other partitions."""
+    """It is still ready, for its other partitions."""
     with served() as pages:
         status, metrics = pages.answers["/metrics"]
         samples = (
@@ -64,7 +64,7 @@ def test_what_a_consumer_holds_is_named(dupwatch: Command) -> None:
 
 
 def test_why_one_is_not_ready_is_told_in_a_pipe(dupwatch: Command) -> None:
-    """In one line with its figures, although nobody has said that lines may be longer than 80 characters."""
+    """In one line with its figures, even if lines are limited to 80 characters."""
     with served() as pages:
         pages.answers["/readyz"] = (
             503,
@@ -92,12 +92,12 @@ def test_nothing_of_an_article_steers_the_terminal(dupwatch: Command) -> None:
     [("ftp://x",), ("foo",), ("http://[x",), ("--set", "http.listen="), ("--interval", "0")],
 )
 def test_wrong_arguments(dupwatch: Command, arguments: tuple[str, ...]) -> None:
-    """They end with 2."""
+    """The exit code is 2."""
     assert dupwatch("top", *arguments, "--once").code == 2
 
 
 def test_the_configured_consumer_and_its_password(dupwatch: Command, tmp_path: Path) -> None:
-    """Without a URL it is the one that http.listen names; a password comes from a file."""
+    """Without a URL it uses http.listen; the password comes from a file."""
     (tmp_path / "password").write_text("geheim\n")
     with served() as pages:
         listen = ("--set", f"http.listen=127.0.0.1:{pages.port}")
@@ -108,7 +108,7 @@ def test_the_configured_consumer_and_its_password(dupwatch: Command, tmp_path: P
 
 
 def test_a_terminal_is_drawn_anew_until_somebody_ends_it() -> None:
-    """On a terminal the picture changes with the figures; Ctrl-C ends it with 0 and gives the screen back."""
+    """On a terminal the picture follows the figures; Ctrl-C ends it with 0 and restores the screen."""
     with served() as pages:
         main, worker = pty.openpty()
         process = subprocess.Popen(
@@ -142,7 +142,7 @@ def test_a_terminal_is_drawn_anew_until_somebody_ends_it() -> None:
 
 
 def test_bars_and_times() -> None:
-    """A bar is as long as its share, in eighths; a time has the unit that suits it."""
+    """A bar is as long as its share, in eighths; a time has a suitable unit."""
     assert [bar(share, 2) for share in (0, 0.0625, 0.5, 0.75, 1, 7, -1)] == ["", "▏", "█", "█▌", "██", "██", ""]
     assert [milliseconds(seconds) for seconds in (None, 0.0, 0.0004, 0.0123, 9.9, 42.0)] == [
         "–", "0 ms", "0.4 ms", "12 ms", "9,900 ms", "42 s",

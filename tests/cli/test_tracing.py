@@ -1,4 +1,4 @@
-"""Tracing of a whole run, which is the demo's: consumer and topics without a server."""
+"""Tracing of a whole run of the demo: consumer and topics without a server."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.unit.telemetry.collector import collecting
 
 
 def test_a_run_sends_its_spans() -> None:
-    """Batches have all records of the feed between them, each with its stages; the run ends when they are sent."""
+    """The batches together have all records of the feed, each with its stages; the run ends after they are sent."""
     with collecting() as collector:
         settings = ("tracing.enabled=true", f"tracing.endpoint={collector.endpoint}", "tracing.close_s=30")
         ended = run_process("demo", "--rate", "2000", *(part for setting in settings for part in ("--set", setting)))
@@ -31,7 +31,7 @@ def test_a_run_sends_its_spans() -> None:
 
 
 def test_without_the_extra_it_is_named() -> None:
-    """A run that is to be traced does not begin; one that is not loads none of it."""
+    """A run with tracing does not start; one without it imports none of its modules."""
     hidden = "import sys; sys.modules['opentelemetry'] = None; from consumer.cli import main; main()"
     command = [sys.executable, "-c", hidden, "demo", "--set", "tracing.enabled=true"]
     refused = run_python(command)
@@ -43,7 +43,7 @@ def test_without_the_extra_it_is_named() -> None:
 
 
 def run_python(command: list[str]) -> "subprocess.CompletedProcess[str]":
-    """Run it in the root of this checkout."""
+    """Run Python code in the root of this checkout."""
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S, cwd=ROOT, env=environment()
     )
@@ -51,7 +51,7 @@ def run_python(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize("setting", ["tracing.endpoint=collector:4318", "tracing.close_s=0", "tracing.nope=1"])
 def test_wrong_settings(dupwatch: Command, setting: str) -> None:
-    """They are refused by name."""
+    """The message names them."""
     ended = dupwatch("config", "check", "--set", setting)
     assert ended.code == 2
     assert setting.partition("=")[0] in ended.err

@@ -1,4 +1,4 @@
-"""A command that waits for a store or for brokers says what it waits for, and goes on waiting."""
+"""A command that waits for a store or for brokers says what it waits for."""
 
 import selectors
 import socket
@@ -17,13 +17,13 @@ HEARD_S = 30
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """An address where connections are accepted and nothing is ever answered."""
+    """An address that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 def heard(process: subprocess.Popen[bytes], what: bytes) -> bytes:
-    """What a command has on standard error up to the line with this; fails where it ends or says nothing."""
+    """Return a command's standard error up to this line; fail if it ends or prints nothing."""
     assert process.stderr is not None
     output, until_s = b"", time.monotonic() + HEARD_S
     with selectors.DefaultSelector() as selector:
@@ -37,7 +37,7 @@ def heard(process: subprocess.Popen[bytes], what: bytes) -> bytes:
 
 
 def notice(*arguments: str | Path, folder: Path) -> str:
-    """The line in which a command says what it waits for; it still waits then."""
+    """Return the line in which a command says what it waits for; it must still be waiting."""
     process = start(*arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder)
     try:
         output = heard(process, b"Waiting for").decode()
@@ -49,7 +49,7 @@ def notice(*arguments: str | Path, folder: Path) -> str:
 
 
 def commands(store: str) -> dict[str, list[str]]:
-    """Every kind of command that opens a store."""
+    """Return every kind of command that opens a store."""
     return {
         "run": ["run", "--source", "feed.jsonl", "--sink", "out.jsonl", "--store", store],
         "backfill": ["backfill", "feed.jsonl", "--store", store],
@@ -71,13 +71,13 @@ def test_a_store_that_refuses_connections(command: str, tmp_path: Path) -> None:
 
 
 def test_a_store_that_does_not_answer(silent: str, tmp_path: Path) -> None:
-    """The notice does not wait for the end of the first call, which may take 20 seconds."""
+    """The notice appears before the first call ends, which may take 20 seconds."""
     line = notice("store", "stats", "--store", f"hbase://{silent}/feed", folder=tmp_path)
     assert f"Waiting for the store hbase://{silent}/feed: no answer yet" in line
 
 
 def broker_commands(brokers: str) -> dict[str, list[str]]:
-    """Every kind of command that asks brokers."""
+    """Return every kind of command that connects to brokers."""
     source, sink = f"kafka://{brokers}/articles", f"kafka://{brokers}/out"
     return {
         "topics init": ["topics", "init", "--source", source, "--sink", sink],
@@ -95,13 +95,13 @@ def broker_commands(brokers: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("command", broker_commands(""))
 def test_brokers_that_do_not_answer(command: str, silent: str, tmp_path: Path) -> None:
-    """The notice names them; the client's own log says nothing for 30 seconds."""
+    """The notice names them; the client's own log is silent for 30 seconds."""
     write_lines(tmp_path / "feed.jsonl", articles([0]))
     line = notice(*broker_commands(silent)[command], folder=tmp_path)
     assert f"Waiting for the brokers: {silent}: it accepts connections" in line
 
 
 def test_brokers_that_refuse_connections(tmp_path: Path) -> None:
-    """The notice names the reason, also where the client is told to keep it."""
+    """The notice has the reason, even if the client does not log it."""
     line = notice("poison", "list", "--set", "source.url=kafka://127.0.0.1:9/articles", folder=tmp_path)
     assert "Waiting for the brokers: 127.0.0.1:9: Connection refused" in line

@@ -1,4 +1,4 @@
-"""Worker processes that are killed, and whose parent is."""
+"""Worker processes that are killed, or whose parent is killed."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ from tests.cli.command import (
 
 
 def processes_of(group: int) -> dict[int, str]:
-    """The processes of a process group that are alive, with their command lines."""
+    """Return the live processes of a process group, with their command lines."""
     found = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -41,12 +41,12 @@ def processes_of(group: int) -> dict[int, str]:
 
 
 def workers_of(group: int) -> list[int]:
-    """Its workers."""
+    """Return its workers."""
     return [number for number, command in processes_of(group).items() if "spawn_main" in command]
 
 
 def begin(folder: Path) -> tuple[list[str], "subprocess.Popen[bytes]", list[str]]:
-    """A run with two workers that is in the middle of its feed; its arguments, its process, the feed's ids."""
+    """Start a run with two workers, wait until mid-feed, and return its arguments, its process and the feed's ids."""
     feed = articles(range(1_500))
     source = write_lines(folder / "feed.jsonl", feed)
     arguments = [
@@ -60,12 +60,12 @@ def begin(folder: Path) -> tuple[list[str], "subprocess.Popen[bytes]", list[str]
 
 
 def ids(folder: Path) -> list[str]:
-    """Whose verdicts the sink has."""
+    """Return the ids of the verdicts in the sink."""
     return [verdict["id"] for verdict in json_lines((folder / "out.jsonl").read_bytes())]
 
 
 def test_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
-    """When the run is killed with -9 all its processes are gone within five seconds, and it can be gone on with."""
+    """After kill -9 all its processes are gone within five seconds, and the run can be resumed."""
     arguments, process, expected = begin(tmp_path)
     process.kill()
     process.communicate(timeout=TIMEOUT_S)
@@ -75,7 +75,7 @@ def test_killed_parent_leaves_no_worker(tmp_path: Path) -> None:
 
 
 def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
-    """When a worker is killed with -9 the run says so in a sentence and fails; nothing is half done, and it goes on."""
+    """After kill -9 of a worker the run fails with a sentence; nothing is half written, and it can be resumed."""
     arguments, process, expected = begin(tmp_path)
     os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     _, err = process.communicate(timeout=TIMEOUT_S)
@@ -92,19 +92,19 @@ def test_killed_worker_ends_the_run(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fingerprinting() -> OnWorkers:
-    """One worker that has done something already."""
+    """A worker that has already done something."""
     workers = OnWorkers(Scheme(), WordFiles(), 1, sketched=True)
     workers.submit(["begin"], [""]).result(TIMEOUT_S)
     return workers
 
 
 def long_work(fingerprinting: OnWorkers) -> "Future[TimedFingerprints]":
-    """Half a second of it."""
+    """Submit half a second of work."""
     return fingerprinting.submit([text(seed, 2_000) for seed in range(60)], [""] * 60)
 
 
 def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
-    """SIGTERM and SIGINT, which a supervisor sends to all of a group, let a worker finish what it is at."""
+    """SIGTERM and SIGINT, which a supervisor sends to the whole group, let a worker finish its work."""
     (worker,) = fingerprinting._pool._processes
     future = long_work(fingerprinting)
     os.kill(worker, signal.SIGTERM)
@@ -116,7 +116,7 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
 
 
 def test_each_piece_of_a_worker_is_told() -> None:
-    """A batch of many texts is several pieces, which whoever waits hears of one by one."""
+    """A batch of many texts is split into pieces, and the caller learns of each."""
     helps: list[int] = []
     fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, on_piece=lambda: helps.append(1))
     result = long_work(fingerprinting).result(TIMEOUT_S)
@@ -126,7 +126,7 @@ def test_each_piece_of_a_worker_is_told() -> None:
 
 
 def test_killed_worker_is_told_of(fingerprinting: OnWorkers) -> None:
-    """What a killed worker was at, and whatever is asked of it later, fails with a sentence for a person."""
+    """The current and all later work of a killed worker fails with a readable sentence."""
     (worker,) = fingerprinting._pool._processes
     future = long_work(fingerprinting)
     os.kill(worker, signal.SIGKILL)

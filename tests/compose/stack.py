@@ -150,16 +150,16 @@ class Stack:
 
     def volumes(self) -> set[str]:
         """The volumes that containers of the project have."""
-        mounts = [mount for one in self._containers() for mount in self.inspected(one)["Mounts"]]
+        mounts = [mount for container in self._containers() for mount in self.inspected(container)["Mounts"]]
         return {mount["Name"] for mount in mounts if mount["Type"] == "volume"}
 
     def left(self, used: set[str]) -> list[str]:
         """What is still there of the project, which had used these volumes: containers, volumes, networks."""
         networks = self.container("network", "ls", "--format", "{{.Name}}").split()
-        named = {one for one in self._all_volumes() if one.startswith(f"{PROJECT}_")}
+        named = {volume for volume in self._all_volumes() if volume.startswith(f"{PROJECT}_")}
         return [
             *self._containers(),
-            *(one for one in networks if one.startswith(f"{PROJECT}_")),
+            *(network for network in networks if network.startswith(f"{PROJECT}_")),
             *sorted(named | used & self._all_volumes()),
         ]
 
@@ -195,7 +195,9 @@ class Stack:
 
     def wait_healthy(self, service: str) -> None:
         """Return when every container of the service is well."""
-        self.wait(lambda: all(self.healthy(one) for one in self.ids(service)), f"{service} healthy", service)
+        self.wait(
+            lambda: all(self.healthy(container) for container in self.ids(service)), f"{service} healthy", service
+        )
 
     def wait_completed(self, service: str) -> None:
         """Return when the service has ended well. Raises ``StackFailed`` where it ended otherwise."""
@@ -223,7 +225,7 @@ class Stack:
             except (StackFailed, OSError) as error:
                 why = error
             if time.monotonic() > until_s:
-                logs = "\n".join(self.logs(one) for one in self.ids(service))
+                logs = "\n".join(self.logs(container) for container in self.ids(service))
                 raise StackFailed(f"not within {wait_s:.0f} s: {what}. {service} said:\n{logs}") from why
             time.sleep(_PAUSE_S)
         self.say(what)

@@ -51,9 +51,9 @@ def test_the_user_is_not_root(images: Stack, image: str, inside: Callable[[str],
 def test_there_are_no_secrets(images: Stack, image: str, inside: Callable[[str], str]) -> None:
     """Neither in the environment, nor in the history of the image, nor in its files."""
     config = dict(images.images())[image]["Config"]
-    told = [*config.get("Env", []), *(config.get("Labels") or {})]
-    told += images.container("history", "--no-trunc", "--format", "{{.CreatedBy}}", image).splitlines()
-    assert [one for one in told if SECRET.search(one)] == []
+    texts = [*config.get("Env", []), *(config.get("Labels") or {})]
+    texts += images.container("history", "--no-trunc", "--format", "{{.CreatedBy}}", image).splitlines()
+    assert [text for text in texts if SECRET.search(text)] == []
     assert inside(FIND_SECRETS).split() == []
 
 

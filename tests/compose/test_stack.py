@@ -63,12 +63,12 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
     # The container's user is another one.
     folder.chmod(0o755)
     sample = json_lines(SAMPLE.read_bytes())
-    again = [one | {"id": f"{one['id']}-again"} for one in sample]
+    again = [article | {"id": f"{article['id']}-again"} for article in sample]
     trials = [_trial(folder, "first", sample), _trial(folder, "second", again)]
     fates: dict[str, list[str]] = {}
     for article, _, outcome in trials[0].expected.elements():
         fates.setdefault(article, []).append(outcome)
-    kept = [one | {"id": f"{one['id']}-once-more"} for one in sample if fates[one["id"]] == ["unique"]]
+    kept = [article | {"id": f"{article['id']}-once-more"} for article in sample if fates[article["id"]] == ["unique"]]
     return [*trials, _trial(folder, "third", kept)]
 
 
@@ -159,7 +159,7 @@ def test_the_page_shows_the_flags(stack: Stack, trials: list[Trial]) -> None:
     flags = flags_of(trials[0].expected)
     assert shown["seen"] >= len(flags)
     assert shown["flags"]
-    assert {(one["id"], one["version"], "duplicate") for one in shown["flags"]} <= flags
+    assert {(flag["id"], flag["version"], "duplicate") for flag in shown["flags"]} <= flags
     assert shown["flags"][0]["id"] in page(stack, "consumer", 9464, "/").decode()
     stack.say(f"{shown['seen']} flags on the page")
 

@@ -40,9 +40,9 @@ class Link:
 
     def cut(self) -> None:
         """End both connections."""
-        for one in (self.client, self.gateway):
+        for side in (self.client, self.gateway):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                side.shutdown(socket.SHUT_RDWR)
 
 
 Rule = Callable[[Answer], None]

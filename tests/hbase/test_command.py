@@ -30,7 +30,7 @@ def test_a_run_judges_as_with_lmdb_and_can_be_looked_into(
     before = (tmp_path / "hbase.jsonl").read_bytes()
     again = run_process("run", "--source", SAMPLE, "--sink", tmp_path / "hbase.jsonl", "--emit", "all", *hbase)
     assert (again.code, (tmp_path / "hbase.jsonl").read_bytes()) == (0, before)
-    flag = next(one for one in verdicts if one.get("duplicate_of"))
+    flag = next(verdict for verdict in verdicts if verdict.get("duplicate_of"))
     told = {
         "show": run_process("show", str(flag["id"]), "--json", *hbase),
         "explain": run_process("explain", str(flag["id"]), str(flag["duplicate_of"]), *hbase),

@@ -66,5 +66,5 @@ def test_a_damaged_cell_ends_a_command_with_a_sentence(
     gateways.close()
     ended = run_process(*(str(feed) if part == "FEED" else part for part in damage.command), *store)
     assert ended.code == 4, ended.err
-    assert any(one in ended.err for one in damage.says.split("|")), ended.err
+    assert any(text in ended.err for text in damage.says.split("|")), ended.err
     assert "Traceback" not in ended.err

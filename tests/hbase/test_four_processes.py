@@ -132,7 +132,7 @@ def judge_halves(url: str, size: Size, servers: Sequence[Server]) -> None:
     for kill in kills:
         _log.info("%s killed after %d batches, back after %.1f s", kill.name, kill.answered_before, kill.down_s)
     assert answered.value == batches
-    assert all(len(one.answers) > size.articles * 2 // 5 for one in judged)
+    assert all(len(result.answers) > size.articles * 2 // 5 for result in judged)
     assert len(groups) <= kept < size.articles // 2
     assert lost(judged) > 0
     check_kills(kills, batches)

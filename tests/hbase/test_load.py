@@ -36,7 +36,7 @@ def test_filled_store(hbase_address: str, hbase_namespace: str, days: int) -> No
     for column, postings in lived:
         for number, key in enumerate(column.keys):
             row = postings[column.starts[number] : column.starts[number + 1]]
-            assert found[key.tobytes()] == {one.tobytes() for one in row}
+            assert found[key.tobytes()] == {posting.tobytes() for posting in row}
     sets = packed_rows.family(store, b"s:")
     assert len(sets) == len(set(sets))
     assert (len(sets) > days) == bool(days)
@@ -52,5 +52,8 @@ def test_postings_as_lived() -> None:
     lived = load.as_lived(postings, 4, 10 * DAY_MS)
     assert (lived["code"] == postings["code"]).all()
     assert (lived["sequence"] == postings["sequence"]).all()
-    assert len({one.tobytes()[place : place + 8] for one in lived["reference"] for place in range(0, 32, 8)}) == 4_000
+    assert (
+        len({posting.tobytes()[place : place + 8] for posting in lived["reference"] for place in range(0, 32, 8)})
+        == 4_000
+    )
     assert (lived["time_ms"] // DAY_MS == 9 - postings["sequence"] % 4).all()

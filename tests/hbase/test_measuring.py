@@ -64,7 +64,7 @@ def test_copies_that_were_not_found_are_no_measurement() -> None:
 def test_one_in_ten_is_a_copy_of_an_earlier_one() -> None:
     """From the second time on; three bits and a band apart, and never the same original twice."""
     feed = MadeFeed(MODEL, VersionBuilder("x", BlockPlan.named("4x16"), lane1=True))
-    first, second = ([_code(one.record.fingerprint) for one in feed.take(100)] for _ in range(2))
+    first, second = ([_code(version.record.fingerprint) for version in feed.take(100)] for _ in range(2))
     near = [_near(code, first) for code in second]
     assert [place for place, found in enumerate(near) if found] == list(range(0, 100, 10))
     assert len({found[0] for found in near if found}) == 10

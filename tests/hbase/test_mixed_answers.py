@@ -48,10 +48,10 @@ def wrong_answers(store: HbaseStore, thread: int) -> list[str]:
         first = [(reference, b"first") for reference in references]
         check("settle", holds=store.settle(first) == [True] * 3)
         check("settle late", holds=store.settle([(reference, b"second") for reference in references]) == [False] * 3)
-        check("read", holds=store.read(references) == [one._replace(verdict=b"first") for one in pending])
+        check("read", holds=store.read(references) == [entry._replace(verdict=b"first") for entry in pending])
         keys = sorted({key for record in records for key in record.keys})
         expected = {posting for record in records for _, posting in postings_of(record)}
-        found = {one.tobytes() for row in store.look_up(keys) for one in row.postings}
+        found = {posting.tobytes() for row in store.look_up(keys) for posting in row.postings}
         check("look up", holds=expected <= found)
         check("bodies", holds=store.bodies(references) == [version.body for version in versions])
     return wrong

@@ -79,7 +79,7 @@ def judging(stage: Stage, consumer: int) -> None:
         return Version(record, None)
 
     def once() -> None:
-        originals = [stage.contents[one.id] for one in chance.sample(stage.live, min(2, len(stage.live)))]
+        originals = [stage.contents[version.id] for version in chance.sample(stage.live, min(2, len(stage.live)))]
         fresh = [b"%d %d" % (consumer, next(numbers)) for _ in range(4 if len(stage.live) < LIVE_MAX else 0)]
         batch = [article(content) for content in [*originals, *fresh]]
         outcomes = [event.verdict.outcome for event in detector.judge(batch)]

@@ -42,9 +42,9 @@ def tls_port(hbase_address: str, tmp_path: Path) -> Iterator[int]:
         with suppress(OSError):
             while some := source.recv(1 << 16):
                 target.sendall(some)
-        for one in (source, target):
+        for side in (source, target):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                side.shutdown(socket.SHUT_RDWR)
 
     def serve(plain: socket.socket) -> None:
         with (

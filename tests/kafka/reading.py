@@ -76,7 +76,7 @@ def committed(address: str, group: str, topic: str, partitions: int = 2) -> list
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     try:
         asked = [TopicPartition(topic, number) for number in range(partitions)]
-        return [one.offset for one in consumer.committed(asked, timeout=WAIT_S)]
+        return [partition.offset for partition in consumer.committed(asked, timeout=WAIT_S)]
     finally:
         consumer.close()
 

@@ -87,15 +87,15 @@ def running(
             "--set", f"http.listen=127.0.0.1:{port}", "--set", f"kafka.group={topics.prefix}", *more,
             stdout=file, stderr=file, **options,
         )  # fmt: skip
-        one = Running(process, log, port)
+        consumer = Running(process, log, port)
         # A test run that is killed takes its consumers with it, also where all of its process group is killed.
         leash = subprocess.Popen(
             [sys.executable, "-S", "-E", launch.__file__, "watch", str(os.getpid()), str(process.pid)],
             start_new_session=True,
         )
         try:
-            yield one
+            yield consumer
         finally:
             if process.poll() is None:
-                one.kill()
+                consumer.kill()
             assert leash.wait(END_S) == 0

@@ -59,7 +59,7 @@ def answer(article_id: str = "a", outcome: Outcome = "unique", record: RawRecord
 
 def duplicates(*ids: str) -> list[Answer]:
     """Answers that each make one event."""
-    return [answer(one, "duplicate") for one in ids]
+    return [answer(article_id, "duplicate") for article_id in ids]
 
 
 def rejection(record: RawRecord) -> Rejection:
@@ -99,15 +99,15 @@ class Given(NamedTuple):
     watching: Watching
 
 
-def letter_headers(one: Rejection) -> list[tuple[str, bytes | None]]:
+def letter_headers(rejection: Rejection) -> list[tuple[str, bytes | None]]:
     """The record's own, and the reason."""
-    own = [] if one.record.message is None else one.record.message.headers
-    return [*own, ("reason", one.letter.reason.encode())]
+    own = [] if rejection.record.message is None else rejection.record.message.headers
+    return [*own, ("reason", rejection.letter.reason.encode())]
 
 
-def dress(one: Answer) -> list[tuple[str, bytes | None]]:
+def dress(answer: Answer) -> list[tuple[str, bytes | None]]:
     """The outcome, and nothing else."""
-    return [("outcome", one.verdict.outcome.encode())]
+    return [("outcome", answer.verdict.outcome.encode())]
 
 
 def fresh_topics(
@@ -121,8 +121,8 @@ def fresh_topics(
         for topic in planned(topics)
     ]
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics([new_topic(one, Shape(1, 1), 1) for one in wanted]).values():
-        made.result()
+    for creation in admin.create_topics([new_topic(topic, Shape(1, 1), 1) for topic in wanted]).values():
+        creation.result()
     return topics
 
 
@@ -206,7 +206,7 @@ def end_of(address: str, topic: str) -> int:
 
 def keys(found: Sequence[Read]) -> list[str]:
     """The ids of messages, in their order."""
-    return [(one.key or b"").decode() for one in found]
+    return [(message.key or b"").decode() for message in found]
 
 
 class Member:

@@ -50,7 +50,7 @@ def test_aborted_transactions_are_no_lag(topics: Topics, tmp_path: Path, more: t
         send(topics, [("b", article("another, which is not like it"))])
         wait_for_count(topics, ["verdicts"], 2)
         assert consumer.stop() == 0, consumer.log.read_text()
-    assert [one.key for one in read_all(topics, topics.sink("verdicts"))] == [b"a", b"b"]
+    assert [message.key for message in read_all(topics, topics.sink("verdicts"))] == [b"a", b"b"]
     assert committed(topics.address, topics.prefix, topics.source, 1)[0] >= end
     ended = run_process(
         "doctor", "--source", topics.url(), "--sink", topics.sink_url(), "--store", f"lmdb:{tmp_path / 'store'}",

@@ -37,9 +37,9 @@ def send(topics: Topics, articles: Sequence[tuple[str, str | None, int]]) -> Non
     assert producer.flush(WAIT_S) == 0
 
 
-def said(topics: Topics) -> dict[str, dict[str, Any]]:
+def verdicts_of(topics: Topics) -> dict[str, dict[str, Any]]:
     """The verdicts by id."""
-    return {one.said["id"]: one.said for one in read_all(topics, topics.sink("verdicts"))}
+    return {message.said["id"]: message.said for message in read_all(topics, topics.sink("verdicts"))}
 
 
 @BOTH
@@ -56,7 +56,7 @@ def test_a_copy_that_claims_to_be_older_is_the_copy(topics: Topics, tmp_path: Pa
         # A producer's batch is read in one: both were pending at once, and only arrival told them apart.
         assert consumer.metric("dupwatch_batch_records_count") == 1
         assert consumer.stop() == 0, consumer.log.read_text()
-    found = said(topics)
+    found = verdicts_of(topics)
     assert (found["victim"]["outcome"], found["copy"]["duplicate_of"]) == ("unique", "victim")
     assert found["copy"]["arrived_at"] == found["victim"]["arrived_at"]
     assert found["copy"]["stamped_at"] < found["victim"]["arrived_at"]
@@ -65,10 +65,10 @@ def test_a_copy_that_claims_to_be_older_is_the_copy(topics: Topics, tmp_path: Pa
     old_ms = now_ms - DAYS_8_MS
     send(topics, [("old", text(1), old_ms), ("victim", None, old_ms), ("new", text(1), now_ms)])
     with running(topics, store, tmp_path, *options) as consumer:
-        until(lambda: said(topics).keys() >= {"old", "new"})
+        until(lambda: verdicts_of(topics).keys() >= {"old", "new"})
         assert consumer.metric("dupwatch_record_times_behind_total") == 2
         assert consumer.stop() == 0, consumer.log.read_text()
-    found = said(topics)
+    found = verdicts_of(topics)
     assert found["old"]["duplicate_of"] == "victim"
     assert found["victim"]["outcome"] == "retracted"
     assert found["victim"]["arrived_at"] == found["old"]["arrived_at"]
@@ -87,5 +87,5 @@ def test_as_far_behind_as_one_likes(topics: Topics, tmp_path: Path) -> None:
         wait_for_count(topics, ["verdicts"], 2)
         assert consumer.metric("dupwatch_record_times_behind_total") == 0
         assert consumer.stop() == 0, consumer.log.read_text()
-    found = said(topics)
+    found = verdicts_of(topics)
     assert (found["older"]["outcome"], found["first"]["duplicate_of"]) == ("unique", "older")

@@ -45,4 +45,6 @@ def test_a_broker_that_is_away_for_longer_is_waited_for(own_kafka: Callable[[], 
         broker.start()
         wait_for_count(topics, ["verdicts"], 1_000)
         assert consumer.stop() == 0, consumer.log.read_text()
-    assert {one.key for one in read_all(topics, topics.sink("verdicts"))} == {b"a%d" % one for one in range(1_000)}
+    assert {message.key for message in read_all(topics, topics.sink("verdicts"))} == {
+        b"a%d" % number for number in range(1_000)
+    }

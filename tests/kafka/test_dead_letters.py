@@ -60,19 +60,19 @@ class Feed:
         self.sink = f"kafka://{address}/{self.prefix}"
         self.producer = Producer({"bootstrap.servers": address})
         admin = AdminClient({"bootstrap.servers": address})
-        topics = [NewTopic(one, PARTITIONS, 1) for one in (self.articles, self.other, self.letters)]
-        for made in admin.create_topics(topics).values():
-            made.result(WAIT_S)
-        wait_until_known(admin, [one.topic for one in topics])
+        topics = [NewTopic(topic, PARTITIONS, 1) for topic in (self.articles, self.other, self.letters)]
+        for creation in admin.create_topics(topics).values():
+            creation.result(WAIT_S)
+        wait_until_known(admin, [topic.topic for topic in topics])
 
     def bury(self, *rejections: Rejection, partition: int = 0) -> None:
         """Write letters as the sink does, all to one partition."""
-        for one in rejections:
-            message = one.record.message
-            value = None if message is not None and message.null_value else one.record.data
+        for rejection in rejections:
+            message = rejection.record.message
+            value = None if message is not None and message.null_value else rejection.record.data
             key = None if message is None else message.key
             time_ms = 0 if message is None else max(message.timestamp_ms, 0)
-            headers = cast("list[Any]", letter_headers(one))
+            headers = cast("list[Any]", letter_headers(rejection))
             self.producer.produce(self.letters, value, key, partition, timestamp=time_ms, headers=headers)
         assert self.producer.flush(WAIT_S) == 0
 
@@ -194,10 +194,10 @@ def test_show(feed: Feed) -> None:
     for text in ("invalid_json", "because of invalid_json", f"{feed.articles} 1:9", "é\ufffd[31m", "header trace",
                  '{"id":\ufffd]0;x\ufffd\nsecond \\xff line\n', "2023-11-14T22:13:20.000Z"):  # fmt: skip
         assert text in shown
-    (told,) = json_lines(feed.run("show", "0:0", "--json").out)
-    assert told["origin"] == {"topic": feed.articles, "partition": 1, "offset": 9}
-    assert (told["value"], told["value_base64"] is None) == (None, False)
-    assert [header["name"] for header in told["headers"]] == ["trace", "none"]
+    (document,) = json_lines(feed.run("show", "0:0", "--json").out)
+    assert document["origin"] == {"topic": feed.articles, "partition": 1, "offset": 9}
+    assert (document["value"], document["value_base64"] is None) == (None, False)
+    assert [header["name"] for header in document["headers"]] == ["trace", "none"]
 
 
 def test_a_position_where_nothing_is(feed: Feed) -> None:
@@ -333,12 +333,12 @@ def test_a_time_that_the_topic_of_the_articles_refuses(feed: Feed) -> None:
     feed.bury(*(rejected(feed.articles, key, time_ms=time_ms) for key, time_ms in times.items()))
     ended = feed.run("replay")
     assert ended.code == 0, ended.err
-    came = {message.key(): message for message in feed.read(feed.articles)}
-    assert came.keys() == times.keys()
-    assert came[b"recent"].timestamp()[1] == recent_ms
+    sent = {message.key(): message for message in feed.read(feed.articles)}
+    assert sent.keys() == times.keys()
+    assert sent[b"recent"].timestamp()[1] == recent_ms
     for key in (b"old", b"older"):
-        assert came[key].timestamp()[1] > recent_ms
-        assert dict(came[key].headers() or [])["dupwatch-timestamp-ms"] == b"%d" % times[key]
+        assert sent[key].timestamp()[1] > recent_ms
+        assert dict(sent[key].headers() or [])["dupwatch-timestamp-ms"] == b"%d" % times[key]
 
 
 def test_stopped_while_it_waits(feed: Feed) -> None:
@@ -414,7 +414,7 @@ def test_no_group_and_no_commit(feed: Feed) -> None:
     with TopicLetters(feed.address, feed.letters, options) as letters:
         assert len(list(letters.letters())) == 1
     found = AdminClient({"bootstrap.servers": feed.address}).list_consumer_groups(request_timeout=WAIT_S).result()
-    assert group not in {one.group_id for one in found.valid}
+    assert group not in {known.group_id for known in found.valid}
 
 
 def test_a_topic_that_is_not_there(feed: Feed) -> None:

@@ -38,15 +38,20 @@ def doctor(*arguments: str) -> tuple[int, Told]:
     ended = run_process("doctor", "--json", *arguments)
     assert "Traceback" not in ended.err, ended.err
     told: Told = {}
-    for one in json.loads(ended.out)["findings"]:
-        told.setdefault(one["check"], []).append(one)
-        assert one["status"] == "ok" or one["remedy"], one
+    for finding in json.loads(ended.out)["findings"]:
+        told.setdefault(finding["check"], []).append(finding)
+        assert finding["status"] == "ok" or finding["remedy"], finding
     return ended.code, told
 
 
 def wrong(told: Told) -> list[str]:
     """All that is wrong, "check: sentence"."""
-    return [f"{name}: {one['found']}" for name, found in told.items() for one in found if one["status"] == "wrong"]
+    return [
+        f"{name}: {finding['found']}"
+        for name, found in told.items()
+        for finding in found
+        if finding["status"] == "wrong"
+    ]
 
 
 def stream(topics: Topics, *more: str) -> tuple[str, ...]:
@@ -144,7 +149,7 @@ def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
     code, told = doctor(*stream(there))
     assert code == 3
     found = wrong(told)
-    assert [one for one in found if f"{compacted}: is compacted" in one]
+    assert [finding for finding in found if f"{compacted}: is compacted" in finding]
     assert f"topics of articles: No topic {topics.prefix}-nowhere." in found
     assert f"topics of verdicts: No topic {topics.prefix}-no.dead-letters." in found
     assert f"{topics.prefix}-nowhere" not in admin.list_topics(timeout=WAIT_S).topics
@@ -198,7 +203,10 @@ def test_unread_messages_that_are_old(backdated: Topics) -> None:
     asked = Brokers(good.address, admin_settings(good.address, parts.kafka_options(load_config(None, {}))))
     asked.cluster()
     found = asked.progress(good.prefix, [good.source], lambda _: 1_000_000)
-    assert [(one.first, one.end, one.committed, one.young) for one in found] == [(0, 3, None, 2), (0, 1, None, 1)]
+    assert [(progress.first, progress.end, progress.committed, progress.young) for progress in found] == [
+        (0, 3, None, 2),
+        (0, 1, None, 1),
+    ]
     assert {one.young for one in asked.progress(good.prefix, [good.source], lambda _: None)} == {None}
 
 

@@ -57,14 +57,14 @@ def times() -> list[RawMessage]:
 
 def by_key(found: list[Seen]) -> dict[bytes | None, Seen]:
     """The last message of each key."""
-    return {one.key: one for one in found}
+    return {message.key: message for message in found}
 
 
 @BOTH
 def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """Judged, or a dead letter with all that the client hands out; what it does not is told and counted."""
-    for one in times():
-        produce(topics.address, topics.source, 0, [one])
+    for message in times():
+        produce(topics.address, topics.source, 0, [message])
     produce(topics.address, topics.source, 0, hostile())
     produce(topics.address, topics.source, 0, hostile(), "gzip")
     send(topics, [("good", article(text(3)))])
@@ -72,7 +72,7 @@ def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tupl
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "kafka.unique=true", *more) as consumer:
         wait_for_count(topics, ("verdicts", "dead-letters"), count)
         assert consumer.stop() == 0, consumer.log.read_text()
-    verdicts = [one.key for one in read_all(topics, topics.sink("verdicts"))]
+    verdicts = [message.key for message in read_all(topics, topics.sink("verdicts"))]
     assert sorted(filter(None, verdicts)) == sorted([b"headers", b"retracted", b"many"] * 2 + [b"good"])
     letters = read_all(topics, topics.sink("dead-letters"))
     assert len(letters) == count - len(verdicts)
@@ -100,8 +100,8 @@ def test_a_record_that_just_fits_into_its_topic_has_a_letter_that_fits(
         RawMessage(noise(1_047_000), BROKEN),
         RawMessage(b"value", BROKEN + noise(900_000), headers[:14]),
     ]
-    for one in heavy:
-        produce(topics.address, topics.source, 0, [one])
+    for message in heavy:
+        produce(topics.address, topics.source, 0, [message])
     with running(
         topics, f"lmdb:{tmp_path / 'store'}", tmp_path, "--set", "source.record_bytes_max=1000000", *more
     ) as consumer:
@@ -120,8 +120,8 @@ def test_a_record_that_just_fits_into_its_topic_has_a_letter_that_fits(
 
 def test_letters_of_hostile_records_are_shown_and_replayed(topics: Topics, tmp_path: Path) -> None:
     """Whatever the headers and times are, the commands over the topic of letters read it, and send records back."""
-    for one in times():
-        produce(topics.address, topics.source, 0, [one])
+    for message in times():
+        produce(topics.address, topics.source, 0, [message])
     produce(topics.address, topics.source, 0, hostile())
     # Somebody else's record among the letters.
     produce(topics.address, topics.sink("dead-letters"), 0, [RawMessage(b"x", b"y", HEADERS, timestamp_ms=-(2**62))])
@@ -136,7 +136,7 @@ def test_letters_of_hostile_records_are_shown_and_replayed(topics: Topics, tmp_p
         return ended
 
     listed = json_lines(command("list", "--json").out)
-    assert [one["reason"] for one in listed].count(None) == 1
+    assert [letter["reason"] for letter in listed].count(None) == 1
     assert len(listed) == letters + 1
     command("list")
     shown = json_lines(command("show", "0:0", "--json").out)
@@ -152,8 +152,8 @@ def test_letters_of_hostile_records_are_shown_and_replayed(topics: Topics, tmp_p
 
 def test_a_replay_and_a_backfilled_store_read_them_too(topics: Topics, tmp_path: Path) -> None:
     """``dupwatch replay`` answers each, and ends with 0."""
-    for one in times():
-        produce(topics.address, topics.source, 0, [one])
+    for message in times():
+        produce(topics.address, topics.source, 0, [message])
     produce(topics.address, topics.source, 0, hostile())
     ended = run_process(
         "replay", "--source", topics.url(), "--sink", topics.sink_url(), "--store", f"lmdb:{tmp_path / 'store'}",

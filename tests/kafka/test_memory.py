@@ -103,7 +103,7 @@ def consumer_peak_mb(topics: Topics, folder: Path, count: int, reason: str | Non
         letters = re.findall(
             r'^dupwatch_dead_letters_total{reason="(\w+)"} (\S+)$', consumer.page("/metrics")[1], re.MULTILINE
         )
-        assert {one: float(number) for one, number in letters if float(number)} == ({reason: count} if reason else {})
+        assert {name: float(number) for name, number in letters if float(number)} == ({reason: count} if reason else {})
         assert consumer.stop() == 0, consumer.log.read_text()
     return memory.peaks_mb["consumer"]
 

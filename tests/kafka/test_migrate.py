@@ -179,13 +179,13 @@ class Migrating:
 @contextmanager
 def migrating(topics: Topics, old: str, new: str, folder: Path, *more: str) -> Iterator[Migrating]:
     """Start a migration, which is killed where it is still there."""
-    one = Migrating(topics, old, new, folder, *more)
+    migration = Migrating(topics, old, new, folder, *more)
     try:
-        yield one
+        yield migration
     finally:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
+        if migration.process.poll() is None:
+            migration.process.kill()
+            migration.process.wait()
 
 
 def arguments(topics: Topics, old: str, new: str) -> tuple[str, ...]:
@@ -203,8 +203,8 @@ def migrate(topics: Topics, old: str, new: str, *more: str, settings: tuple[str,
 
 def unanswered(topics: Topics) -> set[bytes | None]:
     """The keys of articles that have no verdict."""
-    answered = {one.key for one in read_all(topics, topics.sink("verdicts"))}
-    return {one.key for one in read_all(topics, topics.source)} - answered
+    answered = {message.key for message in read_all(topics, topics.sink("verdicts"))}
+    return {message.key for message in read_all(topics, topics.source)} - answered
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def looked_into(url: str) -> Iterator[Store]:
 def stored_events(url: str) -> dict[str, bytes | None]:
     """What a store says of each article."""
     with looked_into(url) as store:
-        return {one.record.id: one.verdict for one in store.scan() if isinstance(one, Stored)}
+        return {entry.record.id: entry.verdict for entry in store.scan() if isinstance(entry, Stored)}
 
 
 def new_group(topics: Topics) -> tuple[str, ...]:
@@ -269,8 +269,8 @@ def move_under_load(
     old, new, settings = places(way.old, "old"), places(way.new, "new"), way.settings
     with Sending(topics, min(RATES[way.old], RATES[way.new])) as sending, ExitStack() as held:
         old_ones = [held.enter_context(running(topics, old, folder, *OLD, *settings)) for _ in range(2)]
-        for one in old_ones:
-            one.wait_ready()
+        for consumer in old_ones:
+            consumer.wait_ready()
         wait_for_count(topics, ["verdicts"], 100)
         for _ in range(kills):
             with migrating(topics, old, new, folder, *settings) as killed:
@@ -278,8 +278,8 @@ def move_under_load(
                 time.sleep(random.uniform(0.0, 3.0))
         with migrating(topics, old, new, folder, *settings) as migration:
             wait_for(lambda: migration.says("Stop its consumers"), 120)
-            for one in old_ones:
-                assert one.stop() == 0, one.log.read_text()
+            for consumer in old_ones:
+                assert consumer.stop() == 0, consumer.log.read_text()
             if kills:
                 time.sleep(random.uniform(0.0, 2.0))
             else:
@@ -287,7 +287,7 @@ def move_under_load(
         if kills:
             with migrating(topics, old, new, folder, *settings) as migration:
                 report = migration.end()
-        by_old = {one.key for one in read_all(topics, topics.sink("verdicts"))}
+        by_old = {message.key for message in read_all(topics, topics.sink("verdicts"))}
         new_one = held.enter_context(running(topics, new, folder, *NEW, *settings, *new_group(topics)))
         wait_for_count(topics, ["verdicts"], len(by_old) + 150)
         sending.stop()
@@ -303,14 +303,14 @@ def check_sent(topics: Topics, new: str, count: int, by_old: set[bytes | None], 
     At least once it may be said again, in the same words: who is stopped in a rebalance has not committed since.
     """
     sent = read_all(topics, topics.sink("verdicts"))
-    assert len({(one.key, one.value) for one in sent}) == len({one.key for one in sent})
-    assert set(Counter(one.key for one in sent).values()) == {1} or not once
-    said = {(one.key or b"").decode(): one.value for one in sent}
-    assert len(said) == count > len(by_old) + 100
+    assert len({(message.key, message.value) for message in sent}) == len({message.key for message in sent})
+    assert set(Counter(message.key for message in sent).values()) == {1} or not once
+    verdicts = {(message.key or b"").decode(): message.value for message in sent}
+    assert len(verdicts) == count > len(by_old) + 100
     # What was sent is what the new store has, by whomever it was judged.
-    assert said == stored_events(new)
-    assert chains_end_at_kept(said)
-    outcomes = {name: json.loads(value or b"")["outcome"] for name, value in said.items()}
+    assert verdicts == stored_events(new)
+    assert chains_end_at_kept(verdicts)
+    outcomes = {name: json.loads(value or b"")["outcome"] for name, value in verdicts.items()}
     for number in range(1, count, 5):
         assert {outcomes[f"a{number}"], outcomes[f"a{number - 1}"]} == {"unique", "duplicate"}, number
     edits = [{f"a{number}", f"a{number - 1}"} for number in range(3, count, 5)]
@@ -320,12 +320,12 @@ def check_sent(topics: Topics, new: str, count: int, by_old: set[bytes | None], 
     assert sum(flagged) > 0.9 * len(flagged) > 0
 
 
-def chains_end_at_kept(said: dict[str, bytes | None]) -> bool:
+def chains_end_at_kept(verdicts: dict[str, bytes | None]) -> bool:
     """Whether following ``duplicate_of`` through what was sent ends at one that is unique."""
-    for name, value in said.items():
+    for name, value in verdicts.items():
         here, steps = json.loads(value or b""), 0
         while here["outcome"] == "duplicate":
-            here, steps = json.loads(said[here["duplicate_of"]] or b""), steps + 1
+            here, steps = json.loads(verdicts[here["duplicate_of"]] or b""), steps + 1
             assert steps < 10, name
     return True
 
@@ -341,7 +341,7 @@ def delete_before(topics: Topics, offsets: dict[int, int]) -> None:
 def notes(topics: Topics) -> set[Note]:
     """What stands beside the offsets of the new group."""
     with closing(Group({"bootstrap.servers": topics.address}, f"{topics.prefix}-new")) as group:
-        return {one.note for one in group.committed(group.partitions([topics.source])).values()}
+        return {place.note for place in group.committed(group.partitions([topics.source])).values()}
 
 
 def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     assert (report["filled"]["articles"], report["filled"]["filled_before"]) == (20, 0)
     assert report["taken_over"]["would_be_flagged"] == 4
     # Beside it stands what the old group knew of each partition.
-    assert {one.migrate for one in notes(topics)} == {SWITCHED.migrate}
+    assert {note.migrate for note in notes(topics)} == {SWITCHED.migrate}
     assert sorted(stored_events(new)) == sorted(f"a{number}" for number in range(50, 120))
     assert {name: count - sent[name] for name, count in sizes(topics).items()} == {
         "duplicates": 4, "unique": 0, "verdicts": 20, "dead-letters": 0,
@@ -427,10 +427,10 @@ def fill_until(swaps: int, topics: Topics, old: str, new: str, folder: Path, *se
 def posted_in(url: str) -> set[str]:
     """The articles that have all of their postings."""
     with looked_into(url) as store:
-        records = [one.record for one in store.scan() if isinstance(one, Stored)]
+        records = [entry.record for entry in store.scan() if isinstance(entry, Stored)]
         keys = sorted({key for record in records for key in record.keys})
         rows = dict(zip(keys, store.look_up(keys), strict=True))
-        posted = {key: {one["reference"].tobytes() for one in row.postings} for key, row in rows.items()}
+        posted = {key: {posting["reference"].tobytes() for posting in row.postings} for key, row in rows.items()}
     there = {record.id: [record.reference in posted[key] for key in record.keys] for record in records}
     assert all(all(one) or not any(one) for one in there.values()), "postings of some keys only"
     return {name for name, one in there.items() if all(one)}
@@ -459,9 +459,9 @@ def test_what_was_not_committed_is_not_judged_twice(topics: Topics, judged: str,
     assert (report["filled"]["articles"], report["taken_over"]["not_committed"]) == (90, 40)
     with running(topics, new, tmp_path, *NEW, *new_group(topics)):
         wait_for_count(topics, ["verdicts"], 140)
-    said = {(one.key or b"").decode(): one.value for one in read_all(topics, topics.sink("verdicts"))}
+    verdicts = {(message.key or b"").decode(): message.value for message in read_all(topics, topics.sink("verdicts"))}
     in_force = stored_events(judged)
-    assert {name: said[name] for name in in_force} == in_force
+    assert {name: verdicts[name] for name in in_force} == in_force
     assert len(in_force) == 140
 
 
@@ -485,7 +485,9 @@ def test_what_the_topic_has_no_more_is_said(topics: Topics, judged: str, tmp_pat
     """Where part of the window was deleted it refuses, and says how much; unless that is allowed."""
     new = f"lmdb:{tmp_path / 'new'}"
     first = {
-        one.partition: one.offset for one in reversed(read_all(topics, topics.source)) if one.key in {b"a60", b"a62"}
+        message.partition: message.offset
+        for message in reversed(read_all(topics, topics.source))
+        if message.key in {b"a60", b"a62"}
     }
     delete_before(topics, first)
     with pytest.raises(SourceError, match=r"are missing.*--allow-gap"):
@@ -516,7 +518,7 @@ def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path
 def begin(topics: Topics, old: str, new: str, from_group: str | None = None, settings: tuple[str, ...] = NEW) -> None:
     """A migration in this process."""
     chosen = configured(
-        None, [one for one in settings if one != "--set"],
+        None, [setting for setting in settings if setting != "--set"],
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip
     moves = Moves(from_group or topics.prefix, old)

@@ -52,9 +52,9 @@ def articles(numbers: Iterable[int]) -> list[bytes]:
 
 def buried(topics: Topics) -> set[int]:
     """The offsets of the bad partition that have a dead letter."""
-    letters = [dict(one.headers) for one in read_all(topics, topics.sink("dead-letters"))]
-    assert {one["__connect.errors.partition"] for one in letters} <= {b"%d" % BAD}
-    return {int(one["__connect.errors.offset"] or b"") for one in letters}
+    letters = [dict(message.headers) for message in read_all(topics, topics.sink("dead-letters"))]
+    assert {letter["__connect.errors.partition"] for letter in letters} <= {b"%d" % BAD}
+    return {int(letter["__connect.errors.offset"] or b"") for letter in letters}
 
 
 def notes(topics: Topics, *partitions: int) -> dict[int, tuple[int, Note]]:
@@ -63,7 +63,7 @@ def notes(topics: Topics, *partitions: int) -> dict[int, tuple[int, Note]]:
     try:
         asked = [TopicPartition(topics.source, number) for number in partitions or range(topics.partitions)]
         found = consumer.committed(asked, timeout=WAIT_S)
-        return {one.partition: (one.offset, decode_note(one.metadata)) for one in found}
+        return {place.partition: (place.offset, decode_note(place.metadata)) for place in found}
     finally:
         consumer.close()
 
@@ -116,7 +116,9 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
         before = buried(topics)
         assert 0 < len(before) < MIN + BATCH
         listed = json.loads(command(topics, "list", "--json").out)
-        assert [(one["partition"], one["offset"], one["waiting"]) for one in listed] == [(BAD, offset, 400 - offset)]
+        assert [(line["partition"], line["offset"], line["waiting"]) for line in listed] == [
+            (BAD, offset, 400 - offset)
+        ]
         refused = command(topics, "resume")
         assert refused.code == 2
         assert "has running consumers" in refused.err
@@ -124,7 +126,7 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     with running(topics, store, tmp_path, *options) as consumer:
         until(lambda: held_by(consumer) == [name(topics)])
         send(topics, GOOD, articles(range(20, 25)), 10)
-        until(lambda: len({one.key for one in read_all(topics, topics.sink("verdicts"))}) == 25)
+        until(lambda: len({message.key for message in read_all(topics, topics.sink("verdicts"))}) == 25)
         assert consumer.stop() == 0, consumer.log.read_text()
     assert buried(topics) == before
     assert notes(topics)[BAD][0] == offset
@@ -139,7 +141,7 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     assert b"becomes a dead letter" in command(topics, "resume", name(topics), "--until", "400").out
     send(topics, BAD, articles(range(30, 35)), 400)
     with running(topics, store, tmp_path, *options) as consumer:
-        until(lambda: len({one.key for one in read_all(topics, topics.sink("verdicts"))}) == 30)
+        until(lambda: len({message.key for message in read_all(topics, topics.sink("verdicts"))}) == 30)
         assert held_by(consumer) == []
         assert consumer.stop() == 0, consumer.log.read_text()
     until(lambda: buried(topics) == set(range(400)))
@@ -164,15 +166,15 @@ def test_who_gets_a_held_partition_holds_it(topics: Topics, tmp_path: Path, more
         before = notes(topics)[BAD]
         others = [stack.enter_context(running(topics, store, tmp_path, *options)) for _ in range(2)]
         everyone = [first, *others]
-        until(lambda: [one.metric("dupwatch_assigned_partitions") for one in everyone] == [1, 1, 1], 60)
+        until(lambda: [consumer.metric("dupwatch_assigned_partitions") for consumer in everyone] == [1, 1, 1], 60)
         until(lambda: held_by_any(everyone) == [name(topics)])
-        holder = next(one for one in everyone if held_by(one))
+        holder = next(consumer for consumer in everyone if held_by(consumer))
         assert holder.stop() == 0, holder.log.read_text()
-        rest = [one for one in everyone if one is not holder]
+        rest = [consumer for consumer in everyone if consumer is not holder]
         until(lambda: held_by_any(rest) == [name(topics)], 60)
         send(topics, GOOD, articles(range(5, 10)), 5)
         send(topics, OTHER, articles(range(10, 15)))
-        until(lambda: len({one.key for one in read_all(topics, topics.sink("verdicts"))}) == 15)
+        until(lambda: len({message.key for message in read_all(topics, topics.sink("verdicts"))}) == 15)
     assert notes(topics)[BAD] == before
     until(lambda: buried(topics) == set(range(before[0])))
 

@@ -49,13 +49,13 @@ def release(topics: Topics, tmp_path: Path) -> Release:
 
 def last(topics: Topics, name: str) -> Seen:
     """The last message of an id in the clean feed."""
-    return [one for one in read_all(topics, topics.sink("unique")) if one.key == name.encode()][-1]
+    return [message for message in read_all(topics, topics.sink("unique")) if message.key == name.encode()][-1]
 
 
 def flagged_version(topics: Topics, name: str) -> str:
     """The version of an article that was flagged."""
-    flags = (one.said for one in read_all(topics, topics.sink("duplicates")) if one.key == name.encode())
-    return str(next(one["version"] for one in flags if one["outcome"] == "duplicate"))
+    flags = (message.said for message in read_all(topics, topics.sink("duplicates")) if message.key == name.encode())
+    return str(next(flag["version"] for flag in flags if flag["outcome"] == "duplicate"))
 
 
 def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release: Release) -> None:
@@ -67,19 +67,20 @@ def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release:
     assert last(topics, "plain").value is None
     ended = release("plain", "--yes")
     assert (ended.code, ended.err) == (0, ""), ended.err
-    came = next(one for one in read_all(topics, topics.source) if one.key == b"plain")
-    said = (
-        f"A release sends the article to {topics.prefix}.unique again, from {topics.source} [0] offset {came.offset}."
+    original = next(message for message in read_all(topics, topics.source) if message.key == b"plain")
+    notice = (
+        f"A release sends the article to {topics.prefix}.unique again, "
+        f"from {topics.source} [0] offset {original.offset}."
     )
-    assert said in " ".join(ended.out.decode().split())
+    assert notice in " ".join(ended.out.decode().split())
     back = last(topics, "plain")
-    time = ("dupwatch-timestamp-ms", b"%d" % came.timestamp_ms)
-    assert (back.value, back.headers) == (came.value, [*came.headers, time])
-    events = [one.said for one in read_all(topics, topics.sink("duplicates")) if one.key == b"plain"]
-    assert [one["outcome"] for one in events] == ["duplicate", "unique"]
+    time = ("dupwatch-timestamp-ms", b"%d" % original.timestamp_ms)
+    assert (back.value, back.headers) == (original.value, [*original.headers, time])
+    events = [message.said for message in read_all(topics, topics.sink("duplicates")) if message.key == b"plain"]
+    assert [event["outcome"] for event in events] == ["duplicate", "unique"]
     # Again it sends the same again, and nothing is changed.
     assert release("plain", "--yes", "--json").code == 0
-    assert last(topics, "plain").value == came.value
+    assert last(topics, "plain").value == original.value
 
 
 def test_where_there_is_no_way_back_it_is_said_first(topics: Topics, release: Release) -> None:

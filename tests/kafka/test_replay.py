@@ -83,7 +83,7 @@ def test_the_same_settings_change_nothing_but_partners(topics: Topics, in_force:
     assert report["judged"]["articles"] == 100
     assert report["judged"]["duplicates"] == 20
     flagged = {f"a{number}" for number in range(4, 100, 5)}
-    against = {one["now"]["id"]: one["change"] for one in report["examples"]}
+    against = {example["now"]["id"]: example["change"] for example in report["examples"]}
     versions = report["versions"]
     assert versions["flagged_now"] == versions["not_flagged_now"] <= 20
     assert versions["same"] + 2 * versions["flagged_now"] == 100
@@ -106,10 +106,10 @@ def test_other_thresholds_and_what_they_would_change(topics: Topics, tmp_path: P
         "not_in_force": 0,
     }
     assert len(report["examples"]) == 3
-    for one in report["examples"]:
-        assert one["now"]["outcome"] == "unique"
-        assert one["before"]["outcome"] == "duplicate"
-        assert one["before"]["similarity"] < 0.99
+    for example in report["examples"]:
+        assert example["now"]["outcome"] == "unique"
+        assert example["before"]["outcome"] == "duplicate"
+        assert example["before"]["similarity"] < 0.99
     table = run_process(
         "replay", "--source", topics.url(), "--from", "0", "--store", f"lmdb:{tmp_path / 'third'}",
         "--against", in_force, *FAST, *OTHERS,
@@ -155,9 +155,9 @@ def test_verdicts_go_to_another_prefix(topics: Topics, tmp_path: Path) -> None:
     report = said(replayed(topics, tmp_path / "other", "--sink", other.sink_url()))
     assert report["judged"]["dead_letters"] == 1
     flags = read_all(other, other.sink("duplicates"))
-    assert sorted(one.said["id"] for one in flags) == ["a4", "a9"]
+    assert sorted(flag.said["id"] for flag in flags) == ["a4", "a9"]
     assert dict(flags[0].headers)["dupwatch-origin-topic"] == topics.source.encode()
-    assert [one.key for one in read_all(other, other.sink("dead-letters"))] == [b"poison"]
+    assert [message.key for message in read_all(other, other.sink("dead-letters"))] == [b"poison"]
 
 
 def test_transactions_leave_holes_and_no_wait(topics: Topics, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_it_leaves_the_group_alone(topics: Topics, tmp_path: Path) -> None:
     assert said(replayed(topics, tmp_path / "other", *group))["judged"]["articles"] == 10
     looking = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     places = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
-    assert {one.offset for one in looking.committed(places, timeout=30)} == {-1001}
+    assert {place.offset for place in looking.committed(places, timeout=30)} == {-1001}
     looking.close()
 
 

@@ -61,27 +61,27 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
         assert consumer.stop() == 0, consumer.log.read_text()
     verdicts = read_all(topics, topics.sink("verdicts"))
     validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "verdict.schema.json").read_bytes()))
-    for one in verdicts:
-        validator.validate(one.said)
-        assert one.key == one.said["id"].encode()
-        headers = dict(one.headers)
+    for verdict in verdicts:
+        validator.validate(verdict.said)
+        assert verdict.key == verdict.said["id"].encode()
+        headers = dict(verdict.headers)
         assert headers["traceparent"] == trace[0][1]
         assert headers["dupwatch-origin-topic"] == topics.source.encode()
-    assert Counter(one.said["outcome"] for one in verdicts) == {"unique": 80, "duplicate": 20}
+    assert Counter(verdict.said["outcome"] for verdict in verdicts) == {"unique": 80, "duplicate": 20}
     flags = read_all(topics, topics.sink("duplicates"))
     # Which of a pair is kept depends on whose partition was read first.
-    pairs = {frozenset((one.said["id"], one.said["duplicate_of"])) for one in flags}
+    pairs = {frozenset((flag.said["id"], flag.said["duplicate_of"])) for flag in flags}
     assert pairs == {frozenset((f"a{number - 1}", f"a{number}")) for number in range(4, 100, 5)}
-    sent = {one.key: one for one in read_all(topics, topics.source)}
-    for one in read_all(topics, topics.sink("unique")):
-        if one.value is not None:
-            assert (one.value, one.headers[:-1]) == (sent[one.key].value, sent[one.key].headers)
-            assert one.headers[-1] == ("dupwatch-timestamp-ms", b"%d" % sent[one.key].timestamp_ms)
+    sent = {message.key: message for message in read_all(topics, topics.source)}
+    for message in read_all(topics, topics.sink("unique")):
+        if message.value is not None:
+            assert (message.value, message.headers[:-1]) == (sent[message.key].value, sent[message.key].headers)
+            assert message.headers[-1] == ("dupwatch-timestamp-ms", b"%d" % sent[message.key].timestamp_ms)
     letters = read_all(topics, topics.sink("dead-letters"))
-    reasons = {one.key: dict(one.headers)["dupwatch-reason"] for one in letters}
+    reasons = {letter.key: dict(letter.headers)["dupwatch-reason"] for letter in letters}
     assert reasons == {b"bad": b"invalid_json", None: b"missing_key", b"one": b"key_contradicts_id"}
-    assert {(one.value, one.headers[:2] == trace) for one in letters} == {
-        (sent[one.key].value, True) for one in letters
+    assert {(letter.value, letter.headers[:2] == trace) for letter in letters} == {
+        (sent[letter.key].value, True) for letter in letters
     }
 
 
@@ -146,7 +146,7 @@ def test_a_rolling_restart_loses_none_and_repeats_none_where_asked(
 def test_where_records_went_unread_the_group_is_told_in_a_transaction(topics: Topics, tmp_path: Path) -> None:
     """Also of a partition of which nothing is left to be judged; what is left of the other is judged once."""
     send(topics, feed(20))
-    ends = Counter(one.partition for one in read_all(topics, topics.source))
+    ends = Counter(message.partition for message in read_all(topics, topics.source))
     commit(topics.address, topics.prefix, topics.source, dict.fromkeys(ends, 0))
     delete_records(topics.address, topics.source, 0, ends[0])
     delete_records(topics.address, topics.source, 1, 3)
@@ -163,7 +163,7 @@ def wait_for_seen(topics: Topics, count: int) -> None:
     """Return when there are verdicts of so many ids."""
     wait_for_count(topics, ["verdicts"], count)
     for _ in range(100):
-        if len({one.key for one in read_all(topics, topics.sink("verdicts"))}) == count:
+        if len({verdict.key for verdict in read_all(topics, topics.sink("verdicts"))}) == count:
             return
     raise AssertionError("some verdict never came")
 
@@ -172,8 +172,8 @@ def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
     """Every article has a verdict, all events of one are equal, and a fifth are duplicates of the one before."""
     seen = read_all(topics, topics.sink("verdicts"))
     said: dict[bytes | None, set[bytes | None]] = {}
-    for one in seen:
-        said.setdefault(one.key, set()).add(one.value)
+    for verdict in seen:
+        said.setdefault(verdict.key, set()).add(verdict.value)
     assert len(said) == count
     assert {len(values) for values in said.values()} == {1}
     assert Counter(json.loads(value or b"")["outcome"] for (value,) in said.values()) == {
@@ -199,7 +199,7 @@ def test_a_store_that_goes_away_is_waited_for(
         consumer.wait_ready(ready=False)
         assert time.monotonic() - killed_s < 10
         send(topics, feed(100)[50:])
-        assert [one.partition(":")[0] for one in consumer.reasons()] == ["store"]
+        assert [reason.partition(":")[0] for reason in consumer.reasons()] == ["store"]
         assert consumer.page("/healthz")[0] == 200
         assert consumer.metric("dupwatch_unreachable") == 1
         # Not only the probe: the run itself meets the outage, and waits.

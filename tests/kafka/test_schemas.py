@@ -45,7 +45,7 @@ def written_by(value_format: str, registry_url: str) -> tuple[str, ...]:
 
 def said(topics: Topics) -> list[dict[str, Any]]:
     """All verdicts, but for when they were."""
-    verdicts = [one.said for one in read_all(topics, topics.sink("verdicts"))]
+    verdicts = [message.said for message in read_all(topics, topics.sink("verdicts"))]
     return [{name: what for name, what in one.items() if not name.endswith("_at")} for one in verdicts]
 
 
@@ -60,7 +60,7 @@ def test_verdicts_are_those_of_the_same_articles_in_json(kafka_address: str, tmp
         running_ones = []
         for value_format, write in writers.items():
             topics = everything[value_format] = make_topics(kafka_address, partitions=1)
-            values: list[tuple[str | bytes | None, object]] = [(one["id"], write(one)) for one in given]
+            values: list[tuple[str | bytes | None, object]] = [(article["id"], write(article)) for article in given]
             bad = [] if value_format == "json" else [(key, value) for key, (value, _) in BAD.items()]
             send(topics, [*values[:20], *bad, *values[20:], ("a3", None)])
             folder = tmp_path / value_format
@@ -72,17 +72,17 @@ def test_verdicts_are_those_of_the_same_articles_in_json(kafka_address: str, tmp
             wait_for_count(topics, ALL, len(given) + 1 + (0 if topics is everything["json"] else len(BAD)))
             assert consumer.stop() == 0, consumer.log.read_text()
     expected = said(everything["json"])
-    assert [one["outcome"] for one in expected].count("duplicate") == 6
+    assert [verdict["outcome"] for verdict in expected].count("duplicate") == 6
     for value_format in WRITERS:
         topics = everything[value_format]
         assert said(topics) == expected
-        letters = {one.key: (one.value, dict(one.headers)["dupwatch-reason"]) for one in
+        letters = {message.key: (message.value, dict(message.headers)["dupwatch-reason"]) for message in
                    read_all(topics, topics.sink("dead-letters"))}  # fmt: skip
         assert letters == BAD
-        sent = {one.key: one.value for one in read_all(topics, topics.source) if one.value is not None}
-        clean = [one for one in read_all(topics, topics.sink("unique")) if one.value is not None]
+        sent = {message.key: message.value for message in read_all(topics, topics.source) if message.value is not None}
+        clean = [message for message in read_all(topics, topics.sink("unique")) if message.value is not None]
         assert len(clean) == 24
-        assert all(one.value == sent[one.key] for one in clean)
+        assert all(message.value == sent[message.key] for message in clean)
 
 
 def test_a_registry_that_is_away_is_waited_for(kafka_address: str, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_registry_that_is_away_is_waited_for(kafka_address: str, tmp_path: Pat
     store = f"lmdb:{tmp_path / 'store'}"
     with serving(RegistryServer()) as registry:
         with WRITERS["avro"](registry.url, topics.source) as write:
-            send(topics, [(one["id"], write(one)) for one in articles(10)])
+            send(topics, [(article["id"], write(article)) for article in articles(10)])
         registry.says = Said.json(503, message="no leader")
         settings = written_by("avro", registry.url)
 

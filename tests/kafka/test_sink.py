@@ -21,9 +21,9 @@ pytestmark = pytest.mark.servers
 @pytest.fixture
 def given(kafka_address: str) -> Iterator[Given]:
     """A sink that writes everything, to topics that are there."""
-    made = sink_to(kafka_address, fresh_topics(kafka_address))
-    yield made
-    made.sink.close()
+    given = sink_to(kafka_address, fresh_topics(kafka_address))
+    yield given
+    given.sink.close()
 
 
 def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> None:
@@ -32,7 +32,9 @@ def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> No
     given.sink.emit(said)
     given.sink.flush()
     verdicts = read(kafka_address, given.topics.verdicts_topic)
-    assert [(one.key, one.value) for one in verdicts] == [(one.verdict.id.encode(), one.event) for one in said]
+    assert [(message.key, message.value) for message in verdicts] == [
+        (answer.verdict.id.encode(), answer.event) for answer in said
+    ]
     assert verdicts[2].headers == [("outcome", b"retracted")]
     (flag,) = read(kafka_address, given.topics.duplicates_topic)
     assert (flag.key, flag.value, flag.headers) == (b"b", said[1].event, [("outcome", b"duplicate")])
@@ -79,7 +81,7 @@ def test_what_is_no_longer_in_the_clean_feed_has_a_tombstone(kafka_address: str,
     )
     given.sink.flush()
     found = read(kafka_address, given.topics.unique_topic)
-    assert [(one.key, one.value) for one in found] == [(b"a", None), (b"b", None), (b"c", None)]
+    assert [(message.key, message.value) for message in found] == [(b"a", None), (b"b", None), (b"c", None)]
 
 
 def test_a_file_s_records_make_a_clean_feed_too(kafka_address: str, given: Given) -> None:

@@ -55,7 +55,7 @@ def read(source: StretchSource) -> list[RawRecord]:
 def places(records: list[RawRecord]) -> list[tuple[int, int, int]]:
     """Time, partition and offset of each."""
     messages = [record.message for record in records]
-    return [(one.timestamp_ms, one.partition, one.offset) for one in messages if one is not None]
+    return [(message.timestamp_ms, message.partition, message.offset) for message in messages if message is not None]
 
 
 def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> None:
@@ -141,7 +141,7 @@ def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
     send(address, [(0, 1_000)])
     assert len(read(made(address))) == 1
     looking = Consumer({"bootstrap.servers": address, "group.id": "replayed"})
-    assert [one.offset for one in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
+    assert [place.offset for place in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
     looking.close()
 
 

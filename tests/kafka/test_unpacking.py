@@ -45,7 +45,7 @@ def topics(kafka_address: str) -> Topics:
 
 def judged(topics: Topics) -> set[bytes | None]:
     """The keys that have a verdict."""
-    return {one.key for one in read_all(topics, topics.sink("verdicts"))}
+    return {message.key for message in read_all(topics, topics.sink("verdicts"))}
 
 
 @pytest.mark.servers
@@ -78,7 +78,7 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
     offset, note = notes(topics)[BAD]
     assert (offset, note.held) == (BEFORE, Held(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
     listed = json.loads(command(topics, "list", "--json").out)
-    assert [(one["partition"], one["offset"], one["batch_offset"]) for one in listed] == [(BAD, BEFORE, BEFORE)]
+    assert [(line["partition"], line["offset"], line["batch_offset"]) for line in listed] == [(BAD, BEFORE, BEFORE)]
     told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
     assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(told.split())
     way = () if again == BEFORE else ("--skip-to", str(again))
@@ -95,8 +95,8 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
         wait_for_count(topics, ["verdicts"], BEFORE + 8 + 3)
         assert held_by(consumer) == []
         assert consumer.stop() == 0, consumer.log.read_text()
-    expected = {b"%d-%d" % (BAD, one) for one in (*range(BEFORE), *range(BEHIND, BEHIND + 3))}
-    assert judged(topics) == expected | {b"%d-%d" % (GOOD, one) for one in range(8)}
+    expected = {b"%d-%d" % (BAD, number) for number in (*range(BEFORE), *range(BEHIND, BEHIND + 3))}
+    assert judged(topics) == expected | {b"%d-%d" % (GOOD, number) for number in range(8)}
     assert read_all(topics, topics.sink("dead-letters")) == []
 
 
@@ -141,7 +141,7 @@ def test_a_stretch_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
     assert f"{TOPIC}:0 cannot be read further: the client cannot unpack the batch at offset 3: " in str(raised.value)
     assert "Choose a stretch that ends before this batch" in str(raised.value)
     source = stretch(address, 3)
-    assert [one.start for batch in source.batches() for one in batch.records] == [0, 1, 2]
+    assert [record.start for batch in source.batches() for record in batch.records] == [0, 1, 2]
     source.close()
 
 
@@ -205,7 +205,7 @@ def test_such_a_batch_behind_a_stretch_is_nobodys_trouble(kafka_address: str) ->
     assert produce(kafka_address, topics.source, 0, [BOMB], "zstd") == 2
     settings = consumer_settings(kafka_address, options())
     source = StretchSource(settings, [topics.source], ReadLimits(), Stretch(Bound(offset=0), Bound(offset=2)))
-    assert [one.start for batch in source.batches() for one in batch.records] == [0]
+    assert [record.start for batch in source.batches() for record in batch.records] == [0]
     source.close()
     with TopicLetters(kafka_address, topics.source, options()) as letters:
         assert letters.letter("0:1") is None

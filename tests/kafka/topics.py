@@ -64,12 +64,12 @@ def make_topics(
     name = f"t{uuid.uuid4().hex[:12]}"
     topics = Topics(address, f"{name}-articles", name, partitions)
     source = NewTopic(topics.source, partitions, 1, config=dict(source_settings or {}))
-    sinks = [NewTopic(topics.sink(one), partitions, 1, config=dict(sink_settings or {})) for one in SINKS]
+    sinks = [NewTopic(topics.sink(name), partitions, 1, config=dict(sink_settings or {})) for name in SINKS]
     new = [source, *sinks]
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics(new).values():
-        made.result(WAIT_S)
-    wait_until_known(admin, [one.topic for one in new])
+    for creation in admin.create_topics(new).values():
+        creation.result(WAIT_S)
+    wait_until_known(admin, [topic.topic for topic in new])
     return topics
 
 

@@ -39,14 +39,14 @@ def main() -> int:
         shares = [waiting[at :: asked.jobs] for at in range(asked.jobs)]
         try:
             for running in [
-                pool.submit(_try_all, *one, asked.seed, results) for one in zip(trials, shares, strict=True)
+                pool.submit(_try_all, *trial, asked.seed, results) for trial in zip(trials, shares, strict=True)
             ]:
                 running.result()
         except KeyboardInterrupt:
             return _INTERRUPTED
         finally:
-            for one in trials:
-                one.stop()
+            for trial in trials:
+                trial.stop()
     return _report([results.known[mutant] for mutant in drawn])
 
 
@@ -98,13 +98,13 @@ def _try_all(trials: Trials, mutants: list[Mutant], seed: int, results: _Results
 
 
 def _report(results: list[Result]) -> int:
-    for group in dict.fromkeys(one.mutant.group for one in results):
-        counted = Counter(one.ending for one in results if one.mutant.group == group)
+    for group in dict.fromkeys(result.mutant.group for result in results):
+        counted = Counter(result.ending for result in results if result.mutant.group == group)
         _tell(f"{group}: " + ", ".join(f"{count} {ending}" for ending, count in sorted(counted.items())))
-    left = [one for one in results if one.ending not in _SEEN]
-    for one in left:
-        mutant = one.mutant
-        _tell(f"{one.ending}: {mutant.name} in {mutant.definition}\n    - {mutant.before}\n    + {mutant.after}")
+    left = [result for result in results if result.ending not in _SEEN]
+    for result in left:
+        mutant = result.mutant
+        _tell(f"{result.ending}: {mutant.name} in {mutant.definition}\n    - {mutant.before}\n    + {mutant.after}")
     return int(bool(left))
 
 

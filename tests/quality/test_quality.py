@@ -127,6 +127,8 @@ def test_plain_simhash_is_the_published_method(judged: Callable[..., Outcome]) -
 def test_plain_simhash_finds_more_the_farther_it_may_look(judged: Callable[..., Outcome]) -> None:
     """With 7 bits the neighbours of each block are read as well, and flags farther than 3 bits appear."""
     judge = PLAIN_SIMHASH["judge"] | {"max_distance": 7}
-    flags = [one for one in judged(SAMPLE / "feed.jsonl", judge=judge).verdicts() if one.outcome == "duplicate"]
+    flags = [
+        verdict for verdict in judged(SAMPLE / "feed.jsonl", judge=judge).verdicts() if verdict.outcome == "duplicate"
+    ]
     assert {flag.distance for flag in flags} <= set(range(8))
     assert max(flag.distance or 0 for flag in flags) > 3

@@ -16,8 +16,8 @@ PAIRS = 320
 def points() -> dict[float, Point]:
     """What the guard does without a threshold and at the recommended one."""
     lexicon = load_lexicon()
-    made = make_pairs(Frames.HELD_OUT, PAIRS, 1, lexicon)
-    return {point.threshold: point for point in curve(made, lexicon, (0.0, CHOSEN))}
+    pairs = make_pairs(Frames.HELD_OUT, PAIRS, 1, lexicon)
+    return {point.threshold: point for point in curve(pairs, lexicon, (0.0, CHOSEN))}
 
 
 def test_similarity_cannot_tell_stories_in_one_frame_apart(points: dict[float, Point]) -> None:
@@ -40,7 +40,10 @@ def test_the_command_prints_the_curve_and_the_kinds_of_text(which: Frames, capsy
     main(seed=3, pairs=32, which=which)
     shown = capsys.readouterr().out
     assert "32 template pairs near without a guard" in shown
-    assert re.findall(r"^│ (off|0\.\d+) ", shown, re.MULTILINE) == ["off", *(f"{one:g}" for one in THRESHOLDS[1:])]
+    assert re.findall(r"^│ (off|0\.\d+) ", shown, re.MULTILINE) == [
+        "off",
+        *(f"{threshold:g}" for threshold in THRESHOLDS[1:]),
+    ]
     assert re.findall(rf"^│ ({'|'.join(GROUPS)}) ", shown, re.MULTILINE) == [
         group for group in GROUPS for _ in LANGUAGES
     ]

@@ -45,7 +45,7 @@ def archive_given(server: Server) -> str:
     """The archive of classes that a running server was told to use, or nothing."""
     assert server.process is not None
     command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
-    return "".join(one.partition("=")[2] for one in command if one.startswith("-XX:SharedArchiveFile="))
+    return "".join(argument.partition("=")[2] for argument in command if argument.startswith("-XX:SharedArchiveFile="))
 
 
 def archives_mapped(server: Server) -> set[str]:
@@ -80,8 +80,8 @@ def test_a_broker_keeps_its_messages(own_kafka: Callable[[], KafkaBroker]) -> No
     """A broker that is killed and started again has what was acknowledged."""
     broker = own_kafka()
     admin = AdminClient({"bootstrap.servers": broker.address})
-    for made in admin.create_topics([NewTopic("articles", 1)]).values():
-        made.result(20)
+    for creation in admin.create_topics([NewTopic("articles", 1)]).values():
+        creation.result(20)
     producer = Producer({"bootstrap.servers": broker.address, "acks": "all"})
     producer.produce("articles", b"kept")
     assert producer.flush(20) == 0

@@ -126,11 +126,11 @@ def _values(found: Iterable[Found], names: tuple[str, str]) -> dict[Origin, list
 
 def _by_origin(found: Iterable[Found], names: tuple[str, str], *, whole: bool = False) -> dict[Origin, list[Found]]:
     answers: defaultdict[Origin, list[Found]] = defaultdict(list)
-    for one in found:
-        assert one.headers is not None, "dupwatch has sent a header that cannot be read"
-        headers = dict(one.headers)
+    for message in found:
+        assert message.headers is not None, "dupwatch has sent a header that cannot be read"
+        headers = dict(message.headers)
         partition, offset = (int(headers[name] or b"") for name in names)
-        answers[partition, offset].append(one if whole else one._replace(value=brief(one.value)))
+        answers[partition, offset].append(message if whole else message._replace(value=brief(message.value)))
     return dict(answers)
 
 
@@ -148,8 +148,8 @@ def _check_answered(answers: Answers) -> None:
     refused = [origin for origin in answers.letters if not answers.made[origin].expected.letter]
     assert not refused, f"{len(refused)} articles are dead letters: {_named(answers, refused)}"
     for origin, letters in answers.letters.items():
-        for one in letters:
-            _check_letter(origin, answers.made[origin], one, answers.times_ms[origin])
+        for letter in letters:
+            _check_letter(origin, answers.made[origin], letter, answers.times_ms[origin])
 
 
 def _named(answers: Answers, origins: Sequence[Origin]) -> str:
@@ -157,7 +157,7 @@ def _named(answers: Answers, origins: Sequence[Origin]) -> str:
     lines = []
     for origin in origins[:5]:
         made = answers.made[origin]
-        reasons = {dict(one.headers or ()).get(_REASON) for one in answers.letters.get(origin, ())}
+        reasons = {dict(letter.headers or ()).get(_REASON) for letter in answers.letters.get(origin, ())}
         lines.append(f"{origin} {made.case or 'of the known feed'}: {made.key!r:.60} {made.value!r:.200} {reasons}")
     return "\n".join(lines)
 
@@ -257,11 +257,11 @@ def _check_store(url: str, answers: Answers, said: Mapping[bytes, bytes]) -> Fin
     with opened_store(config, readonly=True) as store:
         stored: dict[bytes, bytes | None] = {}
         tombstones = set()
-        for one in store.scan():
-            if isinstance(one, Tombstone):
-                tombstones.add(one.event)
+        for entry in store.scan():
+            if isinstance(entry, Tombstone):
+                tombstones.add(entry.event)
             else:
-                stored[one.record.reference] = one.verdict
+                stored[entry.record.reference] = entry.verdict
         unlike = [
             reference for reference in stored.keys() | said.keys() if stored.get(reference) != said.get(reference)
         ]

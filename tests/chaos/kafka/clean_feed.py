@@ -19,7 +19,7 @@ def check_clean_feed(topics: Topics, answers: Answers, *, once: bool) -> None:
     kept, times_ms = _kept(answers)
     until_s = time.monotonic() + UNDECIDED_S
     while True:
-        records = [one for one in read_topic(topics, topics.sink("unique")) if one.value is not None]
+        records = [record for record in read_topic(topics, topics.sink("unique")) if record.value is not None]
         if sum(kept.values()) <= len(records) or time.monotonic() > until_s:
             break
         time.sleep(1)
@@ -31,14 +31,14 @@ def check_records(
 ) -> None:
     """Compare the records with those of the kept articles: content, count and time."""
     there: Counter[Content] = Counter()
-    for one in records:
-        content = one.key, brief(one.value)
+    for record in records:
+        content = record.key, brief(record.value)
         there[content] += 1
         if content in kept:
-            told = {value for name, value in one.headers or () if name == TIME_HEADER}
+            told = {value for name, value in record.headers or () if name == TIME_HEADER}
             came = times_ms[content]
             in_headers = any(b"%d" % time_ms in told for time_ms in came)
-            assert one.timestamp_ms in came or NO_TIME_MS in came or in_headers, f"{one.key!r:.80} came at {came}"
+            assert record.timestamp_ms in came or NO_TIME_MS in came or in_headers, f"{record.key!r:.80} came at {came}"
     strange = list(there.keys() - kept.keys())[:_NAMED]
     assert not strange, f"the clean feed has what was not kept: {strange}"
     missing = list((kept - there).keys())[:_NAMED]

@@ -131,17 +131,17 @@ class HostileFeed:
         count = self._chance.randint(1, 6)
         lot = [self._harmful(before) if aborted else self._dressed("transaction", PLAIN) for _ in range(count)]
         self._pending.extend(
-            one._replace(
+            message._replace(
                 case="aborted" if aborted else "committed",
                 way=Way(transaction=Transaction(self._transactions, at == count, aborted)),
             )
-            for at, one in enumerate(lot, 1)
+            for at, message in enumerate(lot, 1)
         )
         return self._pending.popleft()
 
     def _harmful(self, before: Sequence[Made]) -> Made:
         """A copy of a known text, or a retraction or a new version of a known article."""
-        known = [one for one in before[-RECENT:] if one.group is not None]
+        known = [earlier for earlier in before[-RECENT:] if earlier.group is not None]
         if not known or self._chance.random() < 0.3:
             return Made(self._id(), self._chance.choice((self._article(), self._chance.randbytes(50))))
         one = self._chance.choice(known)

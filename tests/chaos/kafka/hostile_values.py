@@ -212,10 +212,10 @@ def _types() -> list[Case]:
     return [
         _fixed("not an object", letter("not_an_object"), b"null", b"[]", b'"a"', b"1", b"true", b'[{"body":"a"}]'),
         _fixed("no body", letter("missing_body"), b"{}", b'{"BODY":"a"}', b'{"body ":"a"}', b'{"a":{"body":"a"}}'),
-        _fixed("body of another type", letter("body_wrong_type"), *(b'{"body":%b}' % one for one in other)),
+        _fixed("body of another type", letter("body_wrong_type"), *(b'{"body":%b}' % value for value in other)),
         _fixed(
             "field of another type", letter("field_wrong_type"),
-            *(b'{"body":"a","%b":%b}' % (name, one) for name in texts for one in other),
+            *(b'{"body":"a","%b":%b}' % (name, value) for name in texts for value in other),
         ),
         _fixed(
             "field too long", letter("field_too_long"),

@@ -105,7 +105,11 @@ class KnownFeed:
         return Made(self._recent()[0].encode(), None)
 
     def _again(self) -> Made:
-        recent = [one for one in self.made[-RECENT:] if one.value is not None and one.expected.verdict and not one.case]
+        recent = [
+            earlier
+            for earlier in self.made[-RECENT:]
+            if earlier.value is not None and earlier.expected.verdict and not earlier.case
+        ]
         return self._chance.choice(recent) if recent else self._loner()
 
     def _poison(self) -> Made:

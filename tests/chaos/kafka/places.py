@@ -73,11 +73,11 @@ class Onlooker:
     def _ask(self) -> Places:
         found = self._consumer.committed(self._partitions, timeout=_ANSWER_S)
         return {
-            one.partition: Place(
-                max(0, one.offset),
-                self._consumer.get_watermark_offsets(one, timeout=_ANSWER_S)[1],
+            position.partition: Place(
+                max(0, position.offset),
+                self._consumer.get_watermark_offsets(position, timeout=_ANSWER_S)[1],
             )
-            for one in found
+            for position in found
         }
 
     def close(self) -> None:

@@ -174,8 +174,8 @@ class _Transactions:
 
     def _attempt(self, lot: Sequence[Numbered], transaction: Transaction) -> None:
         producer = self._begun()
-        for one in lot:
-            _produce(producer, self._topics, one)
+        for numbered in lot:
+            _produce(producer, self._topics, numbered)
         if transaction.aborted:
             # Without this an abort drops the messages before they leave the client.
             producer.flush(_ANSWER_S)

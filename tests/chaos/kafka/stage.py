@@ -145,10 +145,10 @@ class Stage(AbstractContextManager["Stage"]):
         self._heal_all(struck, lasted_s)
         before = dict(self._seen)
         self._until(lambda: moved(before, self._look()), f"go on after {', '.join(map(str, faults))}")
-        for one in struck:
+        for strike in struck:
             say(
-                f"{one.at_s:7.1f} s  {one.fault!s:<20} lag {one.lag:6,}   lasted {lasted_s[one]:5.1f} s"
-                f"   recovered after {self._now_s() - one.at_s:5.1f} s   answered {done(self._seen):,}"
+                f"{strike.at_s:7.1f} s  {strike.fault!s:<20} lag {strike.lag:6,}   lasted {lasted_s[strike]:5.1f} s"
+                f"   recovered after {self._now_s() - strike.at_s:5.1f} s   answered {done(self._seen):,}"
             )
 
     def _heal_all(self, struck: Sequence[Struck], lasted_s: dict[Struck, float]) -> None:

@@ -109,18 +109,18 @@ def test_a_feed_has_every_way_of_sending() -> None:
     feed = HostileFeed("ways", json_format())
     known = [Made(b"known", b"value of a known one", 1, "text")]
     made = [feed.next(known) for _ in range(8_000)]
-    assert {one.way.codec for one in made} == set(CODECS)
-    assert {one.way.raw for one in made} == {False, True}
-    assert {one.way.timestamp_ms for one in made} >= {None, -1, 0, 1, 2**63 - 1}
+    assert {message.way.codec for message in made} == set(CODECS)
+    assert {message.way.raw for message in made} == {False, True}
+    assert {message.way.timestamp_ms for message in made} >= {None, -1, 0, 1, 2**63 - 1}
     lots: defaultdict[int, list[Transaction]] = defaultdict(list)
-    for one in made:
-        if one.way.transaction is not None:
-            lots[one.way.transaction.number].append(one.way.transaction)
+    for message in made:
+        if message.way.transaction is not None:
+            lots[message.way.transaction.number].append(message.way.transaction)
     assert {lot[0].aborted for lot in lots.values()} == {False, True}
     whole = list(lots.values())[:-1]
-    assert all([one.last for one in lot] == [False] * (len(lot) - 1) + [True] for lot in whole)
-    assert all(len({one.aborted for one in lot}) == 1 for lot in whole)
-    assert any(one.aborted and (one.key == b"known" or one.value == known[0].value) for one in made)
-    assert Counter(one.case for one in made)["burst"] >= BURST
-    raw = [one.key for one in made if one.way.raw]
+    assert all([message.last for message in lot] == [False] * (len(lot) - 1) + [True] for lot in whole)
+    assert all(len({message.aborted for message in lot}) == 1 for lot in whole)
+    assert any(message.aborted and (message.key == b"known" or message.value == known[0].value) for message in made)
+    assert Counter(message.case for message in made)["burst"] >= BURST
+    raw = [message.key for message in made if message.way.raw]
     assert len(set(raw)) == len(raw), "a raw message is known again by its key"

@@ -150,7 +150,7 @@ def test_a_short_chaos(servers: Servers, tmp_path: Path) -> None:
         with format_named(chance.choice(FORMATS)) as values:
             stage = run(SHORT, seed, servers, manner, values, tmp_path)
         assert len(stage.struck) == SHORT.faults
-        assert all(one.lag > 0 for one in stage.struck)
+        assert all(strike.lag > 0 for strike in stage.struck)
 
 
 @pytest.mark.parametrize("manner", MANNERS, ids=lambda manner: str(manner).replace(", ", "-").replace(" ", "-"))
@@ -161,9 +161,9 @@ def test_a_long_chaos(servers: Servers, tmp_path: Path, manner: Manner) -> None:
     with seeded() as seed:
         stage = run(LONG, seed, servers, manner, json_format(), tmp_path)
         assert len(stage.struck) >= LONG.faults
-        assert {one.fault.kind for one in stage.struck} == set(KINDS)
-        assert all(one.lag > 0 for one in stage.struck)
-        articles = sum(made.value is not None and made.expected.verdict for made in stage.feeding.feed.made)
+        assert {strike.fault.kind for strike in stage.struck} == set(KINDS)
+        assert all(strike.lag > 0 for strike in stage.struck)
+        articles = sum(message.value is not None and message.expected.verdict for message in stage.feeding.feed.made)
         assert articles >= ARTICLES_MIN
 
 

@@ -62,11 +62,11 @@ def test_articles_of_groups_stay_as_they_are() -> None:
     """One message an article, but for the same again; no retraction; every text in one group only."""
     contents: defaultdict[bytes | None, set[bytes | None]] = defaultdict(set)
     groups: defaultdict[str | None, set[int]] = defaultdict(set)
-    for made in messages("c"):
-        contents[made.key].add(made.value)
-        if made.group is not None:
-            groups[made.text].add(made.group)
-    known = {made.key for made in messages("c") if made.group is not None}
+    for message in messages("c"):
+        contents[message.key].add(message.value)
+        if message.group is not None:
+            groups[message.text].add(message.group)
+    known = {message.key for message in messages("c") if message.group is not None}
     assert all(len(contents[key]) == 1 and None not in contents[key] for key in known)
     assert {len(numbers) for numbers in groups.values()} == {1}
     assert sum(map(len, contents.values())) > len(contents)
@@ -76,17 +76,17 @@ def test_a_feed_has_all_that_it_is_to_have() -> None:
     """Groups of all sizes, near and far apart, exact copies, retractions, messages that come again, and poison."""
     feed = messages("d")
     places: defaultdict[int, list[int]] = defaultdict(list)
-    for number, made in enumerate(feed):
-        if made.group is not None:
-            places[made.group].append(number)
+    for number, message in enumerate(feed):
+        if message.group is not None:
+            places[message.group].append(number)
     sizes = Counter(map(len, places.values()))
     assert {2, 3, 4, 5} <= sizes.keys()
     assert max(sizes) >= FLOOD
     distances = [later - earlier for group in places.values() for earlier, later in pairwise(group)]
     assert min(distances) == 1
     assert max(distances) > 100
-    texts = Counter(made.text for made in feed if made.group is not None)
+    texts = Counter(message.text for message in feed if message.group is not None)
     assert sum(count > 1 for count in texts.values()) > 100
-    assert 50 < sum(made.value is None for made in feed) < 500
-    assert 20 < sum(not made.expected.verdict for made in feed) < 200
+    assert 50 < sum(message.value is None for message in feed) < 500
+    assert 20 < sum(not message.expected.verdict for message in feed) < 200
     assert max(Counter(feed).values()) > 1
