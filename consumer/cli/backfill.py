@@ -8,7 +8,7 @@ import typer
 from typing_extensions import override
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption, SetOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
@@ -41,7 +41,7 @@ class _Watcher(Watcher):
 
 def backfill(
     archive: Annotated[str, typer.Argument(metavar="FILE", help="Articles as JSON lines, plain or gzip.")],
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     state: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +73,9 @@ def backfill(
         fingerprint__scheme=scheme,
     )
     if not outlives_run(chosen):
-        raise ConfigError(f"name the store to fill: {STORE_EXAMPLES}")
+        raise ConfigError(
+            f"a store at {chosen.store.url} is lost when the command ends; name the store to fill: {STORE_EXAMPLES}"
+        )
     console = render.console(stderr=True)
     state_file, notice = _state(chosen, state)
     chosen = chosen.model_copy(update={"sink": chosen.sink.model_copy(update={"url": str(state_file)})})

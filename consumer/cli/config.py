@@ -12,7 +12,7 @@ from consumer.kafka.client_settings import is_kafka
 from consumer.text.redaction import HIDDEN
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.page_server import front_of
-from consumer.wiring.parts import judge_settings, lexicon_of, value_decoder
+from consumer.wiring.parts import STREAM, judge_settings, lexicon_of, value_decoder
 from consumer.wiring.topics_checks import check_places
 
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
@@ -50,7 +50,15 @@ def check(
             value_decoder(chosen)
     try_clients(chosen, create=not elsewhere)
     with results():
-        write(b"The configuration is valid.\n")
+        if is_kafka(chosen.source.url):
+            write(b"The configuration is valid.\n")
+        else:
+            write(f"The configuration is valid for a run over {_file_source(chosen)}.\n".encode())
+
+
+def _file_source(config: Config) -> str:
+    """Return how to name a source other than topics, whose run uses neither [http] nor [kafka]."""
+    return 'standard input (source.url = "-")' if config.source.url == STREAM else config.source.url
 
 
 def _without_files(config: Config) -> Config:

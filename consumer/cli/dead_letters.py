@@ -41,7 +41,7 @@ LettersOption = Annotated[
     typer.Option(
         "--sink",
         help="The sink of the run, whose dead letters are beside its verdicts: "
-        "kafka://HOST:PORT[,HOST:PORT]/PREFIX, or a file (replay needs a topic).",
+        "kafka://HOST:PORT/PREFIX, or a file (replay needs a topic).",
         metavar="FILE|KAFKA",
     ),
 ]

@@ -204,6 +204,6 @@ def _skipped(named: _Named, left_out: int, repeated: int) -> Iterator[str]:
     if named.repeated_ids:
         yield f"Skipped further articles with an id that occurred before: {named.repeated_ids:,}."
     if left_out:
-        yield f"Ignored pairs whose similarity means neither duplicate nor unique: {left_out:,}."
+        yield f"Ignored pairs with a similarity between the limits for unique and duplicate: {left_out:,}."
     if repeated:
         yield f"Ignored repeated pairs: {repeated:,}."

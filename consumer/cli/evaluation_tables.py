@@ -44,11 +44,11 @@ def tables(
     for curve, recommendation in zip(evaluation.curves, recommended, strict=True):
         yield ""
         yield _curve_table(curve, recommendation, settings)
+        if curve.setting == "max_distance" and found_max(settings) < DISTANCES[-1]:
+            yield f"The plan {settings.plan.name} misses some pairs more than {found_max(settings)} bits apart."
     yield f"now: as configured; F1: best F1; P: best recall with precision {precision_min:g}"
     yield ""
     yield _recommended_table(recommended, precision_min)
-    if found_max(settings) < DISTANCES[-1]:
-        yield f"The plan {settings.plan.name} misses some pairs more than {found_max(settings)} bits apart."
     yield f"{_TIES}\n\n{NOTE}"
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from consumer.cli import difference_view, render
 from consumer.cli.conditions import conditions, gap_ms
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, stored_article
 from consumer.cli.texts import check_one_stream, is_text, read_article
@@ -69,7 +69,7 @@ def explain(
         ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     version_a: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("A"), metavar="HEX")] = None,
     version_b: Annotated[str | None, typer.Option(help=_VERSION_HELP.format("B"), metavar="HEX")] = None,
     json: JsonOption = False,

@@ -40,12 +40,16 @@ app = typer.Typer(
     help=(
         "Find near-duplicate articles in a feed.\n\n"
         "Start with:  dupwatch run --source articles.jsonl --sink verdicts.jsonl --store lmdb:store --show\n\n"
-        "Exit codes: 0 every record was answered (dead letters included), 1 a bug, or the shutdown hung, "
-        "2 invalid option or configuration, 3 the input cannot be read, 4 the store was created with other settings, "
-        "is damaged or is not a dupwatch store, 5 the store failed, "
-        "6 the output cannot be written, 7 too many records of a file or a stream cannot be judged, "
-        "130 or 143 stopped by a signal after finishing the work in progress; "
-        "a run over topics, demo and top exit with 0 instead."
+        "Exit codes:\n\n"
+        "0  every record was answered, by a verdict or a dead letter\n\n"
+        "1  a bug, or a run that did not stop when asked\n\n"
+        "2  an invalid option or configuration, or an id or file that was not found\n\n"
+        "3  the input cannot be read\n\n"
+        "4  the store was created with other settings, is damaged, or is not a dupwatch store\n\n"
+        "5  the store failed\n\n"
+        "6  the output cannot be written\n\n"
+        "7  too many records of a file or a stream cannot be judged\n\n"
+        "130, 143  stopped by a signal, after the work in progress; a run over topics, demo and top exit with 0"
     ),
 )
 

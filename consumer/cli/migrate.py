@@ -79,7 +79,9 @@ def migrate(
     anew: Annotated[
         bool,
         typer.Option(
-            "--anew", help="Judge the window again with the new settings, if the old store is lost or damaged."
+            "--anew",
+            "--without-old-store",
+            help="Judge the window again with the new settings, if the old store is lost or damaged.",
         ),
     ] = False,
     source: Annotated[

@@ -13,7 +13,8 @@ from consumer.config.values import parse_value
 from consumer.model.errors import ConfigError
 from consumer.telemetry import logs
 from consumer.text.redaction import without_arguments
-from storage.kinds import described_forms
+from storage.hbase.kind import HBASE
+from storage.kinds import described_forms, lasting_examples
 from storage.records import id_hash
 
 ConfigOption = Annotated[
@@ -30,7 +31,7 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Override one setting, for example judge.max_distance=2. Write maps as TOML or JSON. May be repeated.",
+        help="Override one setting, for example judge.similarity_min=0.8. Write maps as TOML or JSON. May be repeated.",
         metavar="NAME=VALUE",
     ),
 ]
@@ -42,6 +43,12 @@ StoreOption = Annotated[
         metavar="STORE",
     ),
 ]
+LastingStoreOption = Annotated[
+    str | None, typer.Option("--store", help=f"Store: {lasting_examples()}.", metavar="STORE")
+]
+"""For commands that read or fill a store that outlives a run."""
+ClusterStoreOption = Annotated[str | None, typer.Option("--store", help=f"Store: {HBASE.example}.", metavar="STORE")]
+"""For commands that work on tables."""
 SchemeOption = Annotated[
     str | None, typer.Option("--scheme", help="Fingerprint scheme; docs/schemes.md lists them.", metavar="NAME")
 ]
@@ -80,7 +87,7 @@ def _parsed(setting: str) -> dict[str, Any]:
     name, equals, text = setting.partition("=")
     if not equals:
         shown = without_arguments(name, [name])
-        raise ConfigError(f"--set {shown}: write it as NAME=VALUE, for example judge.max_distance=2")
+        raise ConfigError(f"--set {shown}: write it as NAME=VALUE, for example judge.similarity_min=0.8")
     try:
         parsed = tomllib.loads(f"{name} = 0")
     except tomllib.TOMLDecodeError as error:

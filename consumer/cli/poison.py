@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="List or resume partitions that are
 
 SourceOption = Annotated[
     str | None,
-    typer.Option("--source", help="Topics of articles: kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].", metavar="TOPIC"),
+    typer.Option("--source", help="Topics of articles: kafka://HOST:PORT/TOPIC[,TOPIC].", metavar="TOPIC"),
 ]
 GroupOption = Annotated[str | None, typer.Option("--group", help="Group of the consumers.", metavar="GROUP")]
 
@@ -55,7 +55,7 @@ def resume(
     until: Annotated[
         int | None,
         typer.Option(
-            "--until", min=1, help="Do not hold the partition again before this offset, whatever its records.",
+            "--until", min=1, help="Do not hold the partition before this offset, however many bad records follow.",
             metavar="OFFSET",
         ),
     ] = None,

@@ -35,7 +35,7 @@ def produce(
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option(help="kafka://HOST:PORT[,HOST:PORT]/TOPIC; default: the configured source.", metavar="TOPIC"),
+        typer.Option(help="kafka://HOST:PORT/TOPIC; default: the configured source.", metavar="TOPIC"),
     ] = None,
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     in_order: Annotated[

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured, id_hash_of
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured, id_hash_of
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
@@ -32,6 +32,8 @@ from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Version
 
+_JSON_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson"})
+
 
 def query(
     source: Annotated[
@@ -41,7 +43,7 @@ def query(
             help="Articles as JSON lines; - for standard input. Or one article: JSON, plain text, or an id.",
         ),
     ],
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
@@ -64,7 +66,10 @@ def query(
         if source != STREAM and not is_text(source) and not path.is_dir():
             _write(asking.about_stored(chosen, source))
         elif source != STREAM and path.is_file() and is_one_article(source, chosen):
-            _write(asking.about(read_article(source, chosen), 1))
+            article = read_article(source, chosen)
+            if path.suffix.lower() in _JSON_SUFFIXES and article.id == source:
+                render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
+            _write(asking.about(article, 1))
         else:
             _answer_lines(asking, chosen, source)
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured, id_hash_of
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured, id_hash_of
 from consumer.cli.results import results, write
 from consumer.cli.show import print_article, print_link
 from consumer.cli.stored_article import History, StoredArticle
@@ -32,7 +32,7 @@ from storage.records import Stored
 
 def release(
     article_id: Annotated[str, typer.Argument(metavar="ID", help="The article's id.")],
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     version: Annotated[
         str | None,
         typer.Option(help="Version to release, as in events; default: the latest.", metavar="HEX"),

@@ -62,7 +62,7 @@ def replay(
     since: Annotated[
         str,
         typer.Option(
-            "--from", help=f"Start: an offset, used for every partition, or a time: {TIME_HELP}.", metavar="FROM"
+            "--from", help=f"Start: an offset, used for every partition, or a time: {TIME_HELP}.", metavar="OFFSET|TIME"
         ),
     ],
     source: Annotated[str | None, typer.Option(help="kafka://HOST:PORT/TOPIC[,TOPIC].", metavar="TOPIC")] = None,
@@ -70,7 +70,7 @@ def replay(
         str | None,
         typer.Option(
             help="End, exclusive, in the same format as --from; default: the current end of the topic.",
-            metavar="UNTIL",
+            metavar="OFFSET|TIME",
         ),
     ] = None,
     sink: Annotated[

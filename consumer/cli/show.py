@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, StoredArticle, VersionOption, arrival_of, how_it_ended, stored_article
 from consumer.judge.events import rfc3339, shared_keywords, version_name
@@ -20,7 +20,7 @@ from storage.records import Stored, Tombstone
 
 def show(
     article_id: Annotated[str, typer.Argument(metavar="ID", help="The article's id.")],
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     version: VersionOption = None,
     json: JsonOption = False,
     config: ConfigOption = None,

@@ -7,7 +7,7 @@ import typer
 from rich.progress import Progress
 
 from consumer.cli import render, store_export, store_init, store_pack
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
 from consumer.model.errors import StoreBroken, StoreMismatch
@@ -33,7 +33,7 @@ PENDING_S = 3600
 
 @app.command()
 def stats(
-    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    store: LastingStoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
     """Count what a store holds."""
     chosen = configured(config, settings, store__url=store)
@@ -74,7 +74,7 @@ def _print_stats(url: str, held: Stats) -> None:
 
 @app.command()
 def verify(
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     json: JsonOption = False,
     dangling: Annotated[
         bool,

@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.store_tools.export import exported
 from consumer.wiring.stores import opened_store
 
 
 def export(
-    store: StoreOption = None,
+    store: LastingStoreOption = None,
     bodies: Annotated[
         bool, typer.Option("--bodies/--no-bodies", help="Include the texts of articles, if the store keeps them.")
     ] = True,

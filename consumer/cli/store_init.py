@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
+from consumer.cli.options import ClusterStoreOption, ConfigOption, SetOption, configured
 from consumer.cli.results import results, standard_error, write
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
@@ -28,7 +28,7 @@ _SCRIPT_LINES: Final = ("creating ", "altering ", _DONE)
 
 
 def init(
-    store: StoreOption = None,
+    store: ClusterStoreOption = None,
     print_: Annotated[bool, typer.Option("--print", help="Print the script for the HBase shell.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Run the script with the HBase shell.")] = False,
     shell: Annotated[

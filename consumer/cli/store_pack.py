@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from consumer.cli import render
-from consumer.cli.options import ConfigOption, JsonOption, SetOption, StoreOption, configured
+from consumer.cli.options import ClusterStoreOption, ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.store_init import posting_shares
 from consumer.config.config import Config
@@ -29,7 +29,7 @@ _MIB = 1 << 20
 
 
 def pack(
-    store: StoreOption = None,
+    store: ClusterStoreOption = None,
     before: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +73,7 @@ def pack(
 
 
 def unpack(
-    store: StoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
+    store: ClusterStoreOption = None, json: JsonOption = False, config: ConfigOption = None, settings: SetOption = None
 ) -> None:
     """Turn all posting sets of an HBase store back into single postings, as they were before packing."""
     chosen = configured(config, settings, store__url=store)

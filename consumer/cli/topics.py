@@ -13,25 +13,25 @@ from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S
 
-app = typer.Typer(no_args_is_help=True, help="Create the topics that a run writes to.")
+app = typer.Typer(no_args_is_help=True, help="Create the topics that a run needs.")
 
 
 @app.callback()
 def topics_group() -> None:
-    """Create the topics that a run writes to."""
+    """Create the topics that a run needs."""
 
 
 @app.command()
 def init(
     sink: Annotated[
         str | None,
-        typer.Option("--sink", help="The prefix of the topics: kafka://HOST:PORT[,HOST:PORT]/PREFIX.", metavar="SINK"),
+        typer.Option("--sink", help="The prefix of the topics: kafka://HOST:PORT/PREFIX.", metavar="SINK"),
     ] = None,
     source: Annotated[
         str | None,
         typer.Option(
             "--source",
-            help="Also create the topics of articles: kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC].",
+            help="Also create the topics of articles: kafka://HOST:PORT/TOPIC[,TOPIC].",
             metavar="SOURCE",
         ),
     ] = None,

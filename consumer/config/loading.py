@@ -2,7 +2,8 @@
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +54,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     try:
         read = Layered(**overrides)
     except ValidationError as error:
-        raise ConfigError("; ".join(_sentences(error))) from error
+        raise ConfigError("; ".join(_sentences(error, _Origins(path, overrides)))) from error
     except SettingsError as error:
         raise ConfigError(
             f"{error}: a whole section in the environment is written as TOML or JSON; one setting of it is "
@@ -119,19 +120,51 @@ def _check_environment() -> None:
                 )
 
 
-def _sentences(error: ValidationError) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Origins:
+    """Where settings were set: the command line wins over the environment, and that over the file."""
+
+    path: Path | None
+    overrides: Mapping[str, Any]
+
+    def of(self, loc: Sequence[str | int]) -> str:
+        """Return the file or variable that sets this, with "from" before it; "" for the command line and defaults."""
+        if _has(self.overrides, loc):
+            return ""
+        variables = {name.upper(): name for name in os.environ}
+        for depth in range(len(loc), 0, -1):
+            variable = ENV_PREFIX + ENV_NESTING.join(str(part) for part in loc[:depth]).upper()
+            if variable in variables:
+                return f"from the environment variable {variables[variable]}"
+        if self.path is None or not _has(tomllib.loads(self.path.read_text(encoding="utf-8")), loc):
+            return ""
+        return f"from {self.path}"
+
+
+def _has(settings: object, loc: Sequence[str | int]) -> bool:
+    for part in loc:
+        if not isinstance(settings, Mapping) or part not in settings:
+            return False
+        settings = settings[part]
+    return True
+
+
+def _sentences(error: ValidationError, origins: _Origins) -> Iterator[str]:
     for fault in error.errors(include_url=False):
         name = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
+        message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        message = message.partition(", unable to")[0]
+        origin = origins.of(fault["loc"])
         if fault["type"] in _UNKNOWN:
             known = [setting for setting, _ in flatten(Config.model_construct())]
             meant = "".join(f" did you mean {setting}?" for setting in get_close_matches(name, known, 1, _MEANT_MIN))
-            yield f"unknown setting {name};{meant} dupwatch config show lists all"
+            shown_origin = f" ({origin})" if origin else ""
+            yield f"unknown setting {name}{shown_origin};{meant} dupwatch config show lists all"
         elif name:
             if fault["type"] in _NOT_A_SECTION:
                 message = "this is a section; set the settings in it"
             hidden = isinstance(fault["input"], Mapping) or is_secret(name) or holds_secrets(name)
-            given = "" if hidden else f" (it is {redacted(repr(fault['input']))})"
-            yield f"{name}: {message}{given}"
+            facts = ([] if hidden else [f"it is {redacted(repr(fault['input']))}"]) + ([origin] if origin else [])
+            yield f"{name}: {message}" + (f" ({', '.join(facts)})" if facts else "")
         else:
             yield message

@@ -157,19 +157,22 @@ def _fields(rejected: Sequence[Rejected], fields: FieldMap) -> Guess | None:
     if not records:
         return None
     seen = Counter(name for record in records for name in _paths(record))
-    missing, settings = [], []
+    missing, settings, suggested = [], [], []
     for field, path in (("id", fields.id), ("body", fields.body)):
         found = [field_at(record, path) for record in records]
         lacking = sum(not isinstance(value, (str, int)) for value in found)
         if lacking * 2 > len(records):
             what = f"no {path!r}" if all(value is None for value in found) else f"no {_KIND_OF[field]} in {path!r}"
-            missing.append(f"{what} in {lacking / len(rejected):.0%}")
+            missing.append(f"{lacking / len(rejected):.0%} have {what}")
             name = next((candidate for candidate in _candidates(field, seen) if candidate != path), "NAME")
             settings.append(f"source.fields.{field}={name}")
+            suggested.append(name)
     if not missing:
         return None
-    names = ", ".join(_shown(name) for name, _ in seen.most_common(_NAMES_MAX))
-    sentence = f"They have {', '.join(missing)} of them; fields seen: {names}. Set {' and '.join(settings)}"
+    # The names that are suggested come first, so that the limit does not hide them.
+    ordered = sorted(seen, key=lambda name: (name not in suggested, -seen[name]))
+    names = ", ".join(_shown(name) for name in ordered[:_NAMES_MAX]) + (", …" if len(ordered) > _NAMES_MAX else "")
+    sentence = f"Of these, {', '.join(missing)}; fields found: {names}. Set {' and '.join(settings)}"
     return Guess(sentence, whole=False)
 
 

@@ -92,7 +92,7 @@ def _parts(data: bytes) -> tuple[Any, Any, Any]:
     try:
         line = msgspec.json.decode(data.removeprefix(_BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {error}") from error
+        raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
     if isinstance(line, dict):
         missing = [name for name in _PARTS if name not in line]
         if missing:

@@ -68,7 +68,7 @@ def no_answer(brokers: str, error: KafkaError, refused: str) -> str:
         return f"{refused}: {describe(error)}"
     return (
         f"no broker answers at {brokers} ({error.name()}). Check the address, and that the brokers run; "
-        "dupwatch doctor says more."
+        "run dupwatch doctor for details."
     )
 
 

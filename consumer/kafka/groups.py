@@ -151,7 +151,7 @@ class Topics:
             # The broker that coordinates this group may be the one that does not answer.
             raise SourceError(
                 f"the groups cannot be listed: {describe(listed.errors[0])}. "
-                f"Check that every broker of {self._brokers} runs; dupwatch doctor says more."
+                f"Check that every broker of {self._brokers} runs; run dupwatch doctor for details."
             )
         states = [found.state for found in listed.valid if found.group_id == group]
         return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)

@@ -13,7 +13,9 @@ from storage.hbase.waits import NOTICE_S
 log = logging.getLogger("dupwatch")
 
 _PROBE_S: Final = 1.0
-_ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?:(?P<port>[0-9]{1,5})")
+_ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?(?::(?P<port>[0-9]{1,5}))?")
+_DEFAULT_PORT: Final = 9092
+"""The port that the clients use where an address has none."""
 
 
 def tell_store_wait(what: str | None) -> None:
@@ -43,17 +45,24 @@ def _watch(brokers: str, over: threading.Event) -> None:
     if over.wait(NOTICE_S):
         return
     # The clients do not say why they get no answer; a connection of our own shows it.
-    found = "; ".join(f"{address}: {_why(address)}" for address in brokers.split(","))
+    found = "; ".join(_state(address) for address in brokers.split(","))
     if not over.is_set():
         log.warning("Waiting for the brokers: %s", found)
 
 
-def _why(address: str) -> str:
+def _state(address: str) -> str:
+    """Return an address, with the port that is assumed where it has none, and what a connection to it shows."""
     parts = _ADDRESS.fullmatch(address.strip())
     if parts is None:
-        return "no answer yet"
+        return f"{address}: no answer yet"
+    if parts["port"] is None:
+        return f"{address} (port {_DEFAULT_PORT}): {_why(parts['host'], _DEFAULT_PORT)}"
+    return f"{address}: {_why(parts['host'], int(parts['port']))}"
+
+
+def _why(host: str, port: int) -> str:
     try:
-        socket.create_connection((parts["host"], int(parts["port"])), timeout=_PROBE_S).close()
+        socket.create_connection((host, port), timeout=_PROBE_S).close()
     except TimeoutError:
         return "no connection yet"
     except (OSError, OverflowError) as error:

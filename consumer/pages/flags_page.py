@@ -29,7 +29,10 @@ _NO_TITLE: Final = "(no title)"
 def flags_page(latest: Latest, *, refreshes: bool) -> bytes:
     """Return the page with all flags, newest first, and the beginnings of their texts."""
     shown, seen = len(latest.flags), latest.seen
-    count = f"{seen} since {_time_text(latest.began_at)}" + (f", showing the latest {shown}" if shown < seen else "")
+    flags = "flag" if seen == 1 else "flags"
+    count = f"{seen} {flags} since {_time_text(latest.began_at)}" + (
+        f", showing the latest {shown}" if shown < seen else ""
+    )
     body: list[Child] = [element("p", latest.trouble, class_="notice")] if latest.trouble and shown else []
     body += [_card(flag, EXCERPT_CHARS_MAX, opens=True) for flag in latest.flags]
     if not shown:

@@ -254,6 +254,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "dupwatch"
     sys_version = ""
+    error_content_type = PLAIN
+    error_message_format = "%(message)s\n"
     # The hall cuts connections without a request earlier than this.
     timeout = ANSWER_S
 
@@ -335,7 +337,8 @@ _UNAUTHORISED: Final = Response(
 _UNKNOWN_NAME: Final = Response(
     HTTPStatus.MISDIRECTED_REQUEST,
     PLAIN,
-    b"Use an IP address, localhost or a name in http.names, or set http.user and a password.\n",
+    b"This host name is not allowed. Use an IP address, localhost or a name in http.names, or set http.user and a "
+    b"password.\n",
 )
 
 

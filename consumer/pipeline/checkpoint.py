@@ -104,7 +104,7 @@ def load(path: Path) -> Checkpoint | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
             f"{path} is damaged, or was written by another version ({error}); "
-            "to start over, remove it together with the files of the sink"
+            "to start over, remove it together with the verdicts and dead letters beside it"
         ) from error
 
 

@@ -87,8 +87,8 @@ class FeedGate:
         found = self._guess()
         where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
         why = (
-            f"Line {first.record.line}: {first.letter.detail[:_DETAIL_CHARS_MAX]}. Correct the feed, or raise"
-            " source.poison_share_max"
+            f"Line {first.record.line}: {first.letter.detail[:_DETAIL_CHARS_MAX]}. Correct the feed, or set"
+            " source.poison_share_max=1 for dead letters"
             if found is None
             else found.sentence
         )

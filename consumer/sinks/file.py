@@ -11,7 +11,7 @@ from consumer.sinks.emitted import Emit, events
 from consumer.sinks.line_file import LineFile
 from storage.files import FileWriting
 
-UNEXPLAINED: Final = "there is no checkpoint beside it that says what wrote it"
+UNEXPLAINED: Final = "there is no checkpoint beside it that records which run wrote it"
 """Why a run does not append to a file that has something in it."""
 
 

@@ -53,7 +53,7 @@ def start_of_sink(
     if not outlives_run(config):
         return None, f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
     if before is None:
-        return None, f"there is no checkpoint {checkpoint_path(path)} that says what wrote it"
+        return None, f"there is no checkpoint {checkpoint_path(path)} that records which run wrote it"
     return before.marks, UNEXPLAINED
 
 

@@ -38,7 +38,7 @@ def opened_store(
     """
     kind = kind_of(config.store.url)
     if readonly and not kind.outlives_run:
-        raise ConfigError(f"a store in {kind.name} ends with its run; name the one to look into: {STORE_EXAMPLES}")
+        raise ConfigError(f"a store in {kind.name} exists only while its run lasts; name another: {STORE_EXAMPLES}")
     opening = Opening(
         lifetime_s=config.lifetime_s,
         plan=config.judge.plan,
@@ -113,10 +113,13 @@ def bind(store: Store, settings: JudgeSettings) -> None:
         differing = "; ".join([phrase for phrase in found if not phrase.startswith("scheme_digest ")] or found)
     except (ValueError, AttributeError) as error:
         raise StoreMismatch(
-            f"the store is damaged: the settings that it was made with cannot be read ({error}). Restore it from a "
+            f"the store is damaged: the settings that it was created with cannot be read ({error}). Restore it from a "
             "copy, or name another store."
         ) from error
-    raise StoreMismatch(f"the store was made with other settings: {differing}. Use those, or name another store.")
+    raise StoreMismatch(
+        f"the store was created with other settings: {differing}. Use the settings of the store, or name another; "
+        "docs/migration.md describes how consumers change settings."
+    )
 
 
 def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
@@ -127,9 +130,9 @@ def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
     try:
         settings = JudgeSettings.decode(stored)
     except (ValueError, TypeError, KeyError) as error:
-        raise StoreMismatch(f"the store was made by another version of dupwatch: {error}") from error
+        raise StoreMismatch(f"the store was created by another version of dupwatch: {error}") from error
     if settings.scheme.digest(lexicon) != settings.scheme_digest:
-        raise StoreMismatch("the store was made with another dictionary or another version of the scheme")
+        raise StoreMismatch("the store was created with another dictionary or another version of the scheme")
     return settings
 
 

@@ -23,7 +23,9 @@ def check_places(config: Config) -> None:
     if is_kafka(config.sink.url):
         sink_topics(config)
     elif config.sink.url != parts.STREAM:
-        raise ConfigError("articles from kafka:// go to kafka://HOST:PORT/PREFIX, or to - for a look at them")
+        raise ConfigError(
+            "a run over topics writes to topics or to standard output: set sink.url to kafka://HOST:PORT/PREFIX or -"
+        )
     elif config.kafka.delivery == "exactly-once":
         raise ConfigError('delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets')
 

@@ -182,7 +182,8 @@ class Calls:
         found = self._out_of_use()
         if found.missing:
             return StoreRefused(found.missing)
-        reason = " ".join(found.disabled) or f"{str(why).rstrip('.')}."
+        advice = "Check that the gateways of store.url and HBase run; dupwatch doctor checks each."
+        reason = " ".join(found.disabled) or f"{str(why).rstrip('.')}. {advice}"
         within = f"within {self.gateways.options.deadline_s:g} seconds"
         return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")
 

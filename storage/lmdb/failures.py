@@ -49,9 +49,15 @@ _MEANINGS: Final = (
     ),
     _Meaning(
         (lmdb.ReadonlyError,),
-        frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}),
+        frozenset({errno.EACCES, errno.EPERM, errno.EROFS}),
         StoreRefused,
         "This user may not open or write the store {path}: {why}. Grant the permission, or name another store.",
+    ),
+    _Meaning(
+        (),
+        frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR}),
+        StoreRefused,
+        "The store {path} cannot be opened or created: {why}. Check the path, or name another store.",
     ),
     _Meaning(
         (lmdb.PanicError,),

@@ -134,3 +134,15 @@ def test_settings_of_the_store_are_taken(dupwatch: Command, tmp_path: Path, stor
     assert dupwatch("query", feed, *store, "--config", tmp_path / "same.toml").code == 0
     refused = dupwatch("query", feed, *store, DUPWATCH_JUDGE__SIMILARITY_MIN="0.9")
     assert (refused.code, "similarity_min is 0.75 in the store and 0.9 here" in refused.err) == (4, True)
+
+
+def test_a_json_file_that_is_read_as_text_is_announced(
+    dupwatch: Command, tmp_path: Path, store: tuple[str, str]
+) -> None:
+    """A broken file of JSON lines would otherwise pass for the text of an article."""
+    for name, is_announced in (("broken.jsonl", True), ("text.txt", False)):
+        path = tmp_path / name
+        path.write_text("not json")
+        ended = dupwatch("query", path, *store)
+        assert ended.code == 0
+        assert ("is not JSON; it was read as plain text." in " ".join(ended.err.split())) is is_announced

@@ -63,7 +63,7 @@ FEEDS = {
     "gzip twice": (gzip.compress(gzip.compress(lines(GOOD))), "gzip data within gzip"),
     "another name of the body": (
         lines(renamed(body="text")),
-        "They have no 'body' in 100% of them; fields seen: id, text, title. Set source.fields.body=text",
+        "Of these, 100% have no 'body'; fields found: text, id, title. Set source.fields.body=text",
     ),
     "other names of both": (
         lines(renamed(id="guid", body="content")),
@@ -106,7 +106,7 @@ def test_a_wrong_mapping_is_mended_without_a_new_sink(dupwatch: Command, tmp_pat
     run = ("run", "--source", feed, "--sink", sink, "--store", store, "--emit", "all", *small, *FAST)
     ended = dupwatch(*run)
     assert ended.code == 7, ended.err
-    assert "stopped before line 41. They have no 'body'" in ended.err
+    assert "stopped before line 41. Of these, 100% have no 'body'" in ended.err
     assert "Dead letters by reason: missing_body 10" in ended.err
     assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == [article["id"] for article in GOOD]
     ended = dupwatch(*run, "--set", "source.fields.body=text")

@@ -20,7 +20,7 @@ _DISTANCES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 DUPLICATES: Final = Measure(
     "dupwatch_duplicates_total",
     "counter",
-    "Duplicates: copies have the same fingerprint and similarity 1, all others are near.",
+    "Duplicates; kind 'copy' has the same fingerprint and similarity 1, every other duplicate is 'near'.",
     "articles",
     (Label("kind", _KINDS),),
 )

@@ -63,7 +63,7 @@ TIMES_REPLACED: Final = Measure(
 TIMES_MOVED: Final = Measure(
     "dupwatch_record_times_moved_total",
     "counter",
-    "Dead letters and copies in the clean feed whose record time no topic accepts; a header has it instead.",
+    "Dead letters and copies in `PREFIX.unique` whose record time no topic accepts; a header has it instead.",
     "messages",
 )
 TIMES_BEHIND: Final = Measure(

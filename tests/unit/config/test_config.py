@@ -47,8 +47,8 @@ def test_each_layer_overrides_the_one_before(toml: Path, monkeypatch: pytest.Mon
         ({"source": {"fields": {"body": ""}}}, "source.fields.body: String should have at least 1 character"),
         ({"source": {"fields": "body"}}, "source.fields: this is a section; set the settings in it (it is 'body')"),
         ({"judge": 3}, "judge: this is a section; set the settings in it (it is 3)"),
-        ({"rules": {"wire": {"facts_shared_min": 2}}}, "rules.wire.facts_shared_min: Input should be less than or"),
-        ({"rules": {"wire": {"max_distance": 129}}}, "rules.wire.max_distance: Input should be less than or equal to"),
+        ({"rules": {"wire": {"facts_shared_min": 2}}}, "rules.wire.facts_shared_min: must be less than or"),
+        ({"rules": {"wire": {"max_distance": 129}}}, "rules.wire.max_distance: must be less than or equal to"),
         ({"judge": {"reach": 129}}, "judge.reach"),
         ({"judge": {"similarity_min": 1.1}}, "judge.similarity_min"),
         ({"judge": {"max_distance": 5, "reach": 4}}, "reach 4 is less than max_distance 5"),
@@ -177,3 +177,19 @@ def test_the_defaults_are_valid_and_frozen() -> None:
     assert dict(flatten(config)) == dict(flatten(Config()))
     with pytest.raises(ValueError, match="frozen"):
         config.workers = 3
+
+
+def test_an_error_names_the_file_or_variable_that_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value from the command line needs no origin: the user has just typed it."""
+    path = tmp_path / "feed.toml"
+    path.write_text('[judge]\nsimilarity_min = "high"\nwindow = 1\n')
+    monkeypatch.setenv("DUPWATCH_SOURCE__BATCH_RECORDS_MAX", "many")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, {"sink": {"emit": "some"}})
+    found = str(caught.value)
+    assert f"judge.similarity_min: must be a valid number (it is 'high', from {path})" in found
+    assert f"unknown setting judge.window (from {path});" in found
+    assert "from the environment variable DUPWATCH_SOURCE__BATCH_RECORDS_MAX)" in found
+    assert "sink.emit: must be 'duplicates', 'all' or 'none' (it is 'some')" in found

@@ -147,7 +147,7 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
     assert "similarity_min 0.75 precision 0.98 0.75 0.58 to 0.79 1.000 1.000 1.000" in lines
     assert "Recall counts labelled duplicates only" in result.stdout
     assert "…" not in result.stdout
-    assert "neither duplicate nor unique: 14." in result.stderr
+    assert "limits for unique and duplicate: 14." in result.stderr
 
 
 def test_recommended_is_only_what_can_be_set(sample_pairs: Path) -> None:
