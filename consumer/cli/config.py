@@ -58,7 +58,7 @@ def check(
 
 def _file_source(config: Config) -> str:
     """Return how to name a source other than topics, whose run uses neither [http] nor [kafka]."""
-    return 'standard input (source.url = "-")' if config.source.url == STREAM else config.source.url
+    return "standard input" if config.source.url == STREAM else "a file"
 
 
 def _without_files(config: Config) -> Config:

@@ -117,7 +117,7 @@ def bind(store: Store, settings: JudgeSettings) -> None:
             "copy, or name another store."
         ) from error
     raise StoreMismatch(
-        f"the store was created with other settings: {differing}. Use the settings of the store, or name another; "
+        f"the store was created with other settings: {differing}. Use the same, or name another store; "
         "docs/migration.md describes how consumers change settings."
     )
 

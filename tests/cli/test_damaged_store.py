@@ -141,4 +141,4 @@ def test_other_settings_that_are_none_are_damage(dupwatch: Command, store: Path,
         transaction.put(b"settings", b"{", db=env.open_db(b"meta", transaction))
     ended = dupwatch(*COMMANDS["run"][:3], "--sink", tmp_path / "out", "--store", f"lmdb:{store}")
     assert ended.code == 4, ended.err
-    assert "the settings that it was made with cannot be read" in ended.err
+    assert "the settings that it was created with cannot be read" in ended.err

@@ -39,6 +39,19 @@ def test_a_long_wait_names_the_brokers_and_why(caplog: pytest.LogCaptureFixture)
     assert f"{refusing}: Connection refused" in message
 
 
+def test_an_address_without_a_port_is_tried_at_the_port_that_clients_assume(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names that port, because the address does not."""
+    with socket.socket() as closed, caplog.at_level(logging.WARNING):
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        monkeypatch.setattr(wait_notice, "_DEFAULT_PORT", port)
+        with waiting_for_brokers("127.0.0.1"):
+            message = until_logged(caplog)
+    assert f"127.0.0.1 (port {port}): Connection refused" in message
+
+
 def test_a_short_wait_is_not_announced(caplog: pytest.LogCaptureFixture) -> None:
     """Nor is one that ended before the connections were tried."""
     with caplog.at_level(logging.WARNING):
