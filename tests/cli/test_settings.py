@@ -221,7 +221,7 @@ MISSPELT = '{"securty.protocol"="ssl"}'
         ('kafka.secret_files={"sasl.password"="/nowhere/secret"}', "sasl.password cannot be read from /nowhere/secret"),
         ("source.url=kafka://h:1", "does not name a topic"),
         ("sink.url=kafka://h:1", "does not name a topic"),
-        ("sink.url=out.jsonl", "articles from kafka://"),
+        ("sink.url=out.jsonl", "set sink.url to kafka://HOST:PORT/PREFIX or -"),
         ("http.listen=0.0.0.0:9464", "lets other machines read articles"),
         ('http={user="u",password_file="/nowhere/password"}', "cannot read /nowhere/password"),
         ("http.tls_certificate=/nowhere/crt.pem", "/nowhere/crt.pem cannot be used"),

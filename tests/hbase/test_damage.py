@@ -31,7 +31,7 @@ DAMAGES = {
     "body": Damage("articles", None, b"b:b", ("explain", "a", "b"), "of articles is damaged: the text"),
     "verdict": Damage("articles", None, b"a:v", ("store", "verify"), "of articles is damaged"),
     "width of codes": Damage("meta", b"code_bytes", b"m:v", ("query", "FEED"), "The row code_bytes of meta is damaged"),
-    "settings": Damage("meta", b"settings", b"m:v", ("query", "FEED"), "The store was made|the store was made"),
+    "settings": Damage("meta", b"settings", b"m:v", ("query", "FEED"), "The store was made|the store was created"),
     "fresh posting": Damage("postings", None, b"p:short", ("query", "FEED"), "of postings is damaged", is_beside=True),
     "posting set": Damage("postings", None, b"s:name", ("query", "FEED"), "of postings is damaged", is_beside=True),
 }
