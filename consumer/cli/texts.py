@@ -1,6 +1,7 @@
 """Articles and texts that a command reads from a file or standard input."""
 
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
@@ -15,7 +16,6 @@ from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.wiring.parts import STREAM, decoder
 
 _NO_ARTICLE: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
-_UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _CHUNK_BYTES: Final = 256 * 1024
 _HEAD_BYTES: Final = 64 * 1024
@@ -65,7 +65,7 @@ def is_one_article(source: str, config: Config) -> bool:
         raise SourceError(f"{source!r} cannot be read: {error.strerror}") from error
     if (codec := codec_of(head)) is not None:
         head = _beginning(codec, head)
-    lines = head.removeprefix(_UTF8_BOM).strip().splitlines()
+    lines = head.removeprefix(BOM_UTF8).strip().splitlines()
     if not lines:
         return False
     if not lines[0].startswith((b"{", b"[")):
@@ -94,7 +94,7 @@ def read_article(source: str, config: Config) -> Article:
     try:
         article = decoder(config)(data)
     except BadRecord as error:
-        is_object = data.removeprefix(_UTF8_BOM).lstrip().startswith(b"{")
+        is_object = data.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
         if is_object and error.reason not in _NO_ARTICLE:
             raise ConfigError(f"invalid article in {name}: {error.detail}") from error
         return Article(id=source, body=_text(name, data))
@@ -142,7 +142,7 @@ def _text(source: str, data: bytes) -> str:
             f"{source} is not text: it has a NUL at byte {data.index(0)}. Name a text in UTF-8, or an article as JSON."
         )
     try:
-        text = data.removeprefix(_UTF8_BOM).decode()
+        text = data.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise _not_utf8(source, f"{error.reason} at byte {error.start}", "LATIN1") from error
     if _holds_articles(text):

@@ -3,6 +3,7 @@
 ``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/evaluation.md`` has all forms of a label.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
@@ -10,7 +11,6 @@ import msgspec
 
 from consumer.model.errors import ConfigError
 
-_BOM: Final = b"\xef\xbb\xbf"
 _WORDS: Final = {"duplicate": 1.0, "unique": 0.0}
 _PARTS: Final = ("a", "b", "label")
 _FORMS: Final = 'write ["id", "id", label] or {"a": "id", "b": "id", "label": label}'
@@ -90,7 +90,7 @@ def _pair(data: bytes, cut: LabelCut) -> _Labelled:
 def _parts(data: bytes) -> tuple[Any, Any, Any]:
     """Return both ids and the label. Other members and items are ignored, so that lists of other tools can be read."""
     try:
-        line = msgspec.json.decode(data.removeprefix(_BOM))
+        line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from error
     if isinstance(line, dict):

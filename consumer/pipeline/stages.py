@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 from consumer.model.hooks import Hooks
 
 EnteredStage = Literal["poll", "decode", "emit", "commit"]
-SummedStage = Literal["fingerprint", "look_up", "settle"]
 Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
 
 

@@ -1,15 +1,13 @@
 """Splits a stream of bytes into records, one per line, in bounded memory for any input."""
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import Final
 
 from consumer.model.article import record_too_long
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
 from consumer.model.record import Position, RawRecord
-
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class LineSplitter:
@@ -105,7 +103,7 @@ class _Line:
         if self._digest is None:
             data = data.removesuffix(b"\r")
             size_bytes = len(data)
-            if fault is None and (not data or data.isspace() or data == _BOM):
+            if fault is None and (not data or data.isspace() or data == BOM_UTF8):
                 return None
             if size_bytes > max(self._record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX):
                 sha256 = hashlib.sha256(data).digest()
