@@ -26,7 +26,6 @@ from consumer.fingerprint.keywords import (
     Tokenizer,
     cosine,
     default_tokenizer,
-    weigh,
 )
 from consumer.fingerprint.lexicon import IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
@@ -79,5 +78,4 @@ __all__ = [
     "sketch_batch",
     "sketch_similarity",
     "split_blocks",
-    "weigh",
 ]

@@ -10,6 +10,7 @@ from consumer.fingerprint.digests import md5_64, md5_128, sha1_64, sha1_128
 from consumer.fingerprint.hashing import fnv1a_64
 from consumer.fingerprint.hyperplanes import hyperplanes_64, hyperplanes_128
 from consumer.fingerprint.jenkins import jenkins_64
+from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.multiply_xor import (
     multiply_xor_64,
@@ -26,6 +27,13 @@ class Reading(NamedTuple):
     """The form of a text that is split into words; sketch and text digest are always of the normalised text."""
 
     form: Callable[[str], str]
+    described: str
+
+
+class Splitting(NamedTuple):
+    """How a text is split into words: by a tokenizer that knows the lexicon's own words, built once for an engine."""
+
+    tokenizer: Callable[[Lexicon], Tokenizer]
     described: str
 
 
@@ -64,6 +72,7 @@ class Definition(NamedTuple):
 
     bits: int
     reading: Reading
+    splitting: Splitting
     counting: Counting
     weighting: Weighting
     hashing: WordHash
@@ -94,6 +103,7 @@ def _one(lexicon: Lexicon) -> Callable[[str], float]:
 
 _NORMALISED: Final = Reading(normalise, "the normalised text")
 _AS_WRITTEN: Final = Reading(without_surrogates, "the text as written, a lone surrogate as U+FFFD")
+_JIEBA: Final = Splitting(lambda lexicon: default_tokenizer(lexicon.own_words), "jieba 0.42.1, precise mode with HMM")
 KEYWORDS: Final = Counting(2, letter_or_digit=False, described="fewer than 2 characters when stripped, stop words")
 _TOKENS: Final = Counting(1, letter_or_digit=True, described="no letter and no digit in it, stop words")
 _TF_IDF: Final = Weighting(
@@ -108,19 +118,19 @@ _MULTIPLY_XOR: Final = "x = first x 128; x = (x x 1000003) xor unit; x xor lengt
 
 def _multiply_xor(bits: int, units: str, function: Callable[[str], int]) -> Definition:
     described = f"{_MULTIPLY_XOR} {units}, kept to {bits} bits"
-    return Definition(bits, _AS_WRITTEN, _TOKENS, _COUNT, WordHash(function, described), tie=True)
+    return Definition(bits, _AS_WRITTEN, _JIEBA, _TOKENS, _COUNT, WordHash(function, described), tie=True)
 
 
 def _by_keywords(
     bits: int, described: str, function: Callable[[str], int], weighting: Weighting = _TF_IDF
 ) -> Definition:
     hashing = WordHash(function, f"{described} over UTF-8")
-    return Definition(bits, _AS_WRITTEN, KEYWORDS, weighting, hashing, tie=False)
+    return Definition(bits, _AS_WRITTEN, _JIEBA, KEYWORDS, weighting, hashing, tie=False)
 
 
 def _hyperplanes(bits: int, function: Callable[[str], int]) -> Definition:
     hashing = WordHash(function, f"SplitMix64 seeded with FNV-1a 64 over UTF-8, its first {bits // 64} outputs")
-    return Definition(bits, _NORMALISED, KEYWORDS, _TF_IDF, hashing, tie=False)
+    return Definition(bits, _NORMALISED, _JIEBA, KEYWORDS, _TF_IDF, hashing, tie=False)
 
 
 DEFINITIONS: Final = MappingProxyType(
@@ -128,6 +138,7 @@ DEFINITIONS: Final = MappingProxyType(
         "jieba-tfidf/1": Definition(
             64,
             _NORMALISED,
+            _JIEBA,
             KEYWORDS,
             _TF_IDF,
             WordHash(lambda word: fnv1a_64(word.encode()), "FNV-1a 64 over UTF-8, unsigned"),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
-from consumer.fingerprint.keywords import Tokenizer, default_tokenizer
+from consumer.fingerprint.keywords import Tokenizer
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.scheme import Scheme
@@ -125,8 +125,8 @@ class Fingerprinter:
     """Computes fingerprints with one scheme; not thread-safe.
 
     ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed.
-    Neither changes a fingerprint. Each worker process builds its own from the same scheme and
-    ``consumer.workers.word_files.load_lexicon()``.
+    Neither changes a fingerprint. ``tokenizer`` is used instead of the scheme's own. Each worker process builds its
+    own from the same scheme and ``consumer.workers.word_files.load_lexicon()``.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Fingerprinter:
     ) -> None:
         self._scheme = scheme
         self._lexicon = lexicon
-        self._tokenizer = default_tokenizer(lexicon.own_words) if tokenizer is None else tokenizer
+        self._tokenizer = scheme.definition.splitting.tokenizer(lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
         self._word_table = WordTable(scheme.definition, lexicon)

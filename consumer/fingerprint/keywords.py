@@ -1,4 +1,4 @@
-"""Splits a text into words and weighs them, as jieba does.
+"""Splits a text into words, as jieba does.
 
 Two engines return the same words. ``JiebaTokenizer`` is the reference; ``RustTokenizer`` is rjieba, 25 times faster,
 with two corrections where the Rust port differs:
@@ -17,13 +17,12 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from typing_extensions import override
 
-from consumer.fingerprint.definitions import KEYWORDS
-from consumer.fingerprint.lexicon import Lexicon, OwnWord
+from consumer.fingerprint.lexicon import OwnWord
 
 # What joins letters and digits to one word in rjieba only.
 _JOINED: Final = re.compile(r"[a-zA-Z0-9][-._][a-zA-Z0-9]")
@@ -178,30 +177,14 @@ def with_frequencies(own_words: Sequence[OwnWord], reference: JiebaTokenizer | N
     return complete
 
 
-def weigh(words: Iterable[str], lexicon: Lexicon, keywords_max: int | None = None) -> tuple[tuple[str, float], ...]:
-    """Weigh the keywords among words: term frequency × inverse document frequency, heaviest first.
-
-    This is ``jieba.analyse.TFIDF.extract_tags`` without the division by the number of words, so that a weight grows
-    with the number of occurrences. Equal weights are in order of code points. At most ``keywords_max`` are returned.
-    """
-    weights, median = lexicon.table()
-    weighted = [
-        (word, count * weights.get(word, median))
-        for word, count in Counter(words).items()
-        if KEYWORDS.counts(word, lexicon)
-    ]
-    weighted.sort(key=lambda keyword: (-keyword[1], keyword[0]))
-    return tuple(weighted[:keywords_max])
-
-
 def _parts(word: str) -> list[str]:
     return [part for part in _PARTS.split(word) if part]
 
 
-def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+def cosine(keywords: Mapping[str, float], other: Mapping[str, float]) -> float:
     """Return the cosine of the angle between two weighted keyword vectors, 0 if one has no keyword."""
-    lengths = math.hypot(*one.values()) * math.hypot(*other.values())
+    lengths = math.hypot(*keywords.values()) * math.hypot(*other.values())
     if not lengths:
         return 0.0
-    shared = math.fsum(weight * other[word] for word, weight in one.items() if word in other)
+    shared = math.fsum(weight * other[word] for word, weight in keywords.items() if word in other)
     return min(shared / lengths, 1.0)

@@ -20,8 +20,8 @@ class Scheme:
     """A way to compute fingerprints: a definition, by its name, and parameters.
 
     ``keywords_max`` is the number of heaviest keywords that count, None for all. A text with at most
-    ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. ``facts`` has the
-    facts of each text made too, for those who compare them.
+    ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. With ``facts`` the
+    facts of each text are computed too, for rules that compare them.
     """
 
     name: str = "jieba-tfidf/1"
@@ -32,7 +32,7 @@ class Scheme:
 
     def __post_init__(self) -> None:
         """Refuse schemes that no engine computes."""
-        if self.name not in SCHEME_NAMES:
+        if self.name not in DEFINITIONS:
             raise ValueError(
                 f"unknown scheme {self.name!r}; choose one of the {len(SCHEME_NAMES)} in docs/schemes.md, such as "
                 f"{SCHEME_NAMES[0]}"
@@ -68,7 +68,7 @@ class Scheme:
                 "invisible": INVISIBLE.encode("unicode_escape").decode(),
                 "unicode_version": "any: characters assigned in two versions fold alike in both",
             },
-            "tokenizer": f"jieba 0.42.1, precise mode with HMM{reading}",
+            "tokenizer": f"{definition.splitting.described}{reading}",
             "keywords": {
                 "left_out": definition.counting.described,
                 "weight": definition.weighting.described,

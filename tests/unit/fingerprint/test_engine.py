@@ -25,10 +25,10 @@ from consumer.fingerprint import (
     normalise,
     simhash,
     sketch_batch,
-    weigh,
 )
 from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
+from tests.unit.fingerprint.weighing import weigh
 
 TEXTS: list[str] = list(
     json.loads(

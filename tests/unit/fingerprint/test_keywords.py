@@ -1,4 +1,4 @@
-"""Weighing words as jieba does."""
+"""Words and weights are jieba's."""
 
 import json
 import pickle
@@ -18,9 +18,9 @@ from consumer.fingerprint import (
     Tokenizer,
     default_tokenizer,
     normalise,
-    weigh,
 )
 from tests.dev_feed import dev_articles
+from tests.unit.fingerprint.weighing import weigh
 
 TEXTS: dict[str, str] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "fingerprint" / "texts.json").read_text(encoding="utf-8")

@@ -1,12 +1,25 @@
-"""What a scheme's digest is over."""
+"""What a scheme's digest covers, and the parts that its definition brings along."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
-from consumer.fingerprint import SCHEME_NAMES, IdfTable, Lexicon, Scheme, SketchLayout
+from consumer.fingerprint import (
+    SCHEME_NAMES,
+    Fingerprinter,
+    IdfTable,
+    Lexicon,
+    OwnWord,
+    Scheme,
+    SketchLayout,
+    Tokenizer,
+)
+from consumer.fingerprint import scheme as scheme_module
+from consumer.fingerprint.definitions import DEFINITIONS, Splitting
 
 LEXICON = Lexicon(lambda: IdfTable({}, 1.0), stop_words=frozenset(), digest=b"a lexicon")
 
@@ -32,13 +45,43 @@ def test_no_two_schemes_have_one_digest() -> None:
 @pytest.mark.parametrize("name", SCHEME_NAMES)
 def test_all_of_a_definition_is_described(name: str) -> None:
     """The description says everything that the definition of a scheme consists of, and the name says the width."""
-    scheme, told = Scheme(name=name), json.dumps(Scheme(name=name).describe())
+    scheme, description = Scheme(name=name), json.dumps(Scheme(name=name).describe())
     definition = scheme.definition
-    for part in (definition.counting.described, definition.weighting.described, definition.hashing.described):
-        assert json.dumps(part)[1:-1] in told
-    assert ("as written" in told) == ("as written" in definition.reading.described)
-    assert (">= 0" in told) is definition.tie
+    for part in (definition.splitting, definition.counting, definition.weighting, definition.hashing):
+        assert json.dumps(part.described)[1:-1] in description
+    assert ("as written" in description) == ("as written" in definition.reading.described)
+    assert (">= 0" in description) is definition.tie
     assert scheme.bits == (128 if "-128/" in name else 64)
+
+
+class _Spaces(Tokenizer):
+    """Splits at spaces, except around the lexicon's own words."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.own_words = {own.word for own in lexicon.own_words}
+
+    @override
+    def cut(self, text: str) -> list[str]:
+        return [text] if text in self.own_words else text.split()
+
+    @override
+    def count(self, text: str) -> Counter[str]:
+        return Counter(self.cut(text))
+
+
+def test_a_definition_brings_its_own_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheme for another script is one definition: its tokenizer splits, knows own words, and is in the digest."""
+    jieba = DEFINITIONS["jieba-tfidf/1"]
+    spaces = jieba._replace(splitting=Splitting(_Spaces, "split at spaces"))
+    monkeypatch.setattr(scheme_module, "DEFINITIONS", {**DEFINITIONS, "spaces/1": spaces})
+    lexicon = replace(LEXICON, own_words=(OwnWord("新馆 四层", None),))
+    fingerprinter = Fingerprinter(Scheme(name="spaces/1"), lexicon)
+    assert fingerprinter.words("新馆共有四层 新馆共有") == {"新馆共有四层", "新馆共有"}
+    assert fingerprinter.words("新馆 四层") == {"新馆 四层"}
+    assert Scheme(name="spaces/1").describe()["tokenizer"] == "split at spaces"
+    renamed = dict(Scheme(name="spaces/1").describe(), scheme="jieba-tfidf/1")
+    differing = {part for part, described in Scheme().describe().items() if renamed[part] != described}
+    assert differing == {"tokenizer"}
 
 
 def test_other_lexicon_has_another_digest() -> None:
