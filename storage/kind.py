@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
+from storage.checks import StoreCheck, StoreNeeds
 from storage.files import FILE_MODE
 from storage.interface import Store
 from storage.watched import StoreReport
@@ -50,9 +51,19 @@ class Opening:
         return next((found for found in self.own if isinstance(found, options)), options())
 
 
+def no_checks(_url: str, _opening: Opening) -> tuple[StoreCheck, ...]:
+    """Return no checks, for a kind of store that needs none."""
+    return ()
+
+
+def no_needs(_opening: Opening) -> StoreNeeds:
+    """Return no needs, for a kind of store without options of its own."""
+    return StoreNeeds()
+
+
 @dataclass(frozen=True, slots=True)
 class StoreKind:
-    """One kind of store. All functions take the URL, and only ``open`` connects or reads anything.
+    """One kind of store. Functions of a URL connect to nothing and read nothing, except ``open`` and the checks' runs.
 
     ``form`` is how its URLs are written in full, ``example`` the shortest way, ``note`` what the form does not show,
     and ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that
@@ -60,7 +71,8 @@ class StoreKind:
 
     ``open`` raises ``StoreError``. ``on_disk`` returns None where the store has no files on this machine. ``identity``
     is the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind
-    name one store, as far as the URLs show.
+    name one store, as far as the URLs show. ``checks`` are those of a store before it is used, the one that finds out
+    whether a remote store answers last. ``needs`` says what the options need, whichever kind of store is used.
     """
 
     name: str
@@ -74,6 +86,8 @@ class StoreKind:
     note: str = ""
     remote: bool = False
     outlives_run: bool = True
+    checks: Callable[[str, Opening], tuple[StoreCheck, ...]] = no_checks
+    needs: Callable[[Opening], StoreNeeds] = no_needs
 
     def names(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from storage.checks import StoreNeeds
 from storage.hbase.kind import HBASE
-from storage.kind import StoreKind
+from storage.kind import Opening, StoreKind
 from storage.lmdb.kind import LMDB
 from storage.memory import MEMORY
 
@@ -37,6 +38,11 @@ def same_store(url: str, other_url: str) -> bool:
     """Return whether two URLs name the same store, as far as the URLs show."""
     kind = kind_of(url)
     return kind is kind_of(other_url) and kind.same(url, other_url)
+
+
+def needs_of_all(opening: Opening) -> list[StoreNeeds]:
+    """Return what the options of every kind need: they are checked also while another kind of store is used."""
+    return [kind.needs(opening) for kind in KINDS]
 
 
 def _alternatives(forms: list[str]) -> str:

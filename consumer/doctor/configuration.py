@@ -3,21 +3,17 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Finding, ok, warning, wrong
+from consumer.doctor.stores import finding_of
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.wiring import parts, stores
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.topics_checks import check_places
-from storage.hbase.kind import HBASE
 from storage.kinds import kind_of, lasting_examples
-
-_IDLE_S: Final = 60
-"""The default after which a gateway drops an idle connection."""
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
@@ -28,12 +24,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
         yield from _stream(config)
     else:
         yield from _file(config)
-    if kind_of(config.store.url) is HBASE and config.store.hbase.retire_s >= _IDLE_S:
-        yield warning(
-            f"store.hbase.retire_s is {config.store.hbase.retire_s:g}, but by default a gateway drops idle connections "
-            f"after {_IDLE_S} s.",
-            f"Set it below the gateway's limit, for example to {_IDLE_S - 15}.",
-        )
+    yield from map(finding_of, kind_of(config.store.url).needs(stores.configured_opening(config)).advice)
 
 
 def _file(config: Config) -> Iterator[Finding]:

@@ -21,22 +21,17 @@ from consumer.doctor.kafka import (
 )
 from consumer.doctor.machine import check_address, check_descriptors, check_tls
 from consumer.doctor.registry import check_registry
-from consumer.doctor.stores import GATEWAY_S, check_binding, check_gateways, directory_at, directory_findings
-from consumer.judge.settings import JudgeSettings
+from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
 from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
 from consumer.wiring import kafka_parts, parts
 from storage.clock import MS_PER_S
-from storage.hbase import parse_place
-from storage.hbase.kind import HBASE
-from storage.kinds import kind_of
 
 CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
 _SINK_BROKERS: Final = "brokers of the sink"
-_GATEWAYS: Final = "gateways and tables"
 
 
 def checks_of(config: Config) -> list[Check]:
@@ -55,21 +50,7 @@ def checks_of(config: Config) -> list[Check]:
         if written != "json":
             wait_s = config.registry.request_s * len(config.registry.url.split(",")) + DEADLINE_S
             checks.append(Check("schema registry", partial(check_registry, config, written), deadline_s=wait_s))
-    return checks + list(_store_checks(config, settings))
-
-
-def _store_checks(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Check]:
-    url = config.store.url
-    kind = kind_of(url)
-    place = kind.on_disk(url)
-    if place is not None:
-        yield Check("room", lambda: directory_findings(directory_at(place), config.store.map_bytes_max))
-    if kind is HBASE:
-        waits_s = 2 * GATEWAY_S * len(parse_place(url).addresses)
-        yield Check(_GATEWAYS, lambda: check_gateways(config), deadline_s=waits_s + GATEWAY_S)
-    if kind.outlives_run and (place is None or place.files[0].exists()):
-        needed = _GATEWAYS if kind is HBASE else CONFIGURATION
-        yield Check("settings of the store", lambda: check_binding(config, settings), needed)
+    return checks + list(store_checks(config, settings, CONFIGURATION))
 
 
 class _Kafka:

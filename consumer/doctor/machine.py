@@ -19,7 +19,9 @@ from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
 from consumer.top.client import Access, PagesClient, Unanswered
+from consumer.wiring import stores
 from consumer.wiring.parts import kafka_options
+from storage.kinds import needs_of_all
 
 DESCRIPTORS_COMFORTABLE: Final = 1024
 _DESCRIPTORS_BASE: Final = 64
@@ -30,9 +32,9 @@ PAGE_S: Final = 3.0
 
 
 class TlsFiles(NamedTuple):
-    """PEM files that belong together, as the settings name them, and the password of the key if it has one."""
+    """PEM files that belong together, the section of the settings that names them, and the key's password if any."""
 
-    setting: str
+    section: str
     authorities: str | None
     certificate: str | None
     key: str | None
@@ -41,9 +43,8 @@ class TlsFiles(NamedTuple):
 
 def descriptors_needed(config: Config) -> int:
     """Return how many files and connections one consumer may have open at once."""
-    return (
-        _DESCRIPTORS_BASE + CONNECTIONS_MAX + config.store.hbase.connections_max + _DESCRIPTORS_WORKER * config.workers
-    )
+    of_stores = sum(needs.connections for needs in needs_of_all(stores.configured_opening(config)))
+    return _DESCRIPTORS_BASE + CONNECTIONS_MAX + of_stores + _DESCRIPTORS_WORKER * config.workers
 
 
 def check_descriptors(config: Config) -> Iterator[Finding]:
@@ -144,11 +145,11 @@ def tls_files(config: Config) -> list[TlsFiles]:
         for name in ("ca.location", "certificate.location", "key.location", "key.password")
     )
     named = [TlsFiles("kafka", authorities, certificate, key, password)]
-    store = config.store.hbase
-    named.append(TlsFiles("store.hbase", store.tls_ca, store.tls_certificate, store.tls_key))
+    needs_of_stores = needs_of_all(stores.configured_opening(config))
+    named += [TlsFiles(*needs.tls) for needs in needs_of_stores if needs.tls is not None]
     pages = config.http.model_dump()
     named.append(TlsFiles("http", None, pages.get("tls_certificate"), pages.get("tls_key")))
-    return [files for files in named if any(files[1:4])]
+    return [files for files in named if any((files.authorities, files.certificate, files.key))]
 
 
 def today() -> datetime:
@@ -164,39 +165,39 @@ def check_tls(config: Config) -> Iterator[Finding]:
     for files in groups:
         for path in (files.authorities, files.certificate):
             if path is not None and not Path(path).is_dir():
-                yield from _dates(files.setting, Path(path), today())
+                yield from _dates(files.section, Path(path), today())
         if files.certificate is not None:
             yield from _key_match(files, files.certificate)
 
 
-def _dates(setting: str, path: Path, now: datetime) -> Iterator[Finding]:
+def _dates(section: str, path: Path, now: datetime) -> Iterator[Finding]:
     try:
         found = validities(path.read_bytes())
     except OSError as error:
         yield wrong(
-            ConfigError, f"{setting}: {path} cannot be read: {error.strerror}.", "Make it readable for this user."
+            ConfigError, f"{section}: {path} cannot be read: {error.strerror}.", "Make it readable for this user."
         )
         return
     except ValueError as error:
-        yield wrong(ConfigError, f"{setting}: {path} is damaged: {error}.", "Replace it with a valid PEM file.")
+        yield wrong(ConfigError, f"{section}: {path} is damaged: {error}.", "Replace it with a valid PEM file.")
         return
     if not found:
-        yield wrong(ConfigError, f"{setting}: {path} has no certificate.", "Name a PEM file with certificates.")
+        yield wrong(ConfigError, f"{section}: {path} has no certificate.", "Name a PEM file with certificates.")
         return
     ends = min(validity.ends for validity in found)
     begins = max(validity.begins for validity in found)
     if ends <= now:
-        yield wrong(ConfigError, f"{setting}: {path} expired on {ends:%Y-%m-%d}.", "Renew it and restart.")
+        yield wrong(ConfigError, f"{section}: {path} expired on {ends:%Y-%m-%d}.", "Renew it and restart.")
     elif begins > now:
         yield wrong(
             ConfigError,
-            f"{setting}: {path} is not valid before {begins:%Y-%m-%d %H:%M} UTC.",
+            f"{section}: {path} is not valid before {begins:%Y-%m-%d %H:%M} UTC.",
             "Check the clock of this machine.",
         )
     elif ends - now < ENDS_SOON:
-        yield warning(f"{setting}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
+        yield warning(f"{section}: {path} expires on {ends:%Y-%m-%d}.", "Renew it before that date.")
     else:
-        yield ok(f"{setting}: {path} is valid until {ends:%Y-%m-%d}.")
+        yield ok(f"{section}: {path} is valid until {ends:%Y-%m-%d}.")
 
 
 def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:
@@ -209,8 +210,8 @@ def _key_match(files: TlsFiles, certificate: str) -> Iterator[Finding]:
         why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         yield wrong(
             ConfigError,
-            f"{files.setting}: the certificate {certificate} does not match its key: {why or error}.",
+            f"{files.section}: the certificate {certificate} does not match its key: {why or error}.",
             "Name the key of this certificate, readable for this user, and the password of the key.",
         )
     else:
-        yield ok(f"{files.setting}: the certificate matches its key.")
+        yield ok(f"{files.section}: the certificate matches its key.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from consumer.config.config import Config
@@ -39,24 +40,31 @@ def opened_store(
     kind = kind_of(config.store.url)
     if readonly and not kind.outlives_run:
         raise ConfigError(f"a store in {kind.name} exists only while its run lasts; name another: {STORE_EXAMPLES}")
-    opening = Opening(
-        lifetime_s=config.lifetime_s,
-        plan=config.judge.plan,
-        row_postings_max=config.store.row_postings_max,
-        keep_bodies=config.store.keep_bodies,
-        durability=config.store.durability,
-        file_mode=config.files.bits,
+    opening = replace(
+        configured_opening(config),
         readonly=readonly,
         answer_s=answer_s,
         report=report,
         tell_wait=None if quiet else tell_store_wait,
-        own=(lmdb_options(config), hbase_options(config)),
     )
     store = kind.open(config.store.url, opening)
     try:
         yield store if report is None else WatchedStore(store, report)
     finally:
         store.close()
+
+
+def configured_opening(config: Config) -> Opening:
+    """Return how a store of any kind is opened with this configuration, for writing and without reports."""
+    return Opening(
+        lifetime_s=config.lifetime_s,
+        plan=config.judge.plan,
+        row_postings_max=config.store.row_postings_max,
+        keep_bodies=config.store.keep_bodies,
+        durability=config.store.durability,
+        file_mode=config.files.bits,
+        own=(_lmdb_options(config), _hbase_options(config)),
+    )
 
 
 def is_missing(config: Config) -> bool:
@@ -83,13 +91,13 @@ def outlives_run(config: Config) -> bool:
     return kind_of(config.store.url).outlives_run
 
 
-def lmdb_options(config: Config) -> LmdbOptions:
+def _lmdb_options(config: Config) -> LmdbOptions:
     """Return the options that only an LMDB store has."""
     map_bytes_max = config.store.map_bytes_max
     return LmdbOptions(map_bytes=min(LmdbOptions().map_bytes, map_bytes_max), map_bytes_max=map_bytes_max)
 
 
-def hbase_options(config: Config) -> HbaseOptions:
+def _hbase_options(config: Config) -> HbaseOptions:
     """Return the options that only an HBase store has: how its gateways are reached."""
     section = config.store.hbase
     return HbaseOptions(

@@ -1,13 +1,18 @@
 """How an HBase store is named and opened."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from storage.checks import StoreCheck, StoreFinding, StoreNeeds, StoreTls
 from storage.hbase.options import ROW_POSTINGS_MAX, URL_PATTERN, HbaseOptions, parse_place
 from storage.kind import Opening, StoreKind, no_files
 
 if TYPE_CHECKING:
     from storage.hbase.store import HbaseStore
+
+_GATEWAY_IDLE_S: Final = 60
+"""The default after which a gateway drops an idle connection."""
 
 
 def _identity(url: str) -> str:
@@ -38,6 +43,31 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
     return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
 
 
+def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
+    from storage.hbase.checks import gateway_findings, gateways_s_max  # noqa: PLC0415  # imports the client
+
+    place = parse_place(url)
+    options = replace(opening.own_options(HbaseOptions), ttl_min_s=opening.lifetime_s)
+    return (StoreCheck("gateways and tables", lambda: gateway_findings(place, options), gateways_s_max(place)),)
+
+
+def _needs(opening: Opening) -> StoreNeeds:
+    options = opening.own_options(HbaseOptions)
+    tls = options.tls
+    files = None if tls is None else StoreTls("store.hbase", tls.ca, tls.certificate, tls.key)
+    return StoreNeeds(options.connections_max, files, tuple(_advice(options)))
+
+
+def _advice(options: HbaseOptions) -> Iterator[StoreFinding]:
+    if options.retire_s >= _GATEWAY_IDLE_S:
+        yield StoreFinding(
+            "warning",
+            f"store.hbase.retire_s is {options.retire_s:g}, but by default a gateway drops idle connections "
+            f"after {_GATEWAY_IDLE_S} s.",
+            f"Set it below the gateway's limit, for example to {_GATEWAY_IDLE_S - 15}.",
+        )
+
+
 HBASE: Final = StoreKind(
     name="HBase",
     form="hbase://HOST:PORT[,HOST:PORT]/NAMESPACE",
@@ -49,4 +79,6 @@ HBASE: Final = StoreKind(
     identity=_identity,
     same=_same,
     remote=True,
+    checks=_checks,
+    needs=_needs,
 )

@@ -1,11 +1,15 @@
 """How an embedded store is named and opened."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from storage.checks import StoreCheck, StoreFinding
+from storage.directory import directory_at
 from storage.kind import OnDisk, Opening, StoreKind
+from storage.lmdb.checks import directory_findings
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.opening import LOCK_FILE
 from storage.lmdb.options import LmdbOptions
@@ -44,6 +48,16 @@ def _open(url: str, opening: Opening) -> LmdbStore:
     return LmdbStore.open(_directory(url), options)
 
 
+def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
+    directory = _directory(url)
+    map_bytes_max = opening.own_options(LmdbOptions).map_bytes_max
+
+    def run() -> Iterator[StoreFinding]:
+        return directory_findings(directory_at(directory, directory / DATA_FILE), map_bytes_max)
+
+    return (StoreCheck("room", run),)
+
+
 LMDB: Final = StoreKind(
     name="LMDB",
     form="lmdb:PATH",
@@ -54,4 +68,5 @@ LMDB: Final = StoreKind(
     on_disk=_on_disk,
     identity=_identity,
     same=_same,
+    checks=_checks,
 )

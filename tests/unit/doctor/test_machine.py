@@ -1,4 +1,4 @@
-"""Findings on this machine, the space for its stores, and its TLS files."""
+"""Findings on this machine and its TLS files."""
 
 import socket
 import ssl
@@ -24,12 +24,8 @@ from consumer.doctor.machine import (
     descriptor_finding,
     descriptors_needed,
 )
-from consumer.doctor.stores import Directory, directory_at, directory_findings, file_system_of
 from deploy.local.ports import free_ports
-from storage.kind import OnDisk
 from tests.unit.top.pages import served
-
-GIB = 1 << 30
 
 
 def config(**overrides: Any) -> Any:  # noqa: ANN401  # whatever is to be set
@@ -182,56 +178,3 @@ def test_files_that_are_missing_empty_damaged_or_of_another_key(tmp_path: Path) 
     (result,) = examine([Check("TLS", lambda: check_tls(tls(good, good, other_key)))])
     assert [finding.status for finding in result.findings] == ["ok", "ok", "wrong"]
     assert "does not match its key" in result.findings[2].found
-
-
-MOUNTS = """\
-22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
-24 23 0:41 / /srv/local\\040disk rw - xfs /dev/sdb1 rw
-23 22 0:40 / /srv rw,relatime shared:1 - nfs4 server:/srv rw
-25 22 0:42 / /run rw - tmpfs tmpfs rw
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/var/store", "ext4"),
-        ("/srv/store", "nfs4"),
-        ("/srv/local disk/s", "xfs"),
-        ("/run", "tmpfs"),
-        ("/srvx", "ext4"),
-    ],
-)
-def test_the_kind_of_file_system(path: str, kind: str) -> None:
-    """The closest mount point above a path counts, compared by whole names, also names with spaces."""
-    assert file_system_of(Path(path), MOUNTS) == kind
-
-
-@pytest.mark.parametrize(
-    ("changed", "status"),
-    [
-        ({}, "ok"),
-        ({"size_bytes": None}, "ok"),
-        ({"writable": False}, "wrong"),
-        ({"file_system": "nfs4"}, "wrong"),
-        ({"file_system": "fuse.sshfs"}, "wrong"),
-        ({"file_system": "tmpfs"}, "warning"),
-        ({"file_system": "overlay"}, "warning"),
-        ({"free_bytes": 10 << 20}, "wrong"),
-        ({"free_bytes": 500 << 20}, "warning"),
-        ({"size_bytes": 9 * GIB}, "warning"),
-    ],
-)
-def test_where_an_embedded_store_lies(changed: dict[str, Any], status: str) -> None:
-    """Free space, permissions, the file system, and the size of the map are checked."""
-    found = Directory(Path("/store"), "ext4", 100 * GIB, writable=True, size_bytes=GIB)._replace(**changed)
-    worst = {finding.status for finding in directory_findings(found, 10 * GIB)}
-    assert (worst - {"ok"} or {"ok"}) == {status}
-
-
-def test_a_store_that_is_not_there_yet_is_looked_for_above(tmp_path: Path) -> None:
-    """The check creates nothing."""
-    found = directory_at(OnDisk(tmp_path / "a" / "b", (tmp_path / "a" / "b" / "data.mdb",)))
-    assert (found.writable, found.size_bytes) == (True, None)
-    assert list(tmp_path.iterdir()) == []
-    assert found.free_bytes > 0
