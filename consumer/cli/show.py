@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -118,7 +119,7 @@ def _plain(link: Link, history: History) -> dict[str, object]:
         "ends_at": _ends_at(link.stored),
         "fingerprint": record.fingerprint.hex(),
         "keywords": record.keywords,
-        "verdict": link.verdict,
+        "verdict": None if link.stored.verdict is None else msgspec.Raw(link.stored.verdict),
         "version": version_name(record.reference),
         "retracted": bool(history) and isinstance(history[-1], Tombstone),
         "history": [_plain_entry(entry) for entry in history],

@@ -136,15 +136,16 @@ class JudgeSettings:
     def decode(cls, data: bytes) -> Self:
         """Return the settings of a store. Raises ValueError where this version of dupwatch cannot judge by them."""
         described: dict[str, Any] = json.loads(data)
-        if described.pop("one_bits_distance_max", None) != ONE_BITS_DISTANCE_MAX:
-            raise ValueError("one_bits_distance_max differs from the stored value")
-        if described.pop("facts_differing_min", FACTS_DIFFERING_MIN) != FACTS_DIFFERING_MIN:
-            raise ValueError("facts_differing_min differs from the stored value")
         scheme = msgspec.convert(described["scheme"], Scheme)
-        described["plan"] = BlockPlan.named(described["plan"], scheme.bits)
-        described["scheme"] = scheme
         rules = msgspec.convert(described["sources"], dict[str, SourceRule])
-        return cls(**described | {"sources": MappingProxyType(rules)})
+        known = {setting.name: described[setting.name] for setting in fields(cls) if setting.name in described}
+        plan = BlockPlan.named(described["plan"], scheme.bits)
+        settings = cls(**known | {"plan": plan, "scheme": scheme, "sources": MappingProxyType(rules)})
+        # A setting that this version does not know, even one inside a rule, would decide verdicts here and be ignored.
+        differing = differences(data, settings)
+        if differing:
+            raise ValueError("; ".join(differing))
+        return settings
 
     def encode(self) -> bytes:
         """Return the description as canonical JSON, as a store keeps it."""

@@ -1,4 +1,10 @@
-"""Verdicts on versions of articles, and their events: the bytes that are stored and sent."""
+"""Verdicts on versions of articles, and their events: the bytes that are stored and sent.
+
+Older and newer consumers share a store while a release rolls out, so an older one reads events of a newer one. Readers
+skip members that they do not know, and whoever sends a stored event sends its bytes (``VerdictEvent.encoded``), never a
+verdict that is encoded again. A new member must therefore be optional. A member that changes its meaning, another
+outcome, or a wider limit needs another ``SCHEMA``, which older consumers refuse.
+"""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -20,7 +26,7 @@ Fingerprint = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{16}){1,2}$")]
 Timestamp = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
 
-class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Match(msgspec.Struct, frozen=True, kw_only=True):
     """An earlier version that is near; ``distance`` is in bits, ``similarity`` from 0 to 1."""
 
     id: str
@@ -29,7 +35,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     similarity: Similarity | None
 
 
-class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Released(msgspec.Struct, frozen=True, kw_only=True):
     """The flag that a release undid: the version that was named and when, and who undid it and why."""
 
     duplicate_of: str
@@ -39,7 +45,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
     A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
@@ -94,7 +100,10 @@ class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the
 
 
 def decode_verdict(data: bytes) -> Verdict:
-    """Return the verdict of an event that ``encode`` wrote. Raises ``UnreadableEvent`` for anything else."""
+    """Return the verdict of an event, without the members that a later version has added.
+
+    Raises ``UnreadableEvent`` for anything that is not an event of this schema.
+    """
     try:
         return _DECODER.decode(data)
     except _MALFORMED as error:
@@ -104,7 +113,7 @@ def decode_verdict(data: bytes) -> Verdict:
 def outcome_of(event: bytes) -> Outcome:
     """Return the outcome of an event without decoding the rest; a judge asks for that of every candidate.
 
-    Raises ``UnreadableEvent`` for bytes that ``encode`` did not write.
+    Raises ``UnreadableEvent`` where the bytes have no outcome that this version knows.
     """
     try:
         return _OUTCOME_DECODER.decode(event).outcome
@@ -116,7 +125,7 @@ class VerdictEvent(msgspec.Struct, frozen=True):
     """A verdict together with its event, the bytes that the store holds and a sink sends.
 
     A verdict is encoded once, where it is built, and the bytes that a store returns are decoded once, where they are
-    read; every later stage uses both.
+    read; every later stage uses both. Bytes from a store stay as they are, members of a later version included.
     """
 
     encoded: bytes
@@ -129,5 +138,5 @@ class VerdictEvent(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, encoded: bytes) -> Self:
-        """Decode an event from a store. Raises ``UnreadableEvent`` for anything that ``encode`` did not write."""
+        """Decode an event from a store, and keep its bytes. Raises ``UnreadableEvent`` as ``decode_verdict`` does."""
         return cls(encoded, decode_verdict(encoded))

@@ -100,10 +100,18 @@ def test_settings_of_another_program_are_refused(name: str, value: object) -> No
         JudgeSettings.decode(json.dumps(described).encode())
 
 
-def test_an_unknown_setting_is_refused() -> None:
-    """It might change verdicts."""
-    with pytest.raises(TypeError):
-        JudgeSettings.decode(json.dumps(SETTINGS.describe() | {"mood": "good"}).encode())
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mood": "good"}, 'mood is "good" in the store and null here'),
+        ({"scheme": SETTINGS.describe()["scheme"] | {"mood": 1}}, "scheme.mood is 1 in the store"),
+        ({"sources": {"a": {"flag": "never", "mood": True}}}, "sources.a.mood is true in the store"),
+    ],
+)
+def test_an_unknown_setting_is_refused(change: dict[str, object], message: str) -> None:
+    """It decided verdicts, so nobody can judge without it: not at the top, in the scheme, or in a rule."""
+    with pytest.raises(ValueError, match=message):
+        JudgeSettings.decode(json.dumps(SETTINGS.describe() | change).encode())
 
 
 @pytest.mark.parametrize(("max_distance", "radius"), [(0, 0), (3, 0), (4, 1), (7, 1)])
