@@ -72,16 +72,21 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
+_ALWAYS_ENCODED: Final = Record.__struct_fields__.index("stamped_ms")
+"""The fields before ``stamped_ms`` are always encoded. Those from it on, now and later, have None for a default."""
 
 
 def encode_record(record: Record) -> bytes:
     """Encode a record as MessagePack: an array of its fields in the order of their definition.
 
-    ``stamped_ms`` is omitted if None, so that such a record has the same bytes as before the field was added.
+    Fields from ``stamped_ms`` on are omitted at the end if None, so that a record has the same bytes as before they
+    were added.
     """
-    if record.stamped_ms is None:
-        return _encode(msgspec.structs.astuple(record)[:-1])
-    return _encode(record)
+    values = msgspec.structs.astuple(record)
+    end = len(values)
+    while end > _ALWAYS_ENCODED and values[end - 1] is None:
+        end -= 1
+    return _encode(values[:end])
 
 
 class Version(NamedTuple):

@@ -4,6 +4,7 @@ A digest that changes here means that every existing store is refused. Change it
 version, or a migration.
 """
 
+import hashlib
 from types import MappingProxyType
 
 import pytest
@@ -15,6 +16,8 @@ from consumer.model.ports import Marks
 from consumer.model.record import Position
 from consumer.pipeline.checkpoint import Checkpoint, Counts, encode_checkpoint
 from consumer.workers.word_files import load_lexicon
+from storage.records import encode_record
+from tests.builders import make_record
 
 SCHEME_DIGESTS = {
     "jieba-tfidf/1": "1e5f40b268a37e051a4f7a7e15a5ac1a",
@@ -102,3 +105,16 @@ def test_checkpoints_keep_their_bytes() -> None:
         b'"finished":false,"counts":{"unique":1,"duplicate":0,"retracted":0,"dead_letters":2},"emit":null,'
         b'"store":null}\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("stamped_ms", "digest"),
+    [
+        (None, "59ab26dcf0262b32d99ac12e120006fcc3c190ddbbfde67a34c35faf8d369d66"),
+        (7, "39b9187802c3dce095d1f80abf0fa7d3a5e7c8799484dab28cfe9287c52d90a7"),
+    ],
+)
+def test_records_keep_their_bytes(stamped_ms: int | None, digest: str) -> None:
+    """A store that settles a record compares the bytes that it has with these."""
+    record = make_record(published_at=1.5, stamped_ms=stamped_ms)
+    assert hashlib.sha256(encode_record(record)).hexdigest() == digest

@@ -92,6 +92,30 @@ def test_a_record_is_an_array_in_the_order_of_its_fields() -> None:
     assert len(msgspec.structs.fields(Record)) == 19
 
 
+class LaterRecord(Record, frozen=True, array_like=True, gc=False):
+    """A record of a later version, with another field."""
+
+    region: str | None = None
+
+
+@pytest.mark.parametrize(("stamped_ms", "region"), [(None, None), (7, None), (None, "north"), (7, "north")])
+def test_fields_that_are_added_later_are_encoded(stamped_ms: int | None, region: str | None) -> None:
+    """An unset field is omitted at the end only: a field behind it keeps its place, and no value is lost."""
+    record = make_record(published_at=1.5, stamped_ms=stamped_ms)
+    later = LaterRecord(**msgspec.structs.asdict(record), region=region)
+    data = encode_record(later)
+    assert msgspec.msgpack.decode(data, type=LaterRecord) == later
+    assert layout.decode_record(record.reference, data) == record
+    if region is None:
+        assert data == encode_record(record)
+
+
+def test_fields_that_may_be_omitted_have_no_other_default() -> None:
+    """What is omitted is read as None."""
+    optional = msgspec.structs.fields(Record)[18:]
+    assert [(field.name, field.default) for field in optional] == [("stamped_ms", None)]
+
+
 def test_a_record_written_before_a_field_was_added_is_read_with_its_default() -> None:
     """The last fields have defaults: a shorter array is a whole record."""
     record = make_record()
