@@ -54,8 +54,8 @@ def flag_page(flag: Flag) -> bytes:
 
 
 def similarity_text(similarity: float | None) -> str:
-    """Return a similarity as a percentage, a dash where there is none."""
-    return "–" if similarity is None else f"{100 * similarity:.0f} %"
+    """Return a similarity as thresholds are written, with two decimals; a dash where there is none."""
+    return "–" if similarity is None else f"{similarity:.2f}"
 
 
 def safe_url(url: str) -> str | None:
@@ -117,9 +117,10 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
         bar = element(
             "span", element("i"), class_=f"bar bar-{round(verdict.similarity * BAR_STEPS)}", aria_hidden="true"
         )
-        parts.append(element("span", bar, element("b", similarity_text(verdict.similarity)), " similar"))
+        parts.append(element("span", bar, "similarity ", element("b", similarity_text(verdict.similarity))))
     bits = "bit" if verdict.distance == 1 else "bits"
-    parts.append(element("span", element("b", str(verdict.distance)), element("span", f" {bits} apart", class_="of")))
+    distance = element("span", element("span", "distance ", class_="of"), element("b", str(verdict.distance)), f" {bits}")
+    parts.append(distance)
     parts.append(_time(verdict.decided_at))
     if verdict.truncated:
         parts.append(element("span", "search cut short by a limit", class_="tag"))
@@ -219,7 +220,7 @@ def _others(verdict: Verdict) -> list[Child]:
 
 def _other(match: Match) -> Html:
     name = element("bdi", one_line(match.id, _NAME_CHARS_MAX))
-    return joined(name, f" ({similarity_text(match.similarity)}, {match.distance} bits)")
+    return joined(name, f" (similarity {similarity_text(match.similarity)}, distance {match.distance} bits)")
 
 
 def _title(side: Side) -> str:

@@ -102,8 +102,8 @@ def test_a_moderator_sees_what_repeats_what(browser: Chrome, shown: Shown) -> No
     assert sides[0].location["y"] == sides[1].location["y"]
     assert sides[0].location["x"] < sides[1].location["x"]
     assert all("rebuild the eastern ferry landing" in side.text for side in sides)
-    assert "100 % similar" in plain.text
-    assert "0 bits apart" in plain.text
+    assert "similarity 1.00" in plain.text
+    assert "distance 0 bits" in plain.text
     hrefs = [element.get_attribute("href") for element in plain.find_elements(By.CSS_SELECTOR, ".side a")]
     assert hrefs == ["https://wire.example/a?x=1&y=2"] * 2
     (flag,) = [flag for flag in shown.flags if flag["id"] == "plain-2"]
