@@ -80,7 +80,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
         "reach": f"reach: flags found pairs with a similarity of at least {settings.similarity_min:g}",
     }
     table = _table(titles[curve.setting])
-    for name in (_unit(curve.setting), "right", "wrong", "precision", "95 %", "recall", "95 %", "F1"):
+    for name in (_unit(curve.setting), "right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for point in curve.points:

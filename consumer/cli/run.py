@@ -119,7 +119,7 @@ def run(
             refusal = run_feed(ready)
         console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
         show_report(console, watcher)
-    _show_paths(console, chosen, watcher.dead_letters)
+    _show_paths(console, chosen, watcher.dead_letters, judged=bool(ready.tally.versions))
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:
@@ -142,12 +142,12 @@ def show_report(console: Console, report: FeedReport) -> None:
         console.print(line)
 
 
-def _show_paths(console: Console, config: Config, dead_letters: int) -> None:
+def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: bool) -> None:
     if config.sink.url != STREAM:
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:
             console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
-    if outlives_run(config):
+    if judged and outlives_run(config):
         command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
         console.print(f"Look up an article: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

@@ -111,11 +111,14 @@ def test_signal_to_workers_that_are_starting(place: Place, delay_s: float) -> No
 
 
 def test_finished_run_has_nothing_to_do(place: Place) -> None:
-    """A finished run that is started again adds nothing."""
-    assert place.run().code == 0
+    """A finished run that is started again adds nothing, and names no article to look up."""
+    first = place.run()
+    assert first.code == 0
+    assert "Look up an article" in first.err
     before = place.sink.read_bytes()
     again = place.run()
     assert again.code == 0
+    assert "Look up an article" not in again.err
     assert "after line 20" in again.err
     assert place.sink.read_bytes() == before
 

@@ -142,6 +142,7 @@ def test_tables_say_the_same_as_json(sample_pairs: Path) -> None:
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "bits right wrong precision precision 95 % recall recall 95 % F1" in lines
     assert "3 89 0 1.000 0.959–1.000 0.767 0.683–0.835 0.868 now" in lines
     assert "0.75 116 0 1.000 0.968–1.000 1.000 0.968–1.000 1.000 now F1 P" in lines
     assert "similarity_min 0.75 precision 0.98 0.75 0.58 to 0.79 1.000 1.000 1.000" in lines
