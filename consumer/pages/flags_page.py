@@ -119,8 +119,7 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
         )
         parts.append(element("span", bar, "similarity ", element("b", similarity_text(verdict.similarity))))
     bits = "bit" if verdict.distance == 1 else "bits"
-    distance = element("span", element("span", "distance ", class_="of"), element("b", str(verdict.distance)), f" {bits}")
-    parts.append(distance)
+    parts.append(element("span", "distance ", element("b", str(verdict.distance)), f" {bits}"))
     parts.append(_time(verdict.decided_at))
     if verdict.truncated:
         parts.append(element("span", "search cut short by a limit", class_="tag"))

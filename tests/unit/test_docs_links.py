@@ -91,6 +91,19 @@ def test_the_architecture_has_every_package() -> None:
             assert (ROOT / "consumer" / package / file).exists(), f"{package}: {file}"
 
 
+def test_the_index_of_decisions_is_complete() -> None:
+    """Every decision has a row with its number and title, in order."""
+    folder = ROOT / "docs" / "decisions"
+    rows = re.findall(
+        r"^\| \[(\d+)\]\(([\w-]+\.md)\) \| (.*) \| .*\S \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    pages = sorted(folder.glob("0*.md"))
+    titles = [page.read_text("utf-8").partition("\n")[0] for page in pages]
+    assert [(file, f"# {number}: {title}") for number, file, title in rows] == list(
+        zip([page.name for page in pages], titles, strict=True)
+    )
+
+
 def test_the_readme_fits_its_limits() -> None:
     """It is short enough to read in one go, and its lines fit a terminal."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()

@@ -113,8 +113,8 @@ def test_a_flag_shows_what_repeats_what_and_why() -> None:
     original = make_version("a", url="http://two.example:81/a?x=1&y", body="A ferry went.", title="Old", source="press")
     pages, _ = shown(article, original)
     page = Reader(ask(pages["/"]).body)
-    for expected in ("New", "Old", "The Ferry came.", "A ferry went.", "similarity 0.94", "distance 3 bits", "wire", "press",
-                     "one.example", "2023-11-14 22:13:21 UTC"):  # fmt: skip
+    for expected in ("New", "Old", "The Ferry came.", "A ferry went.", "similarity 0.94", "distance 3 bits", "wire",
+                     "press", "one.example", "2023-11-14 22:13:21 UTC"):  # fmt: skip
         assert expected in page.text, expected
     assert page.marks.count("Ferry") == 1
     assert page.marks.count("ferry") == 1
