@@ -5,6 +5,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -93,8 +94,8 @@ class Senders:
         self._lots.put(None)
         self._thread.join()
         for producer in self._producers.values():
-            producer.purge()
-            producer.close()
+            _discard(producer)
+        self._producers = {}
 
     def _end_lot(self) -> None:
         if self._lot:
@@ -155,9 +156,7 @@ class _Transactions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer.close()
+        self._drop()
 
     def send(self, lot: Sequence[Numbered], transaction: Transaction) -> None:
         """Send and end a transaction; start over if the broker has aborted it."""
@@ -203,12 +202,28 @@ class _Transactions:
 
     def _recover(self, error: KafkaError) -> None:
         if error.txn_requires_abort() and self._producer is not None:
-            self._until_answered(self._producer.abort_transaction)
-            return
+            with suppress(KafkaException):
+                self._until_answered(self._producer.abort_transaction)
+                return
         # A new client with the same transactional id ends what the old one left open.
-        self.__exit__()
-        self._producer = None
+        self._drop()
         self._given_up.wait(_AGAIN_S)
+
+    def _drop(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            _discard(producer)
+
+
+def _discard(producer: Producer) -> None:
+    """Release a producer in any state, with what it has not sent.
+
+    Its own ``close`` would abort the open transaction, wait for a broker that may be down, and raise the error that
+    ended the producer once more.
+    """
+    producer.purge()
+    with suppress(KafkaException, SystemError):
+        producer.poll(0)
 
 
 def _made_producer(topics: Topics, more: dict[str, Any]) -> Producer:
