@@ -213,7 +213,7 @@ _ERRORS: Final = Row(
         ),
         Panel(
             title="Held partitions",
-            about="Partitions held until somebody releases them: too many records cannot be judged or unpacked.",
+            about="Partitions held until somebody resumes them: too many records cannot be judged or unpacked.",
             queries=(Query("max by (topic, partition) (dupwatch_partition_held{$of})", "{{topic}} {{partition}}"),),
             stacked=True,
             steps=(Step(1, "red"),),

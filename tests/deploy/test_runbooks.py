@@ -11,6 +11,7 @@ from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
 from tests.documented_commands import commands_of, what_is_unknown
 
 _PARTS = ["Check first", "Causes", "Resolved when", "Do not"]
+_CAUSES_MIN = 2
 _SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|log"
 _SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
 _PANEL = re.compile(r'"([A-Z][^"]+)"')
@@ -39,10 +40,11 @@ def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
 
 
 def test_a_runbook_has_all_its_parts(page: str) -> None:
-    """What it is, what users see, where to look, causes, how to see that it is over, and what not to do."""
+    """What users see, where to look, two causes or more with what to do, when it is over, and what not to do."""
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == _PARTS
     assert "**Users see**: " in page
-    assert page.count("\n| ") >= 3
+    causes = page.partition("## Causes")[2].partition("## Resolved when")[0]
+    assert len(re.findall(r"^- \*\*.+?\*\* \S", causes, re.MULTILINE | re.DOTALL)) >= _CAUSES_MIN
 
 
 def test_commands_and_options_are_there(page: str) -> None:
