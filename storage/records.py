@@ -95,6 +95,11 @@ class Version(NamedTuple):
     record: Record
     body: str | None
 
+    @property
+    def reference(self) -> bytes:
+        """The reference of the record; a tombstone has one too."""
+        return self.record.reference
+
 
 class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A retraction of an id. ``event`` is the verdict event that answered it, stored so that a replay returns the same.

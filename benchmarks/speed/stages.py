@@ -25,14 +25,14 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import Made, make_feed
 from consumer.fingerprint import default_tokenizer, normalise, sketch_batch
 from consumer.judge import detector, search
-from consumer.judge.comparison import Lineup
+from consumer.judge.comparison import ComparisonBatch
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"
 STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle", "remove")
 JUDGE_STEPS: Final[tuple[tuple[object, str], ...]] = (
     (search, "find_candidates"),
-    (Lineup, "compare"),
+    (ComparisonBatch, "compare"),
     (detector, "decide"),
 )
 _BATCH: Final = 256

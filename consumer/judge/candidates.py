@@ -99,7 +99,7 @@ def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
     return of_blocks + [key for key in record.keys if lane_of(key) != LANE_SIMHASH]
 
 
-def places_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[KeyedCode]:
+def codes_to_seek(record: Record, rows: Mapping[bytes, Row], settings: JudgeSettings) -> list[KeyedCode]:
     """Return where to look for postings with the record's own code, which rows that were cut may have hidden.
 
     A verbatim copy is stored under all keys of the record, with the same codes. So one row of a lane that was read
@@ -120,7 +120,7 @@ def find_candidates(
 ) -> list[Candidates]:
     """Return the candidates of each probe: what is near by code and within the window, in the rows under its keys.
 
-    ``sought`` are rows of ``places_to_seek``, those that were read.
+    ``sought`` are rows of ``codes_to_seek``, those that were read.
     """
     # Articles of a crowd have the same code and the same rows: lane 0 is searched once for all of them.
     shared: _Shared = {}
@@ -132,7 +132,7 @@ def _find(
 ) -> Candidates:
     record = probe.record
     truncated = any(rows[key].truncated for key in probe.keys)
-    places = places_to_seek(record, rows, settings) if truncated else []
+    places = codes_to_seek(record, rows, settings) if truncated else []
     packed: dict[int, list[bytes]] = {LANE_SIMHASH: [], LANE_MINHASH: []}
     for key in probe.keys:
         packed[lane_of(key)].append(rows[key].packed)

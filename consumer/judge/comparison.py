@@ -96,7 +96,7 @@ class Compared(NamedTuple):
     similarities: list[float]
 
 
-class Lineup:
+class ComparisonBatch:
     """Stored versions side by side, so that one version can be compared with hundreds of them at once.
 
     Versions that the sketches or fingerprints rule out cost a few nanoseconds; only the rest is compared in full.
@@ -107,7 +107,7 @@ class Lineup:
         self._places = {version.record.reference: place for place, version in enumerate(versions)}
 
     def compare(self, version: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
-        """Compare a version with those of the ``references`` that are in the line-up."""
+        """Compare a version with those of the ``references`` that are in this batch."""
         places = [self._places[reference] for reference in references if reference in self._places]
         if len(places) <= _ONE_BY_ONE_MAX:
             others = [self._versions[place] for place in places]

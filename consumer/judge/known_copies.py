@@ -6,15 +6,23 @@ from dataclasses import dataclass
 from consumer.judge.decision import Duplicate, State, decide, state_of
 from consumer.judge.known_originals import FLOOD_COPIES_MIN, KnownOriginals
 from consumer.judge.search import Search
+from consumer.judge.tally import Tally
+from consumer.judge.verdict_cells import VerdictCells
 from storage.records import Stored
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCopies:
-    """Finds copies of known originals, and learns from every verdict which originals are repeated."""
+    """Finds copies of known originals, and learns from every verdict which originals are repeated.
+
+    At most ``verifications_max`` originals are compared with a version.
+    """
 
     known: KnownOriginals
     search: Search
+    cells: VerdictCells
+    tally: Tally
+    verifications_max: int
 
     def find(self, pending: Sequence[Stored]) -> list[Duplicate]:
         """Return the copies among these pending versions, each with the original that it repeats; write nothing.
@@ -22,13 +30,14 @@ class KnownCopies:
         What is remembered is a hint: versions and originals are read again, and an original that is no longer kept is
         forgotten. Raises the store's errors.
         """
-        originals_max = self.search.settings.verifications_max
-        hints = {version.record.reference: self.known.recall(version.record, originals_max) for version in pending}
+        hints = {
+            version.record.reference: self.known.recall(version.record, self.verifications_max) for version in pending
+        }
         recalled = {original for originals in hints.values() for original in originals}
-        wanted = recalled | {reference for reference, originals in hints.items() if originals}
-        if not wanted:
+        hinted = {reference for reference, originals in hints.items() if originals}
+        if not hinted:
             return []
-        fresh = self.search.read(sorted(wanted))
+        fresh = self.cells.read(sorted(recalled | hinted))
         kept = {reference for reference, version in fresh.items() if state_of(version) is State.KEPT}
         for reference in recalled - kept:
             self.known.forget(reference)
@@ -44,14 +53,13 @@ class KnownCopies:
             near = self.search.compare(version, others, similarities)
             states = dict.fromkeys(kept, State.KEPT) | {reference: State.PENDING}
             copies.extend(decide([version.record], {reference: near}, states).duplicates)
-        self.search.tally.verifications.add(compared)
-        self.search.tally.similarities.add(similarities)
+        self.tally.verifications.add(compared)
+        self.tally.similarities.add(similarities)
         return copies
 
     def remember(self, duplicates: Sequence[Duplicate]) -> None:
         """Remember the originals of these duplicates, and count the floods of copies among them."""
-        tally = self.search.tally
         for duplicate in duplicates:
             copies = self.known.remember(duplicate.of.record)
-            tally.floods += copies == FLOOD_COPIES_MIN
-            tally.flood_copies += copies >= FLOOD_COPIES_MIN
+            self.tally.floods += copies == FLOOD_COPIES_MIN
+            self.tally.flood_copies += copies >= FLOOD_COPIES_MIN

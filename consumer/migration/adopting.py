@@ -12,6 +12,10 @@ import msgspec
 from typing_extensions import override
 
 from consumer.judge.detector import Detector
+from consumer.judge.judge import Judge
+from consumer.judge.tally import Cost, Tally
+from consumer.judge.verdict_cells import verdict_of
+from consumer.judge.versions import ArrivedAt
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.store_tools.inspection import reference_in
 from storage.interface import Store
@@ -29,77 +33,100 @@ class Adopted:
 
 
 @dataclass(slots=True)
-class AdoptingDetector(Detector):
-    """A detector that asks ``before`` first, the store in force; None where there is none.
+class AdoptingJudge(Judge):
+    """Adopts the verdicts of ``in_force``, the store in force (None where there is none); ``detector`` judges the rest.
 
     Verdicts are adopted with their arrivals, and postings are written only for what was kept. Repeated after a crash
     anywhere, the result is the same. For one process; nobody else may judge into the store meanwhile.
     """
 
-    before: Store | None = None
+    detector: Detector
+    in_force: Store | None = None
     adopted: Adopted = field(default_factory=Adopted)
+
+    @property
+    def tally(self) -> Tally:
+        """What judging and adopting have cost."""
+        return self.detector.tally
+
+    @property
+    @override
+    def plan_name(self) -> str:
+        return self.detector.plan_name
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Judge what the store in force has no answer to."""
-        known = self._retractions([item for item in batch if isinstance(item, Tombstone)])
-        events = self.adopt([item for item in batch if isinstance(item, Version)])
-        rest = [known.get(_reference(item), item) for item in batch if _reference(item) not in events]
-        # Not super(): slots=True creates the class again, and super() would refer to the one before.
-        judged = Detector.judge(self, rest)
-        events |= {_reference(item): event for item, event in zip(rest, judged, strict=True)}
-        return [events[_reference(item)] for item in batch]
+        """Adopt what the store in force has verdicts of, and judge the rest."""
+        tombstones = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
+        events = self.adopt([arrived for arrived in batch if isinstance(arrived, Version)])
+        rest = [tombstones.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
+        judged = self.detector.judge(rest)
+        events |= {arrived.reference: event for arrived, event in zip(rest, judged, strict=True)}
+        return [events[arrived.reference] for arrived in batch]
+
+    @override
+    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
+        return self.detector.retraction(article_id, at, place)
+
+    @override
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        return self.detector.sweep(before_ms, versions_max)
+
+    @override
+    def cost(self) -> Cost:
+        return self.detector.cost()
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
-        in_force = self._in_force([version.record.reference for version in versions])
-        taken = [
-            Version(_arrived_as(version.record, in_force[version.record.reference].record), version.body)
+        judged = self._judged_in_force([version.reference for version in versions])
+        adopting = [
+            Version(_arrived_as(version.record, judged[version.reference].record), version.body)
             for version in versions
-            if version.record.reference in in_force
+            if version.reference in judged
         ]
-        if not taken:
+        if not adopting:
             return {}
-        stored = self.store.create(taken)
-        pending = [known.record for known in stored if known.verdict is None]
-        events = {
-            known.record.reference: VerdictEvent.read(known.verdict) for known in stored if known.verdict is not None
-        }
-        events |= self._write_adopted(
-            pending, {record.reference: _stored_verdict(in_force[record.reference]) for record in pending}
-        )
-        self.tally.versions += len(taken)
-        self.tally.replays += len(taken) - len(pending)
+        stored = self.detector.store.create(adopting)
+        pending = [version.record for version in stored if version.verdict is None]
+        events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
+        events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
+        self.tally.versions += len(adopting)
+        self.tally.replays += len(adopting) - len(pending)
         kept = sum(_is_kept(event) for event in events.values())
         self.tally.kept += kept
-        self.tally.duplicates += len(taken) - kept
+        self.tally.duplicates += len(adopting) - kept
         self._count(pending, events)
         return events
 
-    def _in_force(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        """Return what the store in force has a verdict of."""
-        if self.before is None or not references:
+    def _judged_in_force(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+        """Return the versions that have a verdict in the store in force."""
+        if self.in_force is None or not references:
             return {}
-        found = self.before.read(references)
-        return {known.record.reference: known for known in found if known is not None and known.verdict is not None}
+        return {
+            stored.record.reference: stored
+            for stored in self.in_force.read(references)
+            if stored is not None and stored.verdict is not None
+        }
 
-    def _retractions(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
-        """Return these retractions as the store in force has them."""
-        if self.before is None:
+    def _known_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
+        """Return these tombstones as the store in force has them."""
+        if self.in_force is None:
             return {}
-        wanted = {tombstone.reference for tombstone in tombstones}
-        found = (known for tombstone in tombstones for known in self.before.history(tombstone.id_hash))
-        return {known.reference: known for known in found if isinstance(known, Tombstone) and known.reference in wanted}
+        references = {tombstone.reference for tombstone in tombstones}
+        history = (stored for tombstone in tombstones for stored in self.in_force.history(tombstone.id_hash))
+        return {
+            stored.reference: stored
+            for stored in history
+            if isinstance(stored, Tombstone) and stored.reference in references
+        }
 
-    def _write_adopted(
-        self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]
-    ) -> dict[bytes, VerdictEvent]:
+    def _settle(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> dict[bytes, VerdictEvent]:
         """Give each record its verdict; return the verdicts that are stored now."""
         # Postings before verdicts: after a crash, a version that has a verdict is not looked at again.
-        self.store.add([record for record in records if _is_kept(events[record.reference])])
-        written = self._write([(record, events[record.reference]) for record in records])
-        lost = [record.reference for record in records if record.reference not in written]
-        return written | {reference: _stored_verdict(stored) for reference, stored in self._read(lost).items()}
+        self.detector.store.add([record for record in records if _is_kept(events[record.reference])])
+        cells = self.detector.cells
+        settled = cells.settle([(record, events[record.reference]) for record in records])
+        return settled.written | cells.verdicts(settled.lost)
 
     def _count(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> None:
         """Count what was adopted, and what of it the new settings would have decided differently."""
@@ -108,10 +135,10 @@ class AdoptingDetector(Detector):
         self.adopted.duplicates += len(records) - len(kept)
         if not records:
             return
-        sight = self._look_up(records)
+        near = self.detector.search.look_up(records, {})
         repeats = {
             record.reference: any(
-                neighbour.record.arrival < record.arrival for neighbour in sight.neighbours[record.reference]
+                neighbour.record.arrival < record.arrival for neighbour in near.neighbours[record.reference]
             )
             for record in records
         }
@@ -121,8 +148,8 @@ class AdoptingDetector(Detector):
         ]
         originals = [_original(events[reference].verdict) for reference in alone]
         # An original from before the fill cannot be found, whatever the settings.
-        found = self._read(sorted(set(originals)))
-        self.adopted.kept_now += sum(reference in found for reference in originals)
+        stored = self.detector.cells.read(sorted(set(originals)))
+        self.adopted.kept_now += sum(reference in stored for reference in originals)
 
 
 def _arrived_as(record: Record, known: Record) -> Record:
@@ -134,14 +161,5 @@ def _original(flag: Verdict) -> bytes:
     return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
-def _stored_verdict(stored: Stored) -> VerdictEvent:
-    """Return the verdict of a version that has one; ``UnreadableEvent`` where it is missing after all."""
-    return VerdictEvent.read(stored.verdict or b"")
-
-
 def _is_kept(event: VerdictEvent) -> bool:
     return event.verdict.outcome == "unique"
-
-
-def _reference(item: Version | Tombstone) -> bytes:
-    return item.reference if isinstance(item, Tombstone) else item.record.reference

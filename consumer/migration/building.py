@@ -5,11 +5,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.judge.detector import Detector
 from consumer.kafka.client_settings import admin_settings, consumer_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import Group, Topics
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration.adopting import AdoptingDetector
+from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.fill_journal import FillJournal
 from consumer.migration.migration import Migration, Moves
 from consumer.migration.takeover import Takeover
@@ -42,13 +43,13 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         topics = held.enter_context(closing(Topics(asking, place.names)))
         old = held.enter_context(closing(Group(asking, moves.from_group)))
         new = held.enter_context(closing(Group(asking, config.kafka.group)))
-        before = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
+        in_force = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
         # If no broker answers, no store is created.
         topics.marks()
         store = held.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
-        detector = AdoptingDetector(store, settings, now_ms, before=before)
-        judging = Judging(settings, fingerprinting, detector)
+        judge = AdoptingJudge(Detector(store, settings, now_ms), in_force)
+        judging = Judging(settings, fingerprinting, judge)
         decode, feed = record_decoder(config), topic_feed(config, hooks)
 
         def source(ranges: Ranges) -> StretchSource:
@@ -68,7 +69,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             topics=topics,
             old=old,
             new=new,
-            detector=detector,
+            judge=judge,
             hooks=hooks,
             stopping=stopping,
             topic_names=place.names,
@@ -76,7 +77,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             needed_ms=began_ms - settings.window_ms,
             source=source,
             pipeline=pipeline,
-            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), feed, detector).adopt,
+            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), feed, judge).adopt,
         )
 
 

@@ -22,7 +22,7 @@ from consumer.kafka.groups import FILLING, SWITCHED, Committed, Group, Topics
 from consumer.kafka.offset_metadata import Note
 from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
-from consumer.migration.adopting import Adopted, AdoptingDetector
+from consumer.migration.adopting import Adopted, AdoptingJudge
 from consumer.migration.fill_journal import FillJournal
 from consumer.migration.places import filled_places, gap_in, places_of
 from consumer.model.errors import SourceError
@@ -66,7 +66,7 @@ class Migration:
     topics: Topics
     old: Group
     new: Group
-    detector: AdoptingDetector
+    judge: AdoptingJudge
     hooks: Hooks
     stopping: Stopping
     topic_names: Sequence[str]
@@ -84,12 +84,12 @@ class Migration:
     @property
     def tally(self) -> Tally:
         """What the fill has cost."""
-        return self.detector.tally
+        return self.judge.tally
 
     @property
     def adopted(self) -> Adopted:
         """What was taken over."""
-        return self.detector.adopted
+        return self.judge.adopted
 
     def progress(self) -> tuple[int, int]:
         """Return how many offsets were filled since the start, and how many there are to fill by now."""

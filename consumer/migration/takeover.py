@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from consumer.judge.versions import VersionBuilder
-from consumer.migration.adopting import AdoptingDetector
+from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
@@ -22,7 +22,7 @@ class Takeover:
     fingerprinting: Fingerprinting
     builder: VersionBuilder
     feed: Feed
-    detector: AdoptingDetector
+    judge: AdoptingJudge
 
     def adopt(self, records: Sequence[RawRecord]) -> int:
         """Take over what has a verdict, and return how many versions that were. Bad records are skipped."""
@@ -35,7 +35,7 @@ class Takeover:
         arrivals = [self.feed.arrived_at(record, article) for record, article in articles]
         versions = self.builder.versions([article for _, article in articles], arrivals, timed.fingerprints)
         parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
-        return sum(len(self.detector.adopt(part)) for part in parts)
+        return sum(len(self.judge.adopt(part)) for part in parts)
 
     def _bodied(self, records: Sequence[RawRecord]) -> Iterator[tuple[RawRecord, Article]]:
         for record in records:

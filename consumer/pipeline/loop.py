@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from consumer.dead_letters.policy import DeadLetterPolicy
-from consumer.judge.detector import Detector
+from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
 from consumer.judge.versions import VersionBuilder
 from consumer.lifecycle.retry import NoPatience, Patience
@@ -67,7 +67,7 @@ class Pipeline:
     fingerprinting: Fingerprinting
     builder: VersionBuilder
     feed: Feed
-    detector: Detector
+    detector: Judge
     sink: Sink
     dead_letters: DeadLetterPolicy
     journal: Journal

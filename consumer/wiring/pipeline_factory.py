@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.detector import Detector
+from consumer.judge.judge import Judge
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
@@ -29,7 +30,7 @@ class Judging:
 
     settings: JudgeSettings
     fingerprinting: Fingerprinting
-    detector: Detector
+    detector: Judge
 
 
 @dataclass(frozen=True, slots=True)

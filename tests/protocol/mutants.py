@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from consumer.judge.decision import Decisions, Duplicate, State, decide
 from consumer.judge.detector import Detector
-from consumer.judge.search import Sight
+from consumer.judge.search import Neighbourhood
+from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -16,88 +17,103 @@ from tests.protocol.contents import stands_still
 class LooksUpFirst(Detector):
     """Looks up before it has written its postings."""
 
-    def _judge_rest(self, records: Sequence[Record]) -> dict[bytes, VerdictEvent]:
-        if not records:
-            return {}
-        sight = self._look_up(records)
+    def _post_and_look_up(self, records: Sequence[Record]) -> Neighbourhood:
+        near = self.search.look_up(records, {})
         self.store.add(records)
-        return self._settle(records, sight)
+        return near
 
 
 class ClaimsNothing(Detector):
     """Keeps a version without claiming the later near ones."""
 
-    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
-        return super()._write_in_order(decisions._replace(claims=()), truncated)
+    def _settle_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
+        return super()._settle_in_order(decisions._replace(claims=()), truncated)
 
 
 class KeepsBeforeItClaims(Detector):
     """Writes the kept ones before the claims."""
 
-    def _write_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
-        kept = super()._write_in_order(decisions._replace(claims=()), truncated)
+    def _settle_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
+        kept = super()._settle_in_order(decisions._replace(claims=()), truncated)
         if kept is None:
             return None
-        claimed = super()._write_in_order(Decisions((), decisions.claims, ()), truncated)
+        claimed = super()._settle_in_order(Decisions((), decisions.claims, ()), truncated)
         return None if claimed is None else kept | claimed
+
+
+class ForgetfulCells(VerdictCells):
+    """Hides which compare-and-sets were lost, though it returns what is stored."""
+
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+        """Settle, and read what is stored instead of what was lost."""
+        super().settle(settlements)
+        return Settled(self.verdicts([record.reference for record, _ in settlements]), ())
 
 
 class ForgetsItsLosses(Detector):
     """Continues with its decisions after a lost compare-and-set, though it answers with what is stored."""
 
-    def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
-        super()._write(verdicts)
-        stored = self._read([record.reference for record, _ in verdicts])
-        return {
-            reference: VerdictEvent.read(version.verdict)
-            for reference, version in stored.items()
-            if version.verdict is not None
-        }
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.cells = ForgetfulCells(self.store, self.tally)
+
+
+class UnreadCells(VerdictCells):
+    """Reads nothing."""
+
+    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+        """Return nothing."""
+        return {}
 
 
 class NeverReadsAgain(Detector):
     """Decides again after a lost compare-and-set, from what it had read before."""
 
-    settling = False
+    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
+        self.cells = UnreadCells(self.store, self.tally)
+        return super()._decide_and_settle(records, near)
 
-    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
-        self.settling = True
-        return super()._settle(records, sight)
 
-    def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        return {} if self.settling else super()._read(references)
+class CellsThatReadWhatWasLost(VerdictCells):
+    """Reads lost cells only, once any are lost."""
+
+    lost: frozenset[bytes] = frozenset()
+
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+        """Settle, and note what was lost."""
+        settled = super().settle(settlements)
+        self.lost = frozenset(settled.lost)
+        return settled
+
+    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+        """Read what was lost last, or everything if nothing was."""
+        return super().read([reference for reference in references if not self.lost or reference in self.lost])
 
 
 class ReadsAgainOnlyWhatItLost(Detector):
     """Reads only the lost cells after a lost compare-and-set, and trusts what it had read of all others."""
 
-    lost: frozenset[bytes] = frozenset()
-
-    def _write(self, verdicts: Sequence[tuple[Record, VerdictEvent]]) -> dict[bytes, VerdictEvent]:
-        done = super()._write(verdicts)
-        self.lost = frozenset(record.reference for record, _ in verdicts) - done.keys()
-        return done
-
-    def _read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        return super()._read([reference for reference in references if not self.lost or reference in self.lost])
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.cells = CellsThatReadWhatWasLost(self.store, self.tally)
 
 
 class GivesUpOnPendingOnes(Detector):
     """Ignores earlier versions that are pending in another process."""
 
-    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
+    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
         own = {record.reference: record.arrival for record in records}
         neighbours = {
             reference: [
                 other
                 for other in others
                 if other.record.reference in own
-                or sight.stored[other.record.reference].verdict is not None
+                or near.stored[other.record.reference].verdict is not None
                 or other.record.arrival > own[reference]
             ]
-            for reference, others in sight.neighbours.items()
+            for reference, others in near.neighbours.items()
         }
-        return super()._settle(records, sight._replace(neighbours=neighbours))
+        return super()._decide_and_settle(records, near._replace(neighbours=neighbours))
 
 
 class TrustsItsMemory(Detector):
@@ -107,9 +123,9 @@ class TrustsItsMemory(Detector):
         plan: list[Duplicate] = []
         for version in pending:
             own = version.record.reference
-            found = self._read(self.known.recall(version.record, self.settings.verifications_max))
-            near = self._search.compare(version, list(found.values()), [])
-            states = dict.fromkeys(found, State.KEPT) | {own: State.PENDING}
+            originals = self.cells.read(self.known.recall(version.record, self.settings.verifications_max))
+            near = self.search.compare(version, list(originals.values()), [])
+            states = dict.fromkeys(originals, State.KEPT) | {own: State.PENDING}
             plan += decide([version.record], {own: near}, states).duplicates
         return self._settle_copies(plan)
 
@@ -117,12 +133,16 @@ class TrustsItsMemory(Detector):
 class RemovesWhatWasReplaced(Detector):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
-    def _settle(self, records: Sequence[Record], sight: Sight) -> dict[bytes, VerdictEvent]:
-        verdicts = super()._settle(records, sight)
+    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
+        verdicts = super()._decide_and_settle(records, near)
         for record in records:
             history = self.store.history(record.id_hash)
             self.store.remove(
-                [each.record for each in history if isinstance(each, Stored) and each.record.arrival < record.arrival]
+                [
+                    version.record
+                    for version in history
+                    if isinstance(version, Stored) and version.record.arrival < record.arrival
+                ]
             )
         return verdicts
 

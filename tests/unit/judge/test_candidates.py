@@ -15,8 +15,8 @@ from consumer.judge.candidates import (
     CROWDED_VERIFICATIONS_MAX,
     Candidates,
     Probe,
+    codes_to_seek,
     find_candidates,
-    places_to_seek,
     probe_keys,
 )
 from consumer.judge.settings import JudgeSettings
@@ -206,12 +206,12 @@ def test_a_copy_is_found_by_its_code_where_every_row_was_cut() -> None:
     cut, whole = Row(b"", truncated=True), Row(b"", truncated=False)
     rows = dict.fromkeys(new.keys, cut)
     minima, fingerprint = KeyedCode(new.keys[4], new.one_bits), KeyedCode(new.keys[0], new.fingerprint)
-    assert places_to_seek(new, rows, SETTINGS) == [minima]
-    assert places_to_seek(new, rows | {new.keys[7]: whole}, SETTINGS) == []
-    assert places_to_seek(new, rows, replace(SETTINGS, verify=False)) == [fingerprint]
-    assert places_to_seek(short, rows, SETTINGS) == [fingerprint]
-    assert places_to_seek(short, rows | {new.keys[0]: whole}, SETTINGS) == []
-    assert places_to_seek(msgspec.structs.replace(new, keys=()), {}, SETTINGS) == []
+    assert codes_to_seek(new, rows, SETTINGS) == [minima]
+    assert codes_to_seek(new, rows | {new.keys[7]: whole}, SETTINGS) == []
+    assert codes_to_seek(new, rows, replace(SETTINGS, verify=False)) == [fingerprint]
+    assert codes_to_seek(short, rows, SETTINGS) == [fingerprint]
+    assert codes_to_seek(short, rows | {new.keys[0]: whole}, SETTINGS) == []
+    assert codes_to_seek(msgspec.structs.replace(new, keys=()), {}, SETTINGS) == []
     copy = version_of("copy", BASE, 400)
     tail = postings_of(copy.record)[4][1]
     crowd = [version_of(f"crowd {n}", edited(BASE, chance, 0.2), n) for n in range(3)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from consumer.fingerprint import TextKind
 from consumer.judge import comparison
-from consumer.judge.comparison import Compared, Comparison, Lineup, compare
+from consumer.judge.comparison import Compared, Comparison, ComparisonBatch, compare
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Record, Stored
 from tests.builders import TIME_MS
@@ -60,7 +60,7 @@ def test_comparing_with_several_is_comparing_with_each(
     by=judge_settings,
     sketched=some.booleans(),
 )
-def test_a_line_up_rules_out_only_what_is_not_near(
+def test_a_batch_rules_out_only_what_is_not_near(
     version: Stored, others: list[Stored], by: JudgeSettings, *, sketched: bool
 ) -> None:
     """Many are compared as arrays first; the near ones and all similarities are those of comparing each.
@@ -78,7 +78,7 @@ def test_a_line_up_rules_out_only_what_is_not_near(
     similarities = [each.similarity for each in by_each if each.similarity is not None]
     for one_by_one_max in (0, 100):
         with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
-            assert Lineup(others).compare(version, asked, by) == Compared(len(others), near, similarities)
+            assert ComparisonBatch(others).compare(version, asked, by) == Compared(len(others), near, similarities)
 
 
 @settings(max_examples=200)

@@ -12,7 +12,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.detector import Detector
 from consumer.judge.events import retracted_event
 from consumer.judge.settings import JudgeSettings
-from consumer.migration.adopting import AdoptingDetector
+from consumer.migration.adopting import AdoptingJudge
 from consumer.model.verdict import Released, VerdictEvent
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import verify
@@ -40,9 +40,9 @@ def judged(
     return judging, Detector(judging, settings, lambda: TIME_MS).judge(batch)
 
 
-def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingDetector:
+def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingJudge:
     """Return a fill; its clock differs, so that its own verdicts can be recognised."""
-    return AdoptingDetector(store, settings, lambda: TIME_MS + 1_000, before=before)
+    return AdoptingJudge(Detector(store, settings, lambda: TIME_MS + 1_000), before)
 
 
 def outcomes(events: Sequence[VerdictEvent]) -> list[str]:

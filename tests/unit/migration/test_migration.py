@@ -165,7 +165,7 @@ class Moving:
             "topics": cluster,
             "old": OldGroup(cluster),
             "new": NewGroup(cluster),
-            "detector": None,
+            "judge": None,
             "source": lambda ranges: Reading(cluster, ranges),
             "pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
             "adopt": lambda records: self._adopt(cluster, records),

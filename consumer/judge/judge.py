@@ -1,0 +1,46 @@
+"""The port of the judge: what a pipeline needs of it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from consumer.judge.tally import Cost
+from consumer.judge.versions import ArrivedAt
+from consumer.model.verdict import VerdictEvent
+from storage.records import Tombstone, Version
+
+
+class Judge(Protocol):
+    """Judges batches of versions and tombstones against a store. One per process; not thread-safe.
+
+    ``judge`` and ``sweep`` raise the store's errors. After one, or after a crash anywhere, the call may be repeated.
+    """
+
+    def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        """Return the verdict of each in the batch, as it is stored; the ids of a batch differ.
+
+        Called for each batch, once its fingerprints are computed.
+        """
+        ...
+
+    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
+        """Return the tombstone of an article that is retracted now; ``place`` is as for ``versions.tombstone``.
+
+        Called for an article without a body; ``judge`` stores the tombstone.
+        """
+        ...
+
+    def sweep(self, before_ms: int, versions_max: int) -> int:
+        """Remove at most ``versions_max`` versions that arrived before ``before_ms``; return how many were removed.
+
+        Called after each batch that was committed.
+        """
+        ...
+
+    def cost(self) -> Cost:
+        """Return what judging has cost so far. Called before and after a batch: the difference is the batch's cost."""
+        ...
+
+    @property
+    def plan_name(self) -> str:
+        """The block plan that articles are looked up by, for advice on a larger one."""
+        ...

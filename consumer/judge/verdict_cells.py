@@ -1,0 +1,66 @@
+"""The verdict of each version in the store: one cell, written once by compare-and-set from absent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from consumer.judge.tally import Tally
+from consumer.model.verdict import VerdictEvent
+from storage.errors import StoreError
+from storage.interface import Store
+from storage.records import Record, Stored
+
+Settlement = tuple[Record, VerdictEvent]
+"""A version and the verdict to settle it with."""
+
+
+class Settled(NamedTuple):
+    """The verdicts that were written, by reference, and the references of versions that another process settled."""
+
+    written: dict[bytes, VerdictEvent]
+    lost: Sequence[bytes]
+
+
+@dataclass(slots=True)
+class VerdictCells:
+    """Settles versions and reads what is settled, and adds what that costs to the tally.
+
+    Every method raises the store's errors.
+    """
+
+    store: Store
+    tally: Tally
+
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+        """Settle these versions by compare-and-set. A verdict that the store has already counts as written."""
+        if not settlements:
+            return Settled({}, ())
+        outcome = self.store.settle([(record.reference, event.encoded) for record, event in settlements])
+        pairs = zip(settlements, outcome, strict=True)
+        written = {record.reference: event for (record, event), done in pairs if done}
+        if len(written) == len(settlements):
+            return Settled(written, ())
+        lost = [record.reference for record, _ in settlements if record.reference not in written]
+        self.tally.lost_compare_and_sets += len(lost)
+        return Settled(written, lost)
+
+    def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
+        """Return the versions under these references with their verdicts; those that are not stored are left out."""
+        if not references:
+            return {}
+        self.tally.record_reads += len(references)
+        return {stored.record.reference: stored for stored in self.store.read(references) if stored is not None}
+
+    def verdicts(self, references: Sequence[bytes]) -> dict[bytes, VerdictEvent]:
+        """Return the verdicts of settled versions, as they are stored."""
+        return {reference: verdict_of(stored) for reference, stored in self.read(references).items()}
+
+
+def verdict_of(stored: Stored) -> VerdictEvent:
+    """Return the verdict of a version that was settled, here or by another process.
+
+    Raises ``StoreError`` where the store has none, and ``UnreadableEvent`` for one that is damaged.
+    """
+    if stored.verdict is None:
+        raise StoreError(f"the verdict of {stored.record.id!r} was settled, but the store has none")
+    return VerdictEvent.read(stored.verdict)
