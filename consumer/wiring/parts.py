@@ -4,19 +4,18 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from consumer.config.config import Config
-from consumer.config.sections.judge import UNCHANGED
+from consumer.config.judging import configured_scheme, configured_settings
 from consumer.decode.article import FieldMap, Parse, decode
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
 from consumer.decode.published_at import TimeForm
 from consumer.decode.registry import RegistryOptions
 from consumer.decode.schema_value import schema_parser
-from consumer.fingerprint import BlockPlan, Fingerprinter, Lexicon, Scheme, SketchLayout
-from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
+from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.lifecycle.retry import Patience
@@ -28,7 +27,6 @@ from consumer.text.timestamps import parse_zone
 from consumer.wiring.registry_outages import Briefly
 from consumer.workers.pool import Fingerprinting, InProcess, OnWorkers
 from consumer.workers.word_files import WordFiles, load_lexicon
-from storage.clock import MS_PER_S
 from storage.files import FileWriting
 
 STREAM = "-"
@@ -43,16 +41,8 @@ class Streams(NamedTuple):
 
 def scheme_of(config: Config) -> Scheme:
     """Return the configured scheme; ConfigError where it does not exist."""
-    section = config.fingerprint
     try:
-        layout = SketchLayout(bands=section.bands, band_minima=section.band_minima)
-        return Scheme(
-            name=section.scheme,
-            keywords_max=section.keywords_max,
-            short_keywords_max=section.short_keywords_max,
-            sketch=layout,
-            facts=config.guards_facts,
-        )
+        return configured_scheme(config)
     except ValueError as error:
         raise ConfigError(f"fingerprint: {error}") from error
 
@@ -77,21 +67,10 @@ def lexicon_of(config: Config) -> Lexicon:
 def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
     """Return what decides verdicts; ConfigError where the settings contradict each other."""
     scheme = scheme_of(config)
-    judge = config.judge
-    rules = {name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()}
-    unchanged: dict[str, Any] = {name: getattr(judge, name) for name in UNCHANGED}
     try:
-        settings = JudgeSettings(
-            plan=BlockPlan.named(judge.plan, scheme.bits),
-            scheme_digest=scheme.digest(lexicon),
-            scheme=scheme,
-            window_ms=judge.window_s * MS_PER_S,
-            sources=MappingProxyType(rules),
-            **unchanged,
-        )
+        return configured_settings(config, scheme, scheme.digest(lexicon))
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error
-    return settings
 
 
 def fingerprinter(settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinter:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumer.fingerprint import BlockPlan, Fingerprints, TextKind
-from consumer.judge.search import Search
+from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.tally import Tally
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from storage.interface import Store
@@ -163,9 +162,9 @@ def fill(store: Store, versions: Sequence[Version]) -> None:
 
 def looked_up(store: Store, versions: Sequence[Version], settings: JudgeSettings) -> list[set[int]]:
     """Return what the judge's own look-up finds near each version, by number in the feed."""
-    sight = Search(store, settings, Tally()).look_up([version.record for version in versions], {})
-    assert not sight.truncated
-    return [numbers(other.record for other in sight.neighbours[version.record.reference]) for version in versions]
+    near = Detector(store, settings, lambda: TIME_MS).search.look_up([version.record for version in versions], {})
+    assert not near.truncated
+    return [numbers(other.record for other in near.neighbours[version.record.reference]) for version in versions]
 
 
 def numbers(records: Iterable[Record]) -> set[int]:

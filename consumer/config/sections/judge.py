@@ -1,7 +1,6 @@
 """What makes two articles near-duplicates: ``[fingerprint]``, ``[judge]`` and ``[rules.SOURCE]``."""
 
-from dataclasses import fields
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -60,12 +59,6 @@ class JudgeSection(Section):
         if not self.verify and self.facts_shared_min:
             raise ValueError("facts_shared_min has no effect with verify = false; plain SimHash compares no facts")
         return self
-
-
-UNCHANGED: Final = tuple(
-    field.name for field in fields(JudgeSettings) if field.name in JudgeSection.model_fields and field.name != "plan"
-)
-"""The settings that ``JudgeSettings`` takes as they are, under the same name. A new one needs no other list."""
 
 
 @dataclass(frozen=True, config=DERIVED)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_PROBES_MAX
 from consumer.lifecycle.retry import Drain, Result
 from consumer.lifecycle.stopping import Stopping
@@ -144,6 +145,7 @@ def test_articles_without_keywords_are_counted() -> None:
     running = pipeline(ends, MemoryStore())
     running.run()
     assert ends.sink.outcomes == [("a", "unique"), ("b", "unique"), ("c", "unique")]
+    assert isinstance(running.detector, Detector)
     assert running.detector.tally.without_keywords == 2
 
 
@@ -223,7 +225,7 @@ def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:
     running = pipeline(ends, Flickering())
     running.patience = Patient(3)
     running.run()
-    assert running.detector.tally.settle_s > 0
+    assert running.detector.cost().settle_s > 0
     assert ends.sink.outcomes == [("a", "unique"), ("b", "duplicate")]
     assert ends.dead_letters.letters == []
 

@@ -1,0 +1,83 @@
+"""The judge's settings and its scheme, built from the sections that configure them.
+
+The names of settings are those of the fields of ``JudgeSettings``, ``Scheme`` and ``SketchLayout``; only the exceptions
+are listed here. A field that no option sets is an error as soon as this module is imported.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, fields, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from consumer.config.config import Config
+from consumer.config.sections.judge import FingerprintSection, JudgeSection
+from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
+from consumer.judge.settings import JudgeSettings, SourceRule
+from storage.clock import MS_PER_S
+
+_BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources"})
+"""Fields of ``JudgeSettings`` that are built below, or by the caller from the dictionaries (``scheme_digest``)."""
+_SCHEME_BUILT: Final = frozenset({"sketch", "facts"})
+_SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
+"""Fields of ``SketchLayout`` that have one possible value."""
+
+
+def _options(kind: type, apart: frozenset[str], section: type[BaseModel], **renamed: str) -> dict[str, str]:
+    """Return the option in this section for each field of a dataclass, but for those ``apart``."""
+    options = {field.name: renamed.get(field.name, field.name) for field in fields(kind) if field.name not in apart}
+    missing = options.values() - section.model_fields.keys()
+    if missing:
+        raise TypeError(f"{section.__name__} has no option for {', '.join(sorted(missing))} of {kind.__name__}")
+    return options
+
+
+_JUDGE: Final = _options(JudgeSettings, _BUILT, JudgeSection)
+_SCHEME: Final = _options(Scheme, _SCHEME_BUILT, FingerprintSection, name="scheme")
+_SKETCH: Final = _options(SketchLayout, _SKETCH_FIXED, FingerprintSection)
+
+
+def configured_scheme(config: Config) -> Scheme:
+    """Return the configured scheme. Raises ValueError where it does not exist."""
+    return _scheme(config, Scheme(), FingerprintSection.model_fields.keys())
+
+
+def configured_settings(config: Config, scheme: Scheme, scheme_digest: str) -> JudgeSettings:
+    """Return the configured settings. Raises ValueError where they contradict each other."""
+    values = _values(config, scheme, JudgeSection.model_fields.keys(), with_rules=True)
+    return JudgeSettings(scheme=scheme, scheme_digest=scheme_digest, **values)
+
+
+def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
+    """Return the settings of a store, with those in place that the file, the environment or an option has.
+
+    The digest of the scheme stays, since it depends on dictionaries. Raises ValueError where settings contradict each
+    other.
+    """
+    scheme = _scheme(config, stored.scheme, config.fingerprint.model_fields_set)
+    with_rules = "rules" in config.model_fields_set
+    values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
+    return replace(stored, scheme=scheme, **values)
+
+
+def _scheme(config: Config, base: Scheme, options: AbstractSet[str]) -> Scheme:
+    """Return a scheme with the values of these options of ``[fingerprint]`` in place."""
+    section = config.fingerprint
+    values = {name: getattr(section, option) for name, option in _SCHEME.items() if option in options}
+    layout = {name: getattr(section, option) for name, option in _SKETCH.items() if option in options}
+    facts = base.facts or config.guards_facts
+    return replace(base, sketch=replace(base.sketch, **layout), facts=facts, **values)
+
+
+def _values(config: Config, scheme: Scheme, options: AbstractSet[str], *, with_rules: bool) -> dict[str, Any]:
+    """Return the fields of ``JudgeSettings`` that these options of ``[judge]`` set, and the rules."""
+    judge = config.judge
+    values = {name: getattr(judge, option) for name, option in _JUDGE.items() if option in options}
+    if "plan" in options:
+        values["plan"] = BlockPlan.named(judge.plan, scheme.bits)
+    if "window_s" in options:
+        values["window_ms"] = judge.window_s * MS_PER_S
+    if with_rules:
+        values["sources"] = MappingProxyType({name: SourceRule(**asdict(rule)) for name, rule in config.rules.items()})
+    return values

@@ -1,0 +1,95 @@
+"""Every setting that decides verdicts is taken from the configuration: for a run, and for a command on a store."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import pytest
+
+from consumer.config import judging
+from consumer.config.judging import configured_scheme, configured_settings, requested_settings
+from consumer.config.loading import load_config
+from consumer.config.sections.judge import FingerprintSection, JudgeSection
+from consumer.fingerprint import Scheme, SketchLayout
+from consumer.judge.settings import JudgeSettings, SourceRule
+
+SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+    "plan": {"judge": {"plan": "16x28"}},
+    "max_distance": {"judge": {"max_distance": 2}},
+    "reach": {"judge": {"reach": 9}},
+    "verify": {"judge": {"verify": False, "lane1": False}},
+    "similarity_min": {"judge": {"similarity_min": 0.8}},
+    "facts_shared_min": {"judge": {"facts_shared_min": 0.5}},
+    "lane1": {"judge": {"lane1": False}},
+    "window_ms": {"judge": {"window_s": 60}},
+    "verifications_max": {"judge": {"verifications_max": 2_000}},
+    "sources": {"rules": {"wire": {"flag": "never"}}},
+    "scheme.name": {"fingerprint": {"scheme": "md5-64/1"}},
+    "scheme.keywords_max": {"fingerprint": {"keywords_max": 20}},
+    "scheme.short_keywords_max": {"fingerprint": {"short_keywords_max": 5}},
+    "scheme.facts": {"rules": {"wire": {"facts_shared_min": 0.5}}},
+    "scheme.sketch.bands": {"fingerprint": {"bands": 8}},
+    "scheme.sketch.band_minima": {"fingerprint": {"band_minima": 2}},
+}
+"""A configuration that changes each field, by the field's place."""
+FIXED: Final = {"scheme_digest", "scheme.sketch.bins", "scheme.sketch.sketch_bits", "scheme.sketch.one_bits"}
+"""The digest follows from the scheme and the dictionaries; the others have one possible value."""
+DEFAULT: Final = configured_settings(load_config(None, {}), Scheme(), "digest")
+
+
+def value_at(settings: JudgeSettings, place: str) -> object:
+    """Return the value of a field, or of a field within the scheme."""
+    value: object = settings
+    for name in place.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def test_every_field_has_a_configuration_here() -> None:
+    """A setting that is added to the judge, the scheme or the sketch needs a line above."""
+    places = {field.name for field in fields(JudgeSettings)} - {"scheme"}
+    places |= {f"scheme.{field.name}" for field in fields(Scheme)} - {"scheme.sketch"}
+    places |= {f"scheme.sketch.{field.name}" for field in fields(SketchLayout)}
+    assert places == SECTIONS.keys() | FIXED
+
+
+def test_every_option_is_a_field() -> None:
+    """An option that changes no field decides nothing: the dictionaries are in the digest, the watch only warns."""
+    options = {
+        option
+        for sections in SECTIONS.values()
+        for name, section in sections.items()
+        if name != "rules"
+        for option in section
+    }
+    assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
+        "postings_watch",
+        "dictionary",
+        "stop_words",
+        "idf",
+    }
+
+
+@pytest.mark.parametrize(("place", "sections"), SECTIONS.items())
+def test_each_setting_reaches_runs_and_commands(place: str, sections: Mapping[str, Any]) -> None:
+    """A run judges by it, and a command that it is given to compares by it instead of ignoring it."""
+    config = load_config(None, sections)
+    run = configured_settings(config, configured_scheme(config), "digest")
+    assert value_at(run, place) != value_at(DEFAULT, place)
+    assert requested_settings(config, DEFAULT) == run
+
+
+def test_what_is_not_requested_stays_as_in_the_store() -> None:
+    """Defaults of the configuration do not replace the settings of a store."""
+    sections = {"judge": {"plan": "16x28", "reach": 8, "window_s": 60}, "rules": {"wire": {"flag": "never"}}}
+    config = load_config(None, sections)
+    stored = configured_settings(config, configured_scheme(config), "digest")
+    requested = requested_settings(load_config(None, {"judge": {"reach": 7}}), stored)
+    assert (requested.reach, requested.plan, requested.window_ms) == (7, stored.plan, 60_000)
+    assert requested.sources == {"wire": SourceRule(flag="never")}
+
+
+def test_a_field_without_an_option_is_an_error_at_once() -> None:
+    """It would keep its default whatever is configured, and nobody would notice."""
+    with pytest.raises(TypeError, match="FingerprintSection has no option for facts, name, sketch of Scheme"):
+        judging._options(Scheme, frozenset(), FingerprintSection)
