@@ -26,10 +26,10 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.fingerprint import Lexicon
 from consumer.judge.detector import Detector
-from consumer.judge.histogram import Distribution
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
+from consumer.model.histogram import Histogram
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline.arrivals import FileFeed
@@ -65,7 +65,7 @@ class Given:
         """There is nothing to let go of."""
 
 
-class Blind(Distribution):
+class Blind(Histogram):
     """Takes nothing in."""
 
     __slots__ = ()

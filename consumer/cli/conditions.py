@@ -8,8 +8,8 @@ from rich.text import Text
 from consumer.cli.render import plain
 from consumer.cli.stored_article import History, how_it_ended, moment
 from consumer.judge.comparison import Comparison
-from consumer.judge.events import rfc3339
 from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, JudgeSettings
+from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
 from storage.records import Stored
 

@@ -19,11 +19,10 @@ from consumer.config.config import Config
 from consumer.dead_letters.letter import Letter, Letters, Selection
 from consumer.dead_letters.replay import Refused, Replay
 from consumer.dead_letters.topic_letters import TopicLetters
-from consumer.judge.events import shown_time
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
-from consumer.text.timestamps import TIME_HELP, option_time_ms
+from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.dead_letters import letters_topic, written_letters
 from consumer.wiring.parts import kafka_options
 from storage.clock import MS_PER_S

@@ -17,12 +17,13 @@ from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
 from consumer.fingerprint import Lexicon, facts_count, split_blocks
 from consumer.judge.comparison import Comparison, compare
-from consumer.judge.events import rfc3339, shared_keywords, version_name
+from consumer.judge.events import shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.judge.versions import ArrivedAt
 from consumer.model.errors import ConfigError
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.diff import Stretch, difference
+from consumer.text.timestamps import rfc3339
 from consumer.wiring.parts import fingerprinter, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_settings
 from storage.clock import now_ms

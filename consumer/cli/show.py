@@ -12,9 +12,10 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, StoredArticle, VersionOption, arrival_of, how_it_ended, stored_article
-from consumer.judge.events import rfc3339, shared_keywords, version_name
+from consumer.judge.events import shared_keywords, version_name
 from consumer.model.verdict import Released, decode_verdict
 from consumer.store_tools.inspection import Link, chain
+from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
 from storage.records import Stored, Tombstone
 

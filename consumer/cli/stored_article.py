@@ -6,9 +6,10 @@ from typing import Annotated, NamedTuple
 import typer
 
 from consumer.cli.options import id_hash_of
-from consumer.judge.events import rfc3339, version_name
+from consumer.judge.events import version_name
 from consumer.model.errors import ConfigError
 from consumer.store_tools.inspection import latest
+from consumer.text.timestamps import rfc3339
 from storage.interface import Store
 from storage.records import Arrival, Stored, Tombstone
 

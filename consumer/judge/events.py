@@ -1,12 +1,11 @@
 """Verdict events: from a decision to what is stored and sent."""
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.model.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Released, Verdict, VerdictEvent
-from storage.records import ID_HASH_BYTES, Record
+from consumer.text.timestamps import rfc3339
+from storage.records import DIGEST_BYTES, ID_HASH_BYTES, Record, id_hash
 
 _SIMILARITY_DIGITS = 4
 
@@ -106,18 +105,17 @@ def version_name(reference: bytes) -> str:
     return reference[ID_HASH_BYTES:].hex()
 
 
-def rfc3339(time_ms: int) -> str:
-    """Return a time in UTC with milliseconds. Raises an error for times that the calendar does not have."""
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def reference_in(article_id: str, version: str | None) -> bytes:
+    """Return the reference of a version that an event names. Raises ValueError where ``version`` is not a digest."""
+    digest = bytes.fromhex(version or "")
+    if len(digest) != DIGEST_BYTES:
+        raise ValueError(f"{version!r} is not a version: a version is {DIGEST_BYTES} bytes in hex")
+    return id_hash(article_id) + digest
 
 
-def shown_time(time_ms: int) -> str:
-    """Return ``rfc3339`` of a time from outside, or the bare number where the calendar does not have it."""
-    try:
-        return rfc3339(time_ms)
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ms} ms"
+def original_of(flag: Verdict) -> bytes:
+    """Return the reference of the version that a flag names. Raises ValueError for another verdict."""
+    return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from consumer.judge.histogram import COUNTS, SHARES, Distribution
+from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS, Histogram
 
 
 class Cost(NamedTuple):
@@ -28,8 +28,8 @@ class Cost(NamedTuple):
         )
 
 
-def _of_counts() -> Distribution:
-    return Distribution(COUNTS)
+def _of_counts() -> Histogram:
+    return Histogram(COUNT_BOUNDS)
 
 
 @dataclass(slots=True)
@@ -56,10 +56,10 @@ class Tally:
     crowded_articles: int = 0
     floods: int = 0
     flood_copies: int = 0
-    candidates: Distribution = field(default_factory=_of_counts)
-    suspects: Distribution = field(default_factory=_of_counts)
-    verifications: Distribution = field(default_factory=_of_counts)
-    similarities: Distribution = field(default_factory=partial(Distribution, SHARES))
+    candidates: Histogram = field(default_factory=_of_counts)
+    suspects: Histogram = field(default_factory=_of_counts)
+    verifications: Histogram = field(default_factory=_of_counts)
+    similarities: Histogram = field(default_factory=partial(Histogram, SHARE_BOUNDS))
     look_up_s: float = 0.0
     settle_s: float = 0.0
 

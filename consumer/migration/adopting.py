@@ -12,12 +12,12 @@ import msgspec
 from typing_extensions import override
 
 from consumer.judge.detector import Detector
+from consumer.judge.events import original_of
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import ArrivedAt
-from consumer.model.verdict import Verdict, VerdictEvent
-from consumer.store_tools.inspection import reference_in
+from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 
@@ -146,7 +146,7 @@ class AdoptingJudge(Judge):
         alone = [
             record.reference for record in records if record.reference not in kept and not repeats[record.reference]
         ]
-        originals = [_original(events[reference].verdict) for reference in alone]
+        originals = [original_of(events[reference].verdict) for reference in alone]
         # An original from before the fill cannot be found, whatever the settings.
         stored = self.detector.cells.read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in stored for reference in originals)
@@ -155,10 +155,6 @@ class AdoptingJudge(Judge):
 def _arrived_as(record: Record, known: Record) -> Record:
     """Return the record with the arrival that it has in the store in force."""
     return msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
-
-
-def _original(flag: Verdict) -> bytes:
-    return reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
 
 
 def _is_kept(event: VerdictEvent) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from consumer.judge.events import shown_time
 from consumer.kafka.groups import FILLING, Committed
 from consumer.model.errors import ConfigError
 from consumer.model.record import Partition
+from consumer.text.timestamps import shown_time
 from storage.clock import MS_PER_S
 
 GAP_MS: Final = 60_000

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from consumer.judge.events import rfc3339
+from consumer.judge.events import original_of, reference_in
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted
-from consumer.store_tools.inspection import reference_in
+from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored
@@ -150,7 +150,7 @@ class LatestFlags:
             reference,
             verdict,
             self._side(reference),
-            self._side(_original(verdict)),
+            self._side(original_of(verdict)),
             released=stored is not None and stored.released_from is not None,
         )
 
@@ -184,7 +184,7 @@ class LatestFlags:
     def _read(self, store: Store) -> str | None:
         """Read the articles that the flags name; return what went wrong, None if nothing did."""
         with self._changed:
-            references = sorted({*self._flags, *map(_original, self._flags.values())})
+            references = sorted({*self._flags, *map(original_of, self._flags.values())})
         try:
             found = store.read(references)
             texts = {reference: self._texts[reference] for reference in references if reference in self._texts}
@@ -206,10 +206,6 @@ class LatestFlags:
             pairs = zip(references, found, strict=True)
             self._stored = {reference: stored for reference, stored in pairs if stored is not None}
         return None
-
-
-def _original(verdict: Verdict) -> bytes:
-    return reference_in(verdict.duplicate_of or "", verdict.duplicate_of_version)
 
 
 def _beginning(body: str | None) -> _Text:

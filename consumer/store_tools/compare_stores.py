@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
+from consumer.judge.events import original_of
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.store_tools.inspection import reference_in
 from storage.interface import Store
 from storage.records import Stored
 
@@ -64,7 +64,7 @@ def _compared(now: Store, before: Store) -> Iterator[Changed]:
         earlier = [None if old is None or old.verdict is None else decode_verdict(old.verdict) for old in found]
         pairs = list(zip(verdicts, earlier, strict=True))
         partners = [
-            reference_in(old.duplicate_of or "", old.duplicate_of_version)
+            original_of(old)
             for new, old in pairs
             if old is not None and old.outcome == "duplicate" and new.outcome != "duplicate"
         ]
@@ -81,5 +81,5 @@ def _change(new: Verdict, old: Verdict | None, there: set[bytes]) -> Change:
         return "same" if new.duplicate_of == old.duplicate_of else "other_partner"
     if new.outcome == "duplicate":
         return "flagged_now"
-    partner = reference_in(old.duplicate_of or "", old.duplicate_of_version)
+    partner = original_of(old)
     return "not_flagged_now" if partner in there else "partner_came_before"

@@ -7,7 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from consumer.fingerprint import TextKind
-from consumer.judge.events import rfc3339, version_name
+from consumer.judge.events import version_name
+from consumer.text.timestamps import rfc3339
 from storage.interface import Store
 from storage.records import Arrival, Stored, Tombstone
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
 from consumer.judge.comparison import compare
+from consumer.judge.events import original_of, reference_in
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Released, Verdict, decode_verdict, outcome_of
 from storage.interface import Store
 from storage.postings import PostingArray, postings_of
-from storage.records import DIGEST_BYTES, Stored, Tombstone, id_hash
+from storage.records import Stored, Tombstone
 
 CHAIN_MAX = 1_000
 """No burst makes this many links; a longer chain is a circle."""
@@ -26,14 +27,6 @@ class Link(NamedTuple):
 
     stored: Stored
     verdict: Verdict | None
-
-
-def reference_in(article_id: str, version: str | None) -> bytes:
-    """Return the reference of a version that an event names. Raises ValueError where ``version`` is not a digest."""
-    digest = bytes.fromhex(version or "")
-    if len(digest) != DIGEST_BYTES:
-        raise ValueError(f"{version!r} is not a version: a version is {DIGEST_BYTES} bytes in hex")
-    return id_hash(article_id) + digest
 
 
 def chain(store: Store, start: Stored) -> list[Link]:
@@ -73,7 +66,7 @@ def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
 def _named(verdict: Verdict | None) -> bytes | None:
     if verdict is None or verdict.duplicate_of is None:
         return None
-    return reference_in(verdict.duplicate_of, verdict.duplicate_of_version)
+    return original_of(verdict)
 
 
 def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
@@ -132,8 +125,7 @@ def _broken_chain(store: Store, start: Stored, last: Link) -> Iterator[str]:
     if last.verdict is None:
         yield f"{name!r} is a duplicate of {last.stored.record.id!r}, which is pending"
     elif last.verdict.outcome != "unique":
-        gone = last.verdict.duplicate_of
-        window_is_over = store.read([reference_in(gone or "", last.verdict.duplicate_of_version)])[0] is None
+        window_is_over = store.read([original_of(last.verdict)])[0] is None
         if not window_is_over:
             yield f"the chain of duplicates from {name!r} is a circle"
 
@@ -192,6 +184,6 @@ def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
 def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return the titles of flagged articles and of their originals, "" for what is no longer stored."""
     references = [reference_in(flag.id, flag.version) for flag in flags]
-    references += [reference_in(flag.duplicate_of or "", flag.duplicate_of_version) for flag in flags]
+    references += [original_of(flag) for flag in flags]
     titles = ["" if stored is None else stored.record.title for stored in store.read(references)]
     return list(zip(titles[: len(flags)], titles[len(flags) :], strict=True))

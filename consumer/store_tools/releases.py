@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from consumer.judge import events
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import REASON_CHARS_MAX, RELEASED_BY_CHARS_MAX, decode_verdict
-from consumer.store_tools.inspection import latest, reference_in
+from consumer.store_tools.inspection import latest
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Release, Stored, id_hash
@@ -49,7 +49,7 @@ def releasable(store: Store, article_id: str, version: str | None = None) -> Sto
         found = latest(store.history(id_hash(article_id)))
     else:
         try:
-            found = store.read([reference_in(article_id, version)])[0]
+            found = store.read([events.reference_in(article_id, version)])[0]
         except ValueError as error:
             raise ConfigError(f"{version!r} is not a version: events name versions by 32 hexadecimal digits") from error
     if found is None:
@@ -69,8 +69,7 @@ def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release |
         return None
     flag = decode_verdict(stored.verdict)
     event = events.released_event(flag, by=words.by, reason=words.reason, decided_ms=clock())
-    original = reference_in(flag.duplicate_of or "", flag.duplicate_of_version)
-    return Release(stored.record.reference, event.encoded, original)
+    return Release(stored.record.reference, event.encoded, events.original_of(flag))
 
 
 def release(store: Store, reference: bytes, words: Words, clock: Callable[[], int]) -> bytes:

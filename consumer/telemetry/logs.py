@@ -16,8 +16,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from consumer.judge.events import rfc3339
 from consumer.text.redaction import redacted
+from consumer.text.timestamps import rfc3339
 from consumer.text.visible import escaped
 
 Format = Literal["auto", "json", "text"]

@@ -1,4 +1,4 @@
-"""Parses points in time as command lines, settings and feeds write them.
+"""Writes points in time, and parses them as command lines, settings and feeds write them.
 
 The caller decides on times without a zone: options take them as UTC, like all output; for the articles of a feed there
 is ``source.published_at_zone``.
@@ -80,6 +80,20 @@ def option_time_ms(option: str, text: str, wanted: str = "a time") -> int:
     if time_ms < 0:
         raise ConfigError(f"{option}: {text!r} is before 1970; write a later time")
     return time_ms
+
+
+def rfc3339(time_ms: int) -> str:
+    """Return a time in UTC with milliseconds. Raises an error for times that the calendar does not have."""
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shown_time(time_ms: int) -> str:
+    """Return ``rfc3339`` of a time from outside, or the bare number where the calendar does not have it."""
+    try:
+        return rfc3339(time_ms)
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"
 
 
 def _named_zone(text: str) -> tzinfo:

@@ -11,9 +11,10 @@ from itertools import cycle
 import pytest
 
 from consumer.judge.detector import Detector
+from consumer.judge.events import reference_in
 from consumer.model.verdict import decode_verdict
 from consumer.pipeline.loop import distinct_ids
-from consumer.store_tools.inspection import reference_in, verify
+from consumer.store_tools.inspection import verify
 from storage.hbase.store import HbaseStore
 from storage.interface import Store
 from storage.postings import postings_of

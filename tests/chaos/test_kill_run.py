@@ -10,9 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from consumer.dead_letters.file_letters import dead_letters_path
+from consumer.judge.events import reference_in
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.store_tools.inspection import reference_in, verify
+from consumer.store_tools.inspection import verify
 from storage.lmdb import LmdbOptions, LmdbStore
 from tests.chaos.written_feed import write_feed
 from tests.cli.command import FAST, start

@@ -7,8 +7,9 @@ from itertools import combinations
 from pathlib import Path
 
 from consumer.judge.detector import Detector
+from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.store_tools.inspection import reference_in, verify
+from consumer.store_tools.inspection import verify
 from storage.clock import now_ms
 from storage.records import Version
 from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb

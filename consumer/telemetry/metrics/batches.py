@@ -4,8 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-from consumer.judge.events import rfc3339
-from consumer.judge.histogram import COUNTS
+from consumer.model.histogram import COUNT_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
@@ -13,6 +12,7 @@ from consumer.pipeline.stages import Stage, StageEnded
 from consumer.sources.fetching import FetchingWaited
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SECONDS, SHORT_SECONDS, Group, Label, Measure
+from consumer.text.timestamps import rfc3339
 
 TimedStage = Literal[Stage, "back_pressure"]
 
@@ -36,7 +36,9 @@ STAGES: Final = Measure(
     (Label("stage", TIMED_STAGES),),
     SHORT_SECONDS,
 )
-BATCH_RECORDS: Final = Measure("dupwatch_batch_records", "histogram", "Records in a batch.", "records", bounds=COUNTS)
+BATCH_RECORDS: Final = Measure(
+    "dupwatch_batch_records", "histogram", "Records in a batch.", "records", bounds=COUNT_BOUNDS
+)
 BATCH_BYTES: Final = Measure(
     "dupwatch_batch_bytes", "histogram", "Size of the records in a batch.", "bytes", bounds=_BYTES
 )

@@ -4,8 +4,8 @@ from collections import Counter as Tallied
 from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
-from consumer.judge.histogram import COUNTS, SHARES
 from consumer.judge.known_originals import FLOOD_COPIES_MIN
+from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.batches import BatchCommitted, BatchMeasured
@@ -43,14 +43,14 @@ KNOWN_COPIES: Final = Measure(
     "articles",
 )
 KEYWORDS: Final = Measure(
-    "dupwatch_article_keywords", "histogram", "Distinct keywords of an article.", "keywords", bounds=COUNTS
+    "dupwatch_article_keywords", "histogram", "Distinct keywords of an article.", "keywords", bounds=COUNT_BOUNDS
 )
 DUPLICATE_SIMILARITY: Final = Measure(
     "dupwatch_duplicate_similarity_ratio",
     "histogram",
     "Similarity of a duplicate to its original.",
     "ratio",
-    bounds=SHARES,
+    bounds=SHARE_BOUNDS,
 )
 DUPLICATE_DISTANCE: Final = Measure(
     "dupwatch_duplicate_distance",
@@ -64,7 +64,7 @@ COMPARED_SIMILARITY: Final = Measure(
     "histogram",
     "Similarity of each pair that was compared, whether near or not.",
     "ratio",
-    bounds=SHARES,
+    bounds=SHARE_BOUNDS,
 )
 GROUP: Final = Group(
     "Floods and drift",

@@ -10,13 +10,13 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from consumer.judge.histogram import Distribution
+from consumer.model.histogram import Histogram
 from consumer.telemetry.metrics.measure import Measure
 
 _Labelled = TypeVar("_Labelled", Counter, Gauge)
 _Value = TypeVar("_Value", bound=str)
 
-Series = Mapping[tuple[str, ...], Distribution]
+Series = Mapping[tuple[str, ...], Histogram]
 """Distributions by the values of their labels."""
 
 
@@ -61,15 +61,15 @@ class Instruments:
         """Add a metric whose labels are these values."""
         Info(measure.name.removesuffix("_info"), measure.help, registry=self._registry).info(dict(values))
 
-    def distribution(self, measure: Measure) -> Distribution:
+    def distribution(self, measure: Measure) -> Histogram:
         """Return a histogram that takes many values at once: the client library's takes locks for each value."""
-        distribution = Distribution(measure.bounds)
+        distribution = Histogram(measure.bounds)
         self.read(lambda: {measure: {(): distribution}})
         return distribution
 
-    def distributions(self, measure: Measure, values: Sequence[_Value]) -> Mapping[_Value, Distribution]:
+    def distributions(self, measure: Measure, values: Sequence[_Value]) -> Mapping[_Value, Histogram]:
         """Return a histogram for each value of the only label."""
-        distributions = {value: Distribution(measure.bounds) for value in values}
+        distributions = {value: Histogram(measure.bounds) for value in values}
         series: Series = {(str(value),): distribution for value, distribution in distributions.items()}
         self.read(lambda: {measure: series})
         return distributions

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from consumer.judge.histogram import COUNTS
+from consumer.model.histogram import COUNT_BOUNDS
 from consumer.telemetry.metrics.measure import Group, Measure
 
 CANDIDATES: Final = Measure(
@@ -11,21 +11,21 @@ CANDIDATES: Final = Measure(
     "histogram",
     "Earlier versions that share a key with an article and may be near it.",
     "candidates",
-    bounds=COUNTS,
+    bounds=COUNT_BOUNDS,
 )
 SUSPECTS: Final = Measure(
     "dupwatch_article_suspects",
     "histogram",
     "Candidates whose fingerprint is not within max_distance of the article's: only the sketch can decide.",
     "candidates",
-    bounds=COUNTS,
+    bounds=COUNT_BOUNDS,
 )
 VERIFICATIONS: Final = Measure(
     "dupwatch_article_verifications",
     "histogram",
     "Records that an article was compared with in one batch of reads.",
     "records",
-    bounds=COUNTS,
+    bounds=COUNT_BOUNDS,
 )
 ROW_READS: Final = Measure("dupwatch_posting_row_reads_total", "counter", "Posting rows read.", "rows")
 POSTINGS_READ: Final = Measure("dupwatch_postings_read_total", "counter", "Postings in the rows read.", "postings")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from consumer.config.loading import load_config
+from consumer.judge.events import reference_in
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.store_tools.inspection import Findings, reference_in, verify
+from consumer.store_tools.inspection import Findings, verify
 from consumer.wiring.parts import lexicon_of
 from consumer.wiring.stores import opened_store, stored_settings
 from storage.records import Tombstone

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from consumer.decode.article import FieldMap, decode
 from consumer.judge.decision import Duplicate, Neighbour
-from consumer.judge.events import duplicate_event, kept_event, released_event
+from consumer.judge.events import duplicate_event, kept_event, original_of, reference_in, released_event
 from consumer.model.article import Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
@@ -119,6 +119,18 @@ def test_a_release_says_what_it_undid() -> None:
     VERDICT.validate(json.loads(event.encoded))
     with pytest.raises(ValueError, match="'copy' is unique: there is no flag"):
         released_event(event.verdict, by=None, reason=None, decided_ms=TIME_MS)
+
+
+def test_the_original_of_a_flag_can_be_read_from_its_event() -> None:
+    """Id and version name one reference. What is not a version is refused, and so is a verdict that is not a flag."""
+    record, of = make_record("copy"), make_record("original")
+    match = Neighbour(of, 2, 0.9)
+    flag = duplicate_event(Duplicate(record, match, (match,)), truncated=False, decided_ms=TIME_MS).verdict
+    assert (reference_in(flag.id, flag.version), original_of(flag)) == (record.reference, of.reference)
+    with pytest.raises(ValueError, match="'00' is not a version"):
+        reference_in("copy", "00")
+    with pytest.raises(ValueError, match="None is not a version"):
+        original_of(kept_event(record, truncated=False, decided_ms=TIME_MS).verdict)
 
 
 def test_the_schema_has_releases_of_unique_ones_only() -> None:

@@ -7,7 +7,6 @@ from typing import cast
 import numpy as np
 import pytest
 
-from consumer.judge.events import rfc3339
 from consumer.judge.tally import Tally
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
 from consumer.model.article import Reason, TimeFault
@@ -30,6 +29,7 @@ from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
 from consumer.telemetry.metrics.measure import SECONDS
 from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
+from consumer.text.timestamps import rfc3339
 from storage.watched import StoreCalled, StoreConnected, StoreRepeated
 
 NOW_S = 1_800_000_000.0

@@ -1,4 +1,4 @@
-"""Times as options and feeds give them."""
+"""Times as options and feeds give them, and as events have them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from consumer.cli.dead_letters import _selection
 from consumer.config.loading import load_config
 from consumer.kafka.offset_range import Bound, parse_bound
 from consumer.model.errors import ConfigError
-from consumer.text.timestamps import localised, option_time_ms, parse_moment, parse_zone
+from consumer.text.timestamps import localised, option_time_ms, parse_moment, parse_zone, rfc3339, shown_time
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,19 @@ def test_what_is_not_a_zone(text: str) -> None:
     """It is quoted, with how to write one."""
     with pytest.raises(ValueError, match=r"zone"):
         parse_zone(text)
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"), [(0, "1970-01-01T00:00:00.000Z"), (1_700_000_000_250, "2023-11-14T22:13:20.250Z")]
+)
+def test_times_are_written_in_utc_with_milliseconds(time_ms: int, text: str) -> None:
+    """As events have them; what is written can be parsed again."""
+    assert rfc3339(time_ms) == shown_time(time_ms) == text
+    assert int(parse_moment(text).timestamp() * 1000) == time_ms
+
+
+def test_a_time_that_the_calendar_does_not_have_is_shown_as_a_number() -> None:
+    """Times from outside may be any number."""
+    assert shown_time(1 << 62) == f"{1 << 62} ms"
+    with pytest.raises((OverflowError, ValueError, OSError)):
+        rfc3339(1 << 62)

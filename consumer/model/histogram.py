@@ -6,13 +6,13 @@ from itertools import accumulate
 from threading import Lock
 from typing import Final
 
-COUNTS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+COUNT_BOUNDS: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 """Bounds for counts."""
-SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
+SHARE_BOUNDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 1.0)
 """Bounds for similarities, closer together where thresholds are set."""
 
 
-class Distribution:
+class Histogram:
     """The number of values up to each of the ascending ``bounds``, and of those above the last one.
 
     Thread-safe. It loops over a plain list, because batches are small and numpy only pays from about a hundred values.
