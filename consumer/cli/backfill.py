@@ -12,13 +12,13 @@ from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption,
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
-from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import RecordTimeReplaced
+from consumer.pipeline.backfill_state import State, default_state, named_state
 from consumer.pipeline.checkpoint import checkpoint_path
-from consumer.wiring.backfill_state import State, default_state, named_state
+from consumer.wiring.dead_letters import dead_letters_file
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import STORE_EXAMPLES, is_empty, outlives_run
@@ -98,7 +98,7 @@ def backfill(
     if watcher.undated:
         console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")
     if watcher.dead_letters:
-        console.print(f"Dead letters: {render.plain(str(dead_letters_path(state_file)))}")
+        console.print(f"Dead letters: {render.plain(str(dead_letters_file(state_file)))}")
     if refusal is not None:
         raise refusal
     if stopping.asked_by is not None:

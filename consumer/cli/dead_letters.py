@@ -17,7 +17,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
 from consumer.dead_letters.letter import Letter, Letters, Selection
-from consumer.dead_letters.replay import Refused, Replay
+from consumer.dead_letters.replay import LetterReplay, Refused
 from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.article import Reason
@@ -138,12 +138,12 @@ def replay(
     """
     chosen = configured(config, settings, sink__url=sink)
     selection = _selection(chosen, reason, since, until, key)
-    place, topic = letters_topic(chosen)
+    brokers, topic = letters_topic(chosen)
     options = kafka_options(chosen)
     stopping = Stopping()
-    with stopping.listening(), TopicLetters(place.brokers, topic, options) as letters:
+    with stopping.listening(), TopicLetters(brokers, topic, options) as letters:
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
-        sending = Replay(place.brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
+        sending = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         refused = _send(sending, letters, stopping.between(_selected(letters, selection, limit)), rate, stopping)
     _show_counts(sending.sent, refused, dry_run=dry_run, json=json)
     if stopping.asked_by is not None:
@@ -151,7 +151,9 @@ def replay(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _send(sending: Replay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping) -> int:
+def _send(
+    sending: LetterReplay, letters: Letters, selected: Iterator[Letter], rate: float | None, stopping: Stopping
+) -> int:
     """Send the letters, print each refusal, and return the number of refusals."""
     console = render.console(stderr=True)
     refused = 0

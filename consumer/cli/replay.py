@@ -22,7 +22,7 @@ from consumer.pipeline.arrivals import RecordTimeReplaced
 from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools.compare_stores import CHANGES, Changed, Report, compare_stores
 from consumer.text.timestamps import TIME_HELP
-from consumer.wiring.replay_run import Replay, prepared_replay
+from consumer.wiring.replay_run import ReplayRun, prepared_replay
 from consumer.wiring.stores import opened_store, outlives_run
 from storage.kinds import same_store
 
@@ -33,11 +33,11 @@ class _Watcher:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task: TaskID | None = None
-        self._run: Replay | None = None
+        self._run: ReplayRun | None = None
         self.dead_letters = 0
         self.undated = 0
 
-    def watch(self, run: Replay) -> None:
+    def watch(self, run: ReplayRun) -> None:
         """Show the progress of this run from now on."""
         self._run = run
         done, total = run.source.progress()
@@ -135,7 +135,7 @@ def _check_places(chosen: Config, theirs: Config, against: str | None) -> None:
 
 
 def _report(
-    ready: Replay, theirs: Config, against: str | None, examples: int, *, json: bool, dead_letters: int
+    ready: ReplayRun, theirs: Config, against: str | None, examples: int, *, json: bool, dead_letters: int
 ) -> None:
     if against is None:
         report = None

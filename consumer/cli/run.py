@@ -17,12 +17,12 @@ from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
-from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
+from consumer.wiring.dead_letters import dead_letters_file
 from consumer.wiring.file_run import Run, prepared_run
 from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import outlives_run
@@ -147,7 +147,7 @@ def _show_paths(console: Console, config: Config, dead_letters: int, *, judged: 
         path = Path(config.sink.url)
         console.print(f"Verdicts ({config.sink.emit}): {render.plain(str(path))}")
         if dead_letters:
-            console.print(f"Dead letters: {render.plain(str(dead_letters_path(path)))}")
+            console.print(f"Dead letters: {render.plain(str(dead_letters_file(path)))}")
     if judged and outlives_run(config):
         command = "dupwatch" if shutil.which("dupwatch") else sys.argv[0]
         console.print(f"Look up an article: {render.plain(command)} show ID --store {render.plain(config.store.url)}")

@@ -13,7 +13,7 @@ from consumer.dead_letters.letter import Letter, Letters, is_number
 from consumer.model.dead_letter import DeadLetter, encode
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.ports import DeadLetterSink, Rejection
-from consumer.sinks.file import UNEXPLAINED
+from consumer.sinks.file import NO_CHECKPOINT
 from consumer.sinks.line_file import LineFile
 from storage.files import FileWriting
 
@@ -35,14 +35,14 @@ class FileDeadLetters(DeadLetterSink):
     """
 
     def __init__(
-        self, path: Path, keep_bytes: int | None, writing: FileWriting, *, unexplained: str = UNEXPLAINED
+        self, path: Path, keep_bytes: int | None, writing: FileWriting, *, why_not_append: str = NO_CHECKPOINT
     ) -> None:
         self._path = path
         self._writing = writing
-        self._unexplained = unexplained
+        self._unexplained = why_not_append
         self._file: LineFile | None = None
         if keep_bytes or path.exists():
-            self._file = LineFile(path, keep_bytes, writing, unexplained)
+            self._file = LineFile(path, keep_bytes, writing, why_not_append)
 
     @override
     def reject(self, rejections: Sequence[Rejection]) -> None:

@@ -70,7 +70,7 @@ class _Sending(NamedTuple):
     message: Outgoing
 
 
-class Replay:
+class LetterReplay:
     """Sends the records of letters back unchanged: key, value, their own headers and time.
 
     A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end.

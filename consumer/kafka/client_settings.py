@@ -14,9 +14,7 @@ import msgspec
 
 from consumer.kafka.client_rules import allowed, of_side
 from consumer.model.errors import ConfigError
-from consumer.text.redaction import (
-    remember,
-)
+from consumer.text.redaction import remember
 
 URL_PATTERN: Final = r"kafka://(?P<brokers>[^/\s@]+)/(?P<names>[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*)"
 TRANSACTION_TIMEOUT_MS: Final = 30_000
@@ -45,6 +43,13 @@ class KafkaPlace(NamedTuple):
     names: tuple[str, ...]
 
 
+class KafkaPrefix(NamedTuple):
+    """Brokers as "host:port,host:port", and the prefix that the names of a sink's topics begin with."""
+
+    brokers: str
+    prefix: str
+
+
 class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How topics are read and written; ``client`` is for consumer and producer, the other two are for one of them.
 
@@ -66,6 +71,14 @@ def parse_kafka(url: str) -> KafkaPlace:
     if found is None:
         raise ConfigError(f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
     return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
+
+
+def parse_prefix(url: str) -> KafkaPrefix:
+    """Parse ``kafka://HOST:PORT[,HOST:PORT]/PREFIX``; raises ``ConfigError`` for anything else."""
+    place = parse_kafka(url)
+    if len(place.names) != 1:
+        raise ConfigError(f"{url} names several prefixes; name one")
+    return KafkaPrefix(place.brokers, place.names[0])
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:

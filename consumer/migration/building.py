@@ -20,7 +20,9 @@ from consumer.pipeline.loop import Pipeline
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
+from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import record_decoder, topic_feed
+from consumer.wiring.outputs import NoOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
 from storage.clock import MS_PER_S, now_ms
@@ -57,7 +59,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
 
         def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
-            dead_letters = DeadLetterPolicy(config.source.url, Nowhere())
+            dead_letters = DeadLetterPolicy(config.source.url, dead_letter_sink(config, NoOutput()))
             route = Route(
                 source=source, decode=decode, feed=feed, sink=Nowhere(), dead_letters=dead_letters, journal=journal
             )

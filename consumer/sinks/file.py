@@ -11,7 +11,7 @@ from consumer.sinks.emitted import Emit, events
 from consumer.sinks.line_file import LineFile
 from storage.files import FileWriting
 
-UNEXPLAINED: Final = "there is no checkpoint beside it that records which run wrote it"
+NO_CHECKPOINT: Final = "there is no checkpoint beside it that records which run wrote it"
 """Why a run does not append to a file that has something in it."""
 
 
@@ -20,7 +20,7 @@ class FileSink(Sink):
 
     ``keep_bytes`` comes from the checkpoint of an earlier run: what lies beyond belongs to a batch that was not
     committed, and is cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
-    ``unexplained`` says why the run cannot append to what it has. ``flush`` waits for the disk if ``writing`` says so.
+    ``why_not_append`` completes the error for a file that is not. ``flush`` waits for the disk if ``writing`` says so.
     ``emit`` selects the verdicts. They are compressed where the name ends with .gz. Raises ``SinkError``, and then
     leaves no file behind that it created.
     """
@@ -32,11 +32,11 @@ class FileSink(Sink):
         writing: FileWriting,
         *,
         emit: Emit = "all",
-        unexplained: str = UNEXPLAINED,
+        why_not_append: str = NO_CHECKPOINT,
     ) -> None:
         self._durable = writing.durable
         self._wanted = emit
-        self._file = LineFile(path, keep_bytes, writing, unexplained)
+        self._file = LineFile(path, keep_bytes, writing, why_not_append)
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None:

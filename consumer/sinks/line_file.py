@@ -36,7 +36,7 @@ def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
         )
 
 
-def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> None:
+def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> None:
     """Raise the ``SinkError`` that ``LineFile`` would raise for an existing file. Creates and changes nothing."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -47,7 +47,7 @@ def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> Non
         raise _unwritable(path, error) from error
     try:
         _lock(path, descriptor)
-        _check_content(path, descriptor, keep_bytes, unexplained)
+        _check_content(path, descriptor, keep_bytes, why_not_append)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
@@ -57,11 +57,12 @@ def check_line_file(path: Path, keep_bytes: int | None, unexplained: str) -> Non
 class LineFile:
     """The file at ``path``, cut back to its first ``keep_bytes``, for one process at a time.
 
-    With None for ``keep_bytes`` it must be empty; ``unexplained`` says why. ``size_bytes`` is the length of the file
-    after the last complete write. Raises ``SinkError``, and then leaves no file behind that it created.
+    With None for ``keep_bytes`` it must be empty; ``why_not_append`` completes the error where it is not.
+    ``size_bytes`` is the length of the file after the last complete write. Raises ``SinkError``, and then leaves no
+    file behind that it created.
     """
 
-    def __init__(self, path: Path, keep_bytes: int | None, writing: FileWriting, unexplained: str) -> None:
+    def __init__(self, path: Path, keep_bytes: int | None, writing: FileWriting, why_not_append: str) -> None:
         self._path = path
         self._descriptor = -1
         self._is_gzip = _is_gzip(path)
@@ -73,7 +74,7 @@ class LineFile:
             # Opening a named pipe would wait for its reader; it is refused below.
             self._descriptor = open_made(path, os.O_WRONLY | os.O_NONBLOCK, writing.mode)
             _lock(path, self._descriptor)
-            _check_content(path, self._descriptor, keep_bytes, unexplained)
+            _check_content(path, self._descriptor, keep_bytes, why_not_append)
             os.ftruncate(self._descriptor, self.size_bytes)
             os.lseek(self._descriptor, self.size_bytes, os.SEEK_SET)
             if writing.durable:
@@ -156,13 +157,13 @@ def _check_missing(path: Path, keep_bytes: int | None) -> None:
         )
 
 
-def _check_content(path: Path, descriptor: int, keep_bytes: int | None, unexplained: str) -> None:
+def _check_content(path: Path, descriptor: int, keep_bytes: int | None, why_not_append: str) -> None:
     size_bytes = os.fstat(descriptor).st_size
     begins = _first_bytes(path, len(_EMPTY_MEMBER) + 1) if size_bytes and _is_gzip(path) else b""
     if keep_bytes is None:
         if size_bytes and begins != _EMPTY_MEMBER:
             raise SinkError(
-                f"{path} is not empty, and {unexplained}; name another file, or remove this one if it is not needed"
+                f"{path} is not empty, and {why_not_append}; name another file, or remove this one if it is not needed"
             )
         return
     if size_bytes < keep_bytes:

@@ -1,7 +1,7 @@
-"""Where dead letters go and where they are read back: the one place that decides it.
+"""Where the dead letters of a run go, and where they are read back: the one place that decides it.
 
 They go beside the verdicts: into a file whose name begins with that of the verdicts, to standard error, or into a topic
-of the same prefix.
+of the same prefix. A run whose verdicts are discarded discards its dead letters too.
 """
 
 from collections.abc import Iterator
@@ -14,35 +14,41 @@ from consumer.dead_letters.letter import Letters
 from consumer.dead_letters.stream_letters import StreamDeadLetters
 from consumer.dead_letters.topic_dead_letters import TopicDeadLetters
 from consumer.dead_letters.topic_letters import TopicLetters
-from consumer.kafka.client_settings import KafkaPlace, is_kafka, parse_kafka
+from consumer.kafka.client_settings import is_kafka, parse_prefix
 from consumer.kafka.topics import SinkTopics
 from consumer.model.errors import ConfigError, SourceError
-from consumer.model.ports import DeadLetterSink, Marks
+from consumer.model.ports import DeadLetterSink
 from consumer.sinks.line_file import check_line_file
-from consumer.sinks.outbox import Outbox
-from consumer.wiring.parts import STREAM, Streams, file_writing, kafka_options
+from consumer.sinks.nowhere import Nowhere
+from consumer.wiring.outputs import FileOutput, Output, StreamOutput, TopicOutput
+from consumer.wiring.parts import STREAM, file_writing, kafka_options
 
 
-def beside_file(config: Config, verdicts: Path, marks: Marks | None, unexplained: str) -> DeadLetterSink:
-    """Build the sink of a run that writes verdicts to a file; the parameters are those of ``FileSink``."""
-    keep_bytes = None if marks is None else marks.dead_letters_bytes
-    return FileDeadLetters(dead_letters_path(verdicts), keep_bytes, file_writing(config), unexplained=unexplained)
+def dead_letter_sink(config: Config, verdicts: Output) -> DeadLetterSink:
+    """Build the sink of dead letters for a run whose verdicts go there. Raises ``SinkError``."""
+    if isinstance(verdicts, FileOutput):
+        return FileDeadLetters(
+            dead_letters_path(verdicts.path),
+            verdicts.dead_letters_bytes,
+            file_writing(config),
+            why_not_append=verdicts.why_not_append,
+        )
+    if isinstance(verdicts, StreamOutput):
+        return StreamDeadLetters(verdicts.streams.err)
+    if isinstance(verdicts, TopicOutput):
+        # Letters share the outbox of the verdicts, and so its transactions.
+        return TopicDeadLetters(verdicts.outbox, verdicts.topics.dead_letters_topic)
+    return Nowhere()
 
 
-def check_beside_file(verdicts: Path, marks: Marks | None, unexplained: str) -> None:
-    """Raise the ``SinkError`` that ``beside_file`` would raise. Creates and changes nothing."""
-    keep_bytes = None if marks is None else marks.dead_letters_bytes
-    check_line_file(dead_letters_path(verdicts), keep_bytes, unexplained)
+def check_dead_letter_sink(verdicts: FileOutput) -> None:
+    """Raise the ``SinkError`` that ``dead_letter_sink`` would raise. Creates and changes nothing."""
+    check_line_file(dead_letters_path(verdicts.path), verdicts.dead_letters_bytes, verdicts.why_not_append)
 
 
-def beside_stream(streams: Streams) -> DeadLetterSink:
-    """Build the sink of a run that writes verdicts to standard output."""
-    return StreamDeadLetters(streams.err)
-
-
-def beside_topics(topics: SinkTopics, outbox: Outbox) -> DeadLetterSink:
-    """Build the sink of a run that sends verdicts through this outbox: letters share its transactions."""
-    return TopicDeadLetters(outbox, topics.dead_letters_topic)
+def dead_letters_file(verdicts: Path) -> Path:
+    """Return the file that gets the dead letters of a run whose verdicts go to this file."""
+    return dead_letters_path(verdicts)
 
 
 @contextmanager
@@ -51,21 +57,19 @@ def written_letters(config: Config) -> Iterator[Letters]:
     if config.sink.url == STREAM:
         raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")
     if is_kafka(config.sink.url):
-        place, topic = letters_topic(config)
-        with TopicLetters(place.brokers, topic, kafka_options(config)) as letters:
+        brokers, topic = letters_topic(config)
+        with TopicLetters(brokers, topic, kafka_options(config)) as letters:
             yield letters
     else:
         yield FileLetters(_letters_path(Path(config.sink.url)))
 
 
-def letters_topic(config: Config) -> tuple[KafkaPlace, str]:
+def letters_topic(config: Config) -> tuple[str, str]:
     """Return the brokers and the topic of the letters of a prefix; ``ConfigError`` where the sink is not one prefix."""
     if not is_kafka(config.sink.url):
         raise ConfigError(f"{config.sink.url} is not a topic; name one with --sink kafka://HOST:PORT/PREFIX")
-    place = parse_kafka(config.sink.url)
-    if len(place.names) != 1:
-        raise ConfigError(f"{config.sink.url} names several prefixes; name one")
-    return place, SinkTopics(place.names[0]).dead_letters_topic
+    brokers, prefix = parse_prefix(config.sink.url)
+    return brokers, SinkTopics(prefix).dead_letters_topic
 
 
 def _letters_path(path: Path) -> Path:

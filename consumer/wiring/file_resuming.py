@@ -5,7 +5,6 @@ from pathlib import Path
 from consumer.config.config import Config
 from consumer.judge.settings import JudgeSettings
 from consumer.model.errors import ConfigError
-from consumer.model.ports import Marks
 from consumer.pipeline.checkpoint import (
     Checkpoint,
     check_emit,
@@ -13,12 +12,14 @@ from consumer.pipeline.checkpoint import (
     check_source,
     checkpoint_path,
     load,
+    passing_path,
 )
-from consumer.sinks.file import UNEXPLAINED
+from consumer.pipeline.distinct_files import check_apart, check_streams_apart
+from consumer.sinks.file import NO_CHECKPOINT
 from consumer.sinks.line_file import check_line_file, check_suffix
 from consumer.sources.file import FileSource
-from consumer.wiring.dead_letters import check_beside_file
-from consumer.wiring.distinct_files import check_apart, check_streams_apart
+from consumer.wiring.dead_letters import check_dead_letter_sink, dead_letters_file
+from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.parts import STREAM, Streams
 from consumer.wiring.stores import is_missing, outlives_run
 from storage.interface import Store
@@ -44,30 +45,40 @@ def earlier_checkpoint(config: Config) -> Checkpoint | None:
     return None if path is None else load(path)
 
 
-def start_of_sink(
-    config: Config, before: Checkpoint | None, source: FileSource, path: Path
-) -> tuple[Marks | None, str]:
-    """Return what a sink holds of earlier runs, None for nothing; and why the run may not append to it then."""
-    if source.streams:
-        return None, f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
-    if not outlives_run(config):
-        return None, f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
-    if before is None:
-        return None, f"there is no checkpoint {checkpoint_path(path)} that records which run wrote it"
-    return before.marks, UNEXPLAINED
-
-
-def check_places(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> None:
-    """Refuse a sink that the run must not write to. Creates and changes nothing."""
+def file_or_stream(
+    config: Config, before: Checkpoint | None, source: FileSource, streams: Streams
+) -> FileOutput | StreamOutput:
+    """Return where the verdicts go, and how much of earlier runs the sink keeps."""
     path = path_of(config.sink.url)
     if path is None:
-        check_streams_apart(source, streams)
+        return StreamOutput(streams)
+    if source.streams:
+        why = f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
+    elif not outlives_run(config):
+        why = f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
+    elif before is None:
+        why = f"there is no checkpoint {checkpoint_path(path)} that records which run wrote it"
+    else:
+        return FileOutput(path, before.marks, NO_CHECKPOINT)
+    return FileOutput(path, None, why)
+
+
+def check_output(config: Config, source: FileSource, output: FileOutput | StreamOutput) -> None:
+    """Refuse a sink that the run must not write to. Creates and changes nothing."""
+    if isinstance(output, StreamOutput):
+        check_streams_apart(source, output.streams)
         return
+    path, checkpoint = output.path, checkpoint_path(output.path)
+    written = {
+        path: "the verdicts",
+        dead_letters_file(path): "the dead letters",
+        checkpoint: "the checkpoint",
+        passing_path(checkpoint): "the checkpoint",
+    }
     check_suffix(path, "verdicts")
-    check_apart(source, path, kind_of(config.store.url).on_disk(config.store.url))
-    marks, unexplained = start_of_sink(config, before, source, path)
-    check_line_file(path, None if marks is None else marks.verdicts_bytes, unexplained)
-    check_beside_file(path, marks, unexplained)
+    check_apart(source, written, kind_of(config.store.url).on_disk(config.store.url))
+    check_line_file(path, output.verdicts_bytes, output.why_not_append)
+    check_dead_letter_sink(output)
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:

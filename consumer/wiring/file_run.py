@@ -18,7 +18,7 @@ from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
-from consumer.model.ports import DeadLetterSink, Sink
+from consumer.model.ports import Sink
 from consumer.model.record import Position
 from consumer.pipeline.arrivals import ArchiveFeed, Feed, FileFeed, StreamFeed
 from consumer.pipeline.bad_record_limit import PoisonLimit
@@ -29,16 +29,17 @@ from consumer.pipeline.loop import Pipeline
 from consumer.sinks.file import FileSink
 from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
-from consumer.wiring.dead_letters import beside_file, beside_stream
+from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.file_resuming import (
-    check_places,
+    check_output,
     check_resumable,
     check_store,
     checkpoint_path_of,
     earlier_checkpoint,
+    file_or_stream,
     path_of,
-    start_of_sink,
 )
+from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.parts import (
     Streams,
     field_map,
@@ -94,7 +95,8 @@ def prepared_run(
         source = FileSource(path_of(config.source.url), read_limits(config), start)
         held.callback(source.close)
         # All that can be refused is refused before a store or a sink is created.
-        check_places(config, before, source, streams)
+        output = file_or_stream(config, before, source, streams)
+        check_output(config, source, output)
         if before is not None:
             check_resumable(before, source, settings, config)
         store = held.enter_context(opened_store(config))
@@ -104,10 +106,10 @@ def prepared_run(
         check = Drain(stopping, config.kafka.drain_s).check
         fingerprints = fingerprinting(config, settings, lexicon, check)
         held.callback(fingerprints.close)
-        sink = _sink(config, before, source, streams)
+        sink = _sink(config, output)
         held.callback(sink.close)
         try:
-            dead_letters = _dead_letters(config, before, source, streams)
+            dead_letters = dead_letter_sink(config, output)
             held.callback(dead_letters.close)
             feed, journal = _feed_and_journal(config, settings, before, source, Outputs(sink, dead_letters))
         except Fatal:
@@ -141,20 +143,13 @@ def _gate(config: Config, source: FileSource, before: Checkpoint | None) -> Feed
     return FeedGate(limit, field_map(config), source.name, streams=source.streams, good_before=good_before)
 
 
-def _sink(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> Sink:
-    path = path_of(config.sink.url)
-    if path is None:
-        return StreamSink(streams.out, emit=config.sink.emit)
-    marks, unexplained = start_of_sink(config, before, source, path)
-    keep_bytes = None if marks is None else marks.verdicts_bytes
-    return FileSink(path, keep_bytes, file_writing(config), emit=config.sink.emit, unexplained=unexplained)
-
-
-def _dead_letters(config: Config, before: Checkpoint | None, source: FileSource, streams: Streams) -> DeadLetterSink:
-    path = path_of(config.sink.url)
-    if path is None:
-        return beside_stream(streams)
-    return beside_file(config, path, *start_of_sink(config, before, source, path))
+def _sink(config: Config, output: FileOutput | StreamOutput) -> Sink:
+    emit = config.sink.emit
+    if isinstance(output, StreamOutput):
+        return StreamSink(output.streams.out, emit=emit)
+    return FileSink(
+        output.path, output.verdicts_bytes, file_writing(config), emit=emit, why_not_append=output.why_not_append
+    )
 
 
 def _feed_and_journal(

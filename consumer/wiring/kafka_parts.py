@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
-from consumer.kafka.client_settings import admin_settings, parse_kafka
+from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.event_headers import cloud_event_headers, event_headers
 from consumer.kafka.topics import SinkTopics, missing
 from consumer.lifecycle.retry import Patience
@@ -25,10 +25,8 @@ log = logging.getLogger("dupwatch")
 
 def sink_topics(config: Config) -> SinkTopics:
     """Return the topics that verdicts go to; ConfigError where the sink names more than one prefix."""
-    place = parse_kafka(config.sink.url)
-    if len(place.names) != 1:
-        raise ConfigError(f"the sink {config.sink.url} names {len(place.names)} prefixes of topics; name one")
-    return SinkTopics(place.names[0], unique=config.kafka.unique, verdicts=config.sink.emit == "all")
+    prefix = parse_prefix(config.sink.url).prefix
+    return SinkTopics(prefix, unique=config.kafka.unique, verdicts=config.sink.emit == "all")
 
 
 def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:

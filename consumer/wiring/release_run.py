@@ -16,7 +16,14 @@ import msgspec
 from consumer.config.config import Config
 from consumer.judge.events import version_name
 from consumer.judge.versions import ArrivedAt
-from consumer.kafka.client_settings import KafkaPlace, consumer_settings, is_kafka, parse_kafka, producer_settings
+from consumer.kafka.client_settings import (
+    KafkaPlace,
+    consumer_settings,
+    is_kafka,
+    parse_kafka,
+    parse_prefix,
+    producer_settings,
+)
 from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.kafka.offset_range import Bound, Ranges, Stretch
 from consumer.lifecycle.wait_notice import waiting_for_brokers
@@ -71,9 +78,9 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
 
     Raises ``SinkError`` if no broker accepts them in time.
     """
-    place, topics = parse_kafka(config.sink.url), sink_topics(config)
-    check_topics(config, place.brokers, topics)
-    settings = producer_settings(place.brokers, parts.kafka_options(config), transactional=False)
+    brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
+    check_topics(config, brokers, topics)
+    settings = producer_settings(brokers, parts.kafka_options(config), transactional=False)
     until_s = time.monotonic() + _RELEASE_S
 
     def give_up() -> None:
@@ -87,7 +94,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, give_up)
     sink = KafkaSink(outbox, Messages(topics, headers_of(config, config.sink.url)))
     try:
-        with waiting_for_brokers(place.brokers):
+        with waiting_for_brokers(brokers):
             sink.release(Answer(record or _NOTHING, event, decode_verdict(event)))
             sink.flush()
     finally:
@@ -98,11 +105,11 @@ def _origins(config: Config, stored: Stored) -> Iterator[Place]:
     """Yield where the flags of this version say that its record is. Raises ``SourceError``."""
     if stored.verdict is None:
         return
-    topics, place = sink_topics(config), parse_kafka(config.sink.url)
+    topics, brokers = sink_topics(config), parse_prefix(config.sink.url).brokers
     article_id, version = stored.record.id, version_name(stored.record.reference)
     since = Bound(time_ms=_flagged_ms(decode_verdict(stored.verdict)) - _EARLIER_MS)
     seen: set[Place] = set()
-    for record in _read(config, KafkaPlace(place.brokers, (topics.duplicates_topic,)), Stretch(since)):
+    for record in _read(config, KafkaPlace(brokers, (topics.duplicates_topic,)), Stretch(since)):
         message = record.message
         if message is None or message.key != article_id.encode() or not _is_flag(record.data, version):
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.tally import Tally
-from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, producer_settings
+from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, parse_prefix, producer_settings
 from consumer.kafka.offset_range import Stretch
 from consumer.lifecycle.retry import Drain
 from consumer.lifecycle.stopping import Stopping
@@ -22,15 +22,16 @@ from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
-from consumer.wiring.dead_letters import beside_topics
+from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import headers_of, record_decoder, record_times, sink_topics, topic_feed
+from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from storage.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayRun:
     """A replay that is ready to start, and what can be asked about it meanwhile."""
 
     pipeline: Pipeline
@@ -40,7 +41,7 @@ class Replay:
 
 
 @contextmanager
-def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: Stopping) -> Iterator[Replay]:
+def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: Stopping) -> Iterator[ReplayRun]:
     """Build a replay from its configuration, and release everything it holds afterwards.
 
     Verdicts go to a prefix of topics, or nowhere. A replay joins no group.
@@ -75,7 +76,7 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
             Control(stopping, turn=drain.check, check=drain.check),
             hooks,
         )
-        yield Replay(pipeline, source, store, detector.tally)
+        yield ReplayRun(pipeline, source, store, detector.tally)
 
 
 def _source(config: Config, stretch: Stretch, stopping: Stopping) -> StretchSource:
@@ -86,14 +87,14 @@ def _source(config: Config, stretch: Stretch, stopping: Stopping) -> StretchSour
 
 def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sink, DeadLetterSink]:
     if not is_kafka(config.sink.url):
-        return Nowhere(), Nowhere()
+        return Nowhere(), dead_letter_sink(config, NoOutput())
 
     def check() -> None:
         # Verdicts that are stored and were not sent must not look like a clean stop.
         if drain.is_over():
             raise SinkError("the verdicts of the last batch could not be sent before the run had to end")
 
-    place = parse_kafka(config.sink.url)
-    settings = producer_settings(place.brokers, kafka_options(config), transactional=False)
+    settings = producer_settings(parse_prefix(config.sink.url).brokers, kafka_options(config), transactional=False)
     topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, check)
-    return KafkaSink(outbox, Messages(topics, headers_of(config, source))), beside_topics(topics, outbox)
+    sink = KafkaSink(outbox, Messages(topics, headers_of(config, source)))
+    return sink, dead_letter_sink(config, TopicOutput(topics, outbox))

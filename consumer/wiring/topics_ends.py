@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
-from consumer.kafka.client_settings import consumer_settings, parse_kafka, producer_settings
+from consumer.kafka.client_settings import consumer_settings, parse_kafka, parse_prefix, producer_settings
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
@@ -23,8 +23,9 @@ from consumer.sinks.streams import StreamSink
 from consumer.sinks.transactions import TransactionalOutbox
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import parts
-from consumer.wiring.dead_letters import beside_stream, beside_topics
+from consumer.wiring.dead_letters import dead_letter_sink
 from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics, topic_feed
+from consumer.wiring.outputs import StreamOutput, TopicOutput
 from storage.clock import MS_PER_S
 
 
@@ -80,11 +81,11 @@ def build_delivery(
     """Build the sinks, which the caller closes, and what commits the offsets, as ``kafka.delivery`` says."""
     if config.sink.url == parts.STREAM and config.kafka.delivery == "at-least-once":
         stream = StreamSink(streams.out, emit=config.sink.emit)
-        return Delivery(stream, beside_stream(streams), KafkaJournal(*intake))
-    place, topics = parse_kafka(config.sink.url), sink_topics(config)
-    starting.call(partial(check_topics, config, place.brokers, topics))
+        return Delivery(stream, dead_letter_sink(config, StreamOutput(streams)), KafkaJournal(*intake))
+    brokers, topics = parse_prefix(config.sink.url).brokers, sink_topics(config)
+    starting.call(partial(check_topics, config, brokers, topics))
     exactly_once = config.kafka.delivery == "exactly-once"
-    settings = producer_settings(place.brokers, parts.kafka_options(config), transactional=exactly_once)
+    settings = producer_settings(brokers, parts.kafka_options(config), transactional=exactly_once)
     messages, times = Messages(topics, headers_of(config, intake.source.name)), record_times(config, hooks)
     outbox: Outbox
     journal: Journal
@@ -93,4 +94,5 @@ def build_delivery(
         journal = TransactionalJournal(intake.source, transactional, intake.ledger)
     else:
         outbox, journal = AtLeastOnceOutbox(settings, times, hooks, check), KafkaJournal(*intake)
-    return Delivery(KafkaSink(outbox, messages), beside_topics(topics, outbox), journal)
+    dead_letters = dead_letter_sink(config, TopicOutput(topics, outbox))
+    return Delivery(KafkaSink(outbox, messages), dead_letters, journal)

@@ -27,7 +27,7 @@ from confluent_kafka.cimpl import NewTopic
 from consumer.cli import main
 from consumer.dead_letters import topic_letters
 from consumer.dead_letters.letter import Letter
-from consumer.dead_letters.replay import Refused, Replay, target_of
+from consumer.dead_letters.replay import LetterReplay, Refused, target_of
 from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.kafka.letter_headers import Origin, letter_headers
@@ -310,7 +310,7 @@ def test_not_more_than_so_many_a_second(feed: Feed) -> None:
     feed.bury(*(rejected(feed.articles, offset=number) for number in range(21)))
     with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
         given = list(letters.letters())
-    sending = Replay(feed.address, KafkaOptions(), feed.letters, None, 300_000, dry_run=False)
+    sending = LetterReplay(feed.address, KafkaOptions(), feed.letters, None, 300_000, dry_run=False)
     began_s = time.monotonic()
     for letter in given:
         sending.pace(40, began_s, lambda: False)
@@ -439,7 +439,7 @@ def test_a_record_that_cannot_be_written(feed: Feed) -> None:
     options = KafkaOptions(producer={"message.max.bytes": 10 << 20})
     feed.bury(rejected(feed.articles))
     with TopicLetters(feed.address, feed.letters, options) as letters:
-        sending = Replay(feed.address, options, feed.letters, None, 300_000, dry_run=False)
+        sending = LetterReplay(feed.address, options, feed.letters, None, 300_000, dry_run=False)
         with pytest.raises(SinkError, match=r"0:0 cannot be sent to .*too large"):
             sending.send(replace(next(letters.letters()), value=bytes(11 << 20)))
 

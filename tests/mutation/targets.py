@@ -80,7 +80,7 @@ _KAFKA_SOURCES: Final = Target(
 )
 _FILE_SINKS: Final = Target(
     (
-        *("consumer/wiring/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
+        *("consumer/pipeline/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
         *("consumer/sinks/emitted.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
     ),
     (

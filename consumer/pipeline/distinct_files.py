@@ -1,15 +1,13 @@
 """Keeps a run from writing to the file that it reads, or to its store, under any name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from consumer.dead_letters.file_letters import dead_letters_path
 from consumer.model.errors import ConfigError
-from consumer.pipeline.checkpoint import checkpoint_path, passing_path
 from storage.kind import OnDisk
 
 
@@ -26,18 +24,12 @@ class Read(Protocol):
         ...
 
 
-def check_apart(source: Read, sink: Path, store: OnDisk | None) -> None:
-    """Raise ``ConfigError`` where a file of the sink is the source, or belongs to the store.
+def check_apart(source: Read, written: Mapping[Path, str], store: OnDisk | None) -> None:
+    """Raise ``ConfigError`` where a file that is written is the source, or belongs to the store.
 
-    Links and relative paths do not hide a file: files are compared, not names.
+    ``written`` says what goes into each file. Links and relative paths do not hide a file: files are compared, not
+    names.
     """
-    checkpoint = checkpoint_path(sink)
-    written = {
-        sink: "the verdicts",
-        dead_letters_path(sink): "the dead letters",
-        checkpoint: "the checkpoint",
-        passing_path(checkpoint): "the checkpoint",
-    }
     for path, what in written.items():
         found = _found(path)
         if found is None:
