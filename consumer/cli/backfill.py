@@ -12,6 +12,7 @@ from consumer.cli.options import ConfigOption, LastingStoreOption, SchemeOption,
 from consumer.cli.results import standard_error, standard_output
 from consumer.cli.run import Watcher, run_feed, show_report
 from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
@@ -40,7 +41,7 @@ class _Watcher(Watcher):
 
 
 def backfill(
-    archive: Annotated[str, typer.Argument(metavar="FILE", help="Articles as JSON lines, plain or gzip.")],
+    archive: Annotated[str, typer.Argument(metavar="FILE", help=f"Articles as JSON lines, {described_forms()}.")],
     store: LastingStoreOption = None,
     state: Annotated[
         str | None,

@@ -17,6 +17,7 @@ from consumer.cli.options import ConfigOption, SetOption, StoreOption, configure
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
 from consumer.config.time_limits import ENDING_S
+from consumer.decode.codecs import described_forms
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.topics import SinkTopics
 from consumer.lifecycle.stopping import Stopping
@@ -79,7 +80,7 @@ class _Watcher:
 
 def demo(
     feed: Annotated[
-        Path | None, typer.Option(help="Articles as JSON lines, plain or gzip; default: the sample feed.")
+        Path | None, typer.Option(help=f"Articles as JSON lines, {described_forms()}; default: the sample feed.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Articles per second.", min=0.01)] = 50.0,
     forever: Annotated[bool, typer.Option("--forever", help="Keep running after the feed ends, until Ctrl-C.")] = False,

@@ -15,6 +15,7 @@ from consumer.cli.evaluation_tables import NOTE, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
 from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of, measure, recommend
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
 from consumer.fingerprint import Fingerprinter, Lexicon
@@ -56,10 +57,12 @@ class _Report(msgspec.Struct, frozen=True):
 
 def evaluate(
     feed: Annotated[
-        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - for standard input.")
+        str,
+        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
     ],
     pairs: Annotated[
-        Path, typer.Option(help='Labelled pairs, one ["id", "id", label] per line, plain or gzip.', metavar="FILE")
+        Path,
+        typer.Option(help=f'Labelled pairs, one ["id", "id", label] per line, {described_forms()}.', metavar="FILE"),
     ],
     precision: Annotated[
         float, typer.Option(help="Find thresholds with at least this precision.", min=0, max=1)

@@ -14,6 +14,7 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.model.limits import ReadLimits
@@ -59,7 +60,8 @@ class _Counts:
 @app.command()
 def build(
     feed: Annotated[
-        str, typer.Argument(metavar="FEED|-", help="Articles as JSON lines, plain or gzip; - for standard input.")
+        str,
+        typer.Argument(metavar="FEED|-", help=f"Articles as JSON lines, {described_forms()}; - for standard input."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="File for the table; - for standard output.")],
     scheme: SchemeOption = None,

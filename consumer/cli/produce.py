@@ -10,6 +10,7 @@ from rich.progress import Progress
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
 from consumer.kafka.client_settings import KafkaPlace, parse_kafka, producer_settings
 from consumer.kafka.feed_sender import BY_KEY, FeedSender
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
@@ -30,7 +31,7 @@ def produce(
         str | None,
         typer.Argument(
             metavar="[FILE|-]",
-            help="Articles as JSON lines, plain or gzip; - for standard input; default: the sample feed.",
+            help=f"Articles as JSON lines, {described_forms()}; - for standard input; default: the sample feed.",
         ),
     ] = None,
     to: Annotated[

@@ -17,6 +17,7 @@ from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
+from consumer.decode.codecs import described_forms
 from consumer.kafka.client_settings import is_kafka
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import TooManyDeadLetters
@@ -63,7 +64,8 @@ def run(
     source: Annotated[
         str | None,
         typer.Option(
-            help="Articles: a file of JSON lines, plain or gzip, - for standard input, or kafka://HOST:PORT/TOPIC.",
+            help=f"Articles: a file of JSON lines, {described_forms()}, - for standard input, or "
+            "kafka://HOST:PORT/TOPIC.",
             metavar="FILE|-|TOPIC",
         ),
     ] = None,

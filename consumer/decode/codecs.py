@@ -1,28 +1,52 @@
-"""The compressions in which input may come: one entry in ``CODECS`` makes another one readable."""
+"""The compressions that input may come in: the one table of them, in which an entry with a decoder is readable.
+
+To add a codec, give its entry in ``COMPRESSIONS`` a function that decompresses: help texts and messages follow.
+"""
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from consumer.decode.gunzip import MAGIC, gunzip
 
 
-class Codec(NamedTuple):
-    """One compression. Its command line tool is called ``name`` too, and writes to standard output with ``-dc``.
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A compression of whole files. Its command line tool has this ``name``, and writes to standard output with -dc."""
+
+    name: str
+    suffix: str
+    magic: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Compression):
+    """A compression that can be read.
 
     ``decompress`` takes compressed bytes in chunks, and how many bytes to yield at once at most. It works in bounded
     memory, and raises ``BadRecord`` behind the last byte that it could decompress: ``truncated_input`` where the input
     ends early or is damaged, ``trailing_garbage`` where something else follows it.
     """
 
-    name: str
-    suffix: str
-    magic: bytes
     decompress: Callable[[Iterator[bytes], int], Iterator[bytes]]
 
 
 GZIP: Final = Codec("gzip", ".gz", MAGIC, gunzip)
-CODECS: Final = (GZIP,)
+COMPRESSIONS: Final[tuple[Compression, ...]] = (
+    GZIP,
+    Compression("zstd", ".zst", b"\x28\xb5\x2f\xfd"),
+    Compression("bzip2", ".bz2", b"BZh"),
+    Compression("xz", ".xz", b"\xfd7zXZ\0"),
+    Compression("lz4", ".lz4", b"\x04\x22\x4d\x18"),
+)
+CODECS: Final = tuple(compression for compression in COMPRESSIONS if isinstance(compression, Codec))
 MAGIC_BYTES_MAX: Final = max(len(codec.magic) for codec in CODECS)
+
+
+def described_forms() -> str:
+    """Return how input may be written, for help texts: plain, or in one of the codecs."""
+    *others, last = ("plain", *(codec.name for codec in CODECS))
+    return f"{', '.join(others)} or {last}"
 
 
 def codec_of(opening: bytes) -> Codec | None:

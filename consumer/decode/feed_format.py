@@ -11,27 +11,18 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from consumer.decode.article import FieldMap, field_at
-from consumer.decode.codecs import CODECS
+from consumer.decode.codecs import COMPRESSIONS, Codec
 from consumer.model.article import Reason
 
 FEED: Final = "FEED"
 """Stands for the feed in suggested commands."""
 _NAMES_MAX: Final = 5
 _NAME_CHARS_MAX: Final = 16
-_UNREADABLE: Final[Mapping[bytes, tuple[str, str]]] = {
-    b"\x28\xb5\x2f\xfd": ("zstd data", f"unpack it, as with zstd -dc {FEED}"),
-    b"BZh": ("bzip2 data", f"unpack it, as with bzip2 -dc {FEED}"),
-    b"\xfd7zXZ\0": ("xz data", f"unpack it, as with xz -dc {FEED}"),
-    b"\x04\x22\x4d\x18": ("lz4 data", f"unpack it, as with lz4 -dc {FEED}"),
+_CONTAINERS: Final[Mapping[bytes, tuple[str, str]]] = {
     b"PK\x03\x04": ("a ZIP archive", f"unpack it, as with unzip -p {FEED}"),
     b"PAR1": ("Parquet", "convert it to JSON lines"),
     b"Obj\x01": ("an Avro file", f"convert it, as with avro-tools tojson {FEED}"),
 }
-_COMPRESSED_TWICE: Final = {
-    codec.magic: (f"{codec.name} data within {codec.name}", f"unpack it once, as with {codec.name} -dc {FEED}")
-    for codec in CODECS
-}
-_MAGICS: Final[Mapping[bytes, tuple[str, str]]] = {**_UNREADABLE, **_COMPRESSED_TWICE}
 _WIDE: Final = (
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
@@ -73,7 +64,14 @@ def guess(opening: bytes, rejected: Sequence[Rejected], fields: FieldMap) -> Gue
 def _binary(opening: bytes) -> tuple[str, str] | None:
     if opening[257:262] == b"ustar":
         return "a tar archive", f"unpack it, as with tar -xOf {FEED}"
-    return next((found for magic, found in _MAGICS.items() if opening.startswith(magic)), None)
+    compression = next((compression for compression in COMPRESSIONS if opening.startswith(compression.magic)), None)
+    if compression is None:
+        return next((found for magic, found in _CONTAINERS.items() if opening.startswith(magic)), None)
+    name = compression.name
+    if isinstance(compression, Codec):
+        # What was read has been decompressed once.
+        return f"{name} data within {name}", f"unpack it once, as with {name} -dc {FEED}"
+    return f"{name} data", f"unpack it, as with {name} -dc {FEED}"
 
 
 def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[str, str] | None:

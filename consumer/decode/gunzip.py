@@ -8,7 +8,8 @@ from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 
 MAGIC: Final = b"\x1f\x8b"
-_WBITS_GZIP: Final = 31
+WBITS: Final = 31
+"""zlib's number for gzip data: the largest window, with a header of gzip."""
 
 
 def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
@@ -61,7 +62,7 @@ class _Feed:
 
 
 def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
-    inflate = zlib.decompressobj(_WBITS_GZIP)
+    inflate = zlib.decompressobj(WBITS)
     while not inflate.eof:
         if not feed.more(1):
             while chunk := _pending(inflate, chunk_bytes_max):

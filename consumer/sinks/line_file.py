@@ -13,15 +13,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from consumer.decode.codecs import CODECS, GZIP
+from consumer.decode.codecs import COMPRESSIONS, GZIP
+from consumer.decode.gunzip import WBITS
 from consumer.model.errors import ConfigError, SinkError
 from storage.files import FileWriting, open_made, sync_folder
 
-_WBITS_GZIP: Final = 31
-_EMPTY_MEMBER: Final = zlib.compress(b"", wbits=_WBITS_GZIP)
+_EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
 """A gzip file without content; gzip considers an empty file damaged."""
-_PACKED_SUFFIXES: Final = frozenset(
-    {".br", ".bz2", ".lz", ".lz4", ".lzma", ".rar", ".sz", ".tar", ".tgz", ".xz", ".z", ".zip", ".zst", ".7z"}
+_PACKED_SUFFIXES: Final = frozenset(compression.suffix for compression in COMPRESSIONS) | frozenset(
+    {".br", ".lz", ".lzma", ".rar", ".sz", ".tar", ".tgz", ".z", ".zip", ".7z"}
 )
 
 
@@ -29,7 +29,7 @@ def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
     """Raise ``ConfigError`` where a name promises a format that is not written for ``what``."""
     suffix = path.suffix.lower()
     written = {GZIP.suffix} if gzip else set()
-    if suffix in (_PACKED_SUFFIXES | {codec.suffix for codec in CODECS}) - written:
+    if suffix in _PACKED_SUFFIXES - written:
         formats = "as plain text, or as gzip to a name that ends with .gz" if gzip else "as plain text only"
         raise ConfigError(
             f"{path}: dupwatch writes {what} {formats}; choose a name that does not end with {path.suffix}"
@@ -90,7 +90,7 @@ class LineFile:
         """Append lines: all of them or, according to ``size_bytes``, none."""
         data = b"".join(line + b"\n" for line in lines)
         if data:
-            self._append(zlib.compress(data, wbits=_WBITS_GZIP) if self._is_gzip else data)
+            self._append(zlib.compress(data, wbits=WBITS) if self._is_gzip else data)
 
     def sync(self) -> None:
         """Wait for the disk."""

@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from consumer.decode import codecs
-from consumer.decode.codecs import GZIP, Codec, codec_of, is_undecided
+from consumer.decode.article import FieldMap
+from consumer.decode.codecs import (
+    CODECS,
+    COMPRESSIONS,
+    GZIP,
+    Codec,
+    Compression,
+    codec_of,
+    described_forms,
+    is_undecided,
+)
+from consumer.decode.feed_format import guess
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
@@ -26,6 +37,29 @@ def test_input_is_compressed_if_it_begins_with_a_magic(opening: bytes, codec: Co
 def test_a_stream_is_read_until_its_codec_is_certain(opening: bytes, undecided: bool) -> None:  # noqa: FBT001
     """One byte that begins no magic is enough."""
     assert is_undecided(opening) == undecided
+
+
+def test_no_compression_is_taken_for_another() -> None:
+    """No magic begins another one."""
+    magics = [compression.magic for compression in COMPRESSIONS]
+    assert not [(magic, other) for magic in magics for other in magics if magic != other and other.startswith(magic)]
+
+
+def test_help_texts_name_every_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one is added to the list."""
+    assert described_forms() == "plain or gzip"
+    monkeypatch.setattr(codecs, "CODECS", (*CODECS, Codec("zlib", ".zz", b"\x78\x9c", lambda chunks, _: chunks)))
+    assert described_forms() == "plain, gzip or zlib"
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS, ids=[compression.name for compression in COMPRESSIONS])
+def test_a_feed_in_a_compression_that_is_not_read_is_recognised(compression: Compression) -> None:
+    """Its tool is named. Of one that is read, only a second layer is left."""
+    found = guess(compression.magic + b"\0\1", [], FieldMap())
+    assert found is not None
+    name = compression.name
+    within, once = (f" within {name}", " once") if isinstance(compression, Codec) else ("", "")
+    assert found.sentence == f"The feed looks like {name} data{within}: unpack it{once}, as with {name} -dc FEED"
 
 
 def test_one_entry_makes_a_codec_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
