@@ -1,8 +1,10 @@
 """What happens to records that cannot be judged, as one value that a run is given."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from typing_extensions import override
 
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
@@ -13,30 +15,42 @@ from consumer.model.record import RawBatch, RawRecord
 class Gate(Protocol):
     """Decides whether a run continues although records cannot be judged."""
 
-    def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that is about to be judged; raises where it must not be."""
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        """Count a batch that has begun. Raises ``Abandoned`` or ``TooManyDeadLetters`` where it must not be judged."""
         ...
 
-    def answered(self) -> None:
-        """Note that the batch was committed; raises where the run has to end after it."""
+    def after_commit(self) -> None:
+        """Note that the batch is committed. Raises ``TooManyDeadLetters`` where the run has to end after it."""
         ...
 
-    def ended(self) -> None:
-        """Note that the source has ended without being stopped; raises where the run has failed."""
+    def at_end(self) -> None:
+        """Decide on the whole input, at its end. Raises ``TooManyDeadLetters`` where the run has failed."""
         ...
+
+
+class AnyNumber(Gate):
+    """Lets any number of records be rejected."""
+
+    @override
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None: ...
+
+    @override
+    def after_commit(self) -> None: ...
+
+    @override
+    def at_end(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterPolicy:
     """Where dead letters go, and when there are too many.
 
-    ``source`` names the input in letters of records that did not come from a topic. Without a ``gate``, any number of
-    records may be rejected.
+    ``source`` names the input in letters of records that did not come from a topic.
     """
 
     source: str
     sink: DeadLetterSink
-    gate: Gate | None = None
+    gate: Gate = field(default_factory=AnyNumber)
 
     def reject(self, record: RawRecord, fault: BadRecord) -> Rejection:
         """Return the rejection of a record that cannot be judged; it is handed to the sink with its batch."""

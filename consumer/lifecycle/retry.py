@@ -1,4 +1,4 @@
-"""Waiting for what is out of reach, most often a store, for as long as it takes."""
+"""Retrying calls to what is out of reach, a store most often: how long, and what is reported meanwhile."""
 
 import logging
 import random
@@ -8,8 +8,6 @@ from typing import Final, Protocol, TypeVar
 
 from typing_extensions import override
 
-from consumer.lifecycle.stopping import Stopping
-from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from storage.errors import StoreUnavailable
 
@@ -38,19 +36,19 @@ class NoPatience(Patience):
         return work()
 
 
-class Waiting(Patience):
+class UntilReachable(Patience):
     """Repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
-    ``what`` names the thing that is waited for in the log. It is out of reach when a call raises ``away``; ``tell`` is
-    called with the reason each time, and with None after success. ``check`` is called ten times a second, and raises
-    ``Abandoned`` when it is not worth waiting any more.
+    ``what`` names the thing that is waited for in the log. It is out of reach when a call raises ``away``; ``report``
+    is called with the reason each time, and with None after success. ``proceed`` is called ten times a second
+    meanwhile, and what it raises ends the wait.
     """
 
     def __init__(
-        self, check: Callable[[], None], tell: Callable[[str | None], None], away: type[Exception], what: str
+        self, proceed: Callable[[], None], report: Callable[[str | None], None], away: type[Exception], what: str
     ) -> None:
-        self._check = check
-        self._tell = tell
+        self._proceed = proceed
+        self._report = report
         self._away = away
         self._what = what
 
@@ -65,45 +63,27 @@ class Waiting(Patience):
                 if not waited:
                     log.warning("%s is out of reach, waiting for it: %s", self._what, error)
                 waited = True
-                self._tell(str(error))
+                self._report(str(error))
                 self._sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311  # spreads consumers over time, protects nothing
                 pause_s = min(2 * pause_s, _LONGEST_S)
                 continue
             if waited:
                 log.warning("%s is within reach again.", self._what)
-            self._tell(None)
+            self._report(None)
             return result
 
     def _sleep(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
-            self._check()
+            self._proceed()
             time.sleep(min(left_s, _SLICE_S))
 
 
-class Backoff(Waiting):
+class UntilStoreReachable(UntilReachable):
     """Waits for a store, and reports its outage."""
 
-    def __init__(self, check: Callable[[], None], hooks: Hooks) -> None:
+    def __init__(self, proceed: Callable[[], None], hooks: Hooks) -> None:
         def report(why: str | None) -> None:
             hooks.report(Outage("store", "run", why))
 
-        super().__init__(check, report, StoreUnavailable, "The store")
-
-
-class Drain:
-    """The time that a run has to finish its batch after it was asked to stop."""
-
-    def __init__(self, stopping: Stopping, drain_s: float) -> None:
-        self._stopping = stopping
-        self._drain_s = drain_s
-
-    def is_over(self) -> bool:
-        """Return whether the run was asked to stop, and the time has passed since."""
-        asked_s = self._stopping.asked_at_s
-        return asked_s is not None and time.monotonic() - asked_s > self._drain_s
-
-    def check(self) -> None:
-        """Raise ``Abandoned`` when the time is over."""
-        if self.is_over():
-            raise Abandoned(f"the batch could not be finished within {self._drain_s:g} s of being asked to stop")
+        super().__init__(proceed, report, StoreUnavailable, "The store")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from typing_extensions import override
 
 from consumer.dead_letters.policy import Gate
 from consumer.kafka.offset_metadata import REASON_CHARS_MAX, WINDOW_COUNTS_MAX, Held, Holding
@@ -71,8 +72,9 @@ class PoisonGate(Gate):
     ledger: Ledger
     hold: Callable[[Offsets, Mapping[Partition, Holding]], None]
 
-    def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that is about to be judged. Raises ``Abandoned`` if a partition of it is held from now on."""
+    @override
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        """Count the batch. Raises ``Abandoned`` if a partition of it is held from now on."""
         reasons = {id(rejection.record): rejection.letter.reason for rejection in rejections}
         holdings: dict[Partition, Holding] = {}
         for partition, records in _by_partition(batch.records).items():
@@ -91,10 +93,12 @@ class PoisonGate(Gate):
             self.hold(batch.end, holdings)
             raise Abandoned("; ".join(f"{partition_name(partition)} is held from now on" for partition in holdings))
 
-    def answered(self) -> None:
+    @override
+    def after_commit(self) -> None:
         """Do nothing: the batch was counted before."""
 
-    def ended(self) -> None:
+    @override
+    def at_end(self) -> None:
         """Do nothing: topics have no end."""
 
 

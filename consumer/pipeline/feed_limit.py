@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from typing_extensions import override
+
+from consumer.dead_letters.policy import Gate
 from consumer.decode.article import FieldMap
 from consumer.decode.feed_format import Guess, Rejected, guess
 from consumer.model.errors import TooManyDeadLetters
@@ -20,7 +23,7 @@ _OPENING_BYTES_MAX: Final = 64 * 1024
 _DETAIL_CHARS_MAX: Final = 80
 
 
-class FeedGate:
+class FeedGate(Gate):
     """Admits batches until too many records of the feed are bad.
 
     A file can be read again, so the batch that crosses the limit is neither judged nor rejected: when the settings or
@@ -43,8 +46,9 @@ class FeedGate:
         self._samples: list[Rejection] = []
         self._refusal: TooManyDeadLetters | None = None
 
-    def see(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
-        """Count a batch that is about to be judged. Raises ``TooManyDeadLetters`` if a file has too many."""
+    @override
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        """Count the batch. Raises ``TooManyDeadLetters`` if a file has too many."""
         if not batch.records:
             return
         if self._opening is None and not self._resumes:
@@ -61,12 +65,14 @@ class FeedGate:
         if self._refusal is not None and not self._streams:
             raise self._refusal
 
-    def answered(self) -> None:
+    @override
+    def after_commit(self) -> None:
         """Raise ``TooManyDeadLetters`` if a stream has too many: all that was read of it is answered now."""
         if self._refusal is not None:
             raise self._refusal
 
-    def ended(self) -> None:
+    @override
+    def at_end(self) -> None:
         """Raise ``TooManyDeadLetters`` if a stream has ended without any article."""
         if self._streams and (refusal := self._refused_whole(None)) is not None:
             raise refusal

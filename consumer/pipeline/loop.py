@@ -19,6 +19,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost
 from consumer.judge.versions import VersionBuilder
+from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
@@ -46,10 +47,6 @@ _LOOK_S = 0.1
 """How often a wait for fingerprints checks whether the batch is to be abandoned."""
 
 
-def _never() -> None:
-    """Never abandon a batch."""
-
-
 @dataclass(slots=True)
 class Pipeline:
     """One run over one source. It builds nothing: ``wiring`` hands it everything it works with.
@@ -58,8 +55,8 @@ class Pipeline:
     ``decode`` has to wait and the run is asked to stop meanwhile, it raises ``Abandoned``.
 
     What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
-    A thread that prepares a batch calls ``turn`` between any two pieces of work, and one that waits for fingerprints
-    calls ``check``. Both raise ``Abandoned`` if the batch is to be given up.
+    ``interruption`` is asked between any two pieces of work, and while the batch waits for its fingerprints; by default
+    a batch that was begun is finished.
     """
 
     source: Source
@@ -76,8 +73,7 @@ class Pipeline:
     keep_ms: int
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
-    turn: Callable[[], None] = _never
-    check: Callable[[], None] = _never
+    interruption: Interruption = UNINTERRUPTED
 
     def run(self) -> None:
         """Judge until the source ends or the run is asked to stop. A batch that was begun is finished and committed."""
@@ -88,7 +84,7 @@ class Pipeline:
             self.fingerprinting,
             self.hooks,
             self.stopping,
-            self.turn,
+            self.interruption,
         )
         turns, plan_warning = Turns(self.hooks), PlanWarning(self.detector.plan_name, self.postings_watch)
         for prepared in self.stopping.between(preparation.batches()):
@@ -96,8 +92,7 @@ class Pipeline:
                 self._finish_or_abandon(prepared, plan_warning)
         if self.stopping.asked_by is None:
             self.journal.finish()
-            if self.dead_letters.gate is not None:
-                self.dead_letters.gate.ended()
+            self.dead_letters.gate.at_end()
 
     def _finish_or_abandon(self, prepared: Prepared, plan_warning: PlanWarning) -> None:
         try:
@@ -113,8 +108,7 @@ class Pipeline:
         """Judge, emit and commit a batch; return what judging took."""
         self.journal.begin(prepared.batch.end)
         self.hooks.report(BatchBegun(prepared.batch))
-        if self.dead_letters.gate is not None:
-            self.dead_letters.gate.see(prepared.batch, prepared.rejections)
+        self.dead_letters.gate.before_judging(prepared.batch, prepared.rejections)
         fingerprints = self._fingerprints(prepared)
         self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
         arrived = self._arrive(prepared, fingerprints)
@@ -139,8 +133,7 @@ class Pipeline:
         if self.hooks.wants(BatchMeasured):
             self.hooks.report(_measured(prepared, fingerprints, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
-        if self.dead_letters.gate is not None:
-            self.dead_letters.gate.answered()
+        self.dead_letters.gate.after_commit()
         self._sweep(arrived)
         return cost
 
@@ -148,7 +141,7 @@ class Pipeline:
         """Wait for the fingerprints, without reporting progress: a worker process that hangs has to show."""
         while not prepared.fingerprints.done():
             wait([prepared.fingerprints], _LOOK_S)
-            self.check()
+            self.interruption.while_idle()
         return prepared.fingerprints.result()
 
     def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -159,19 +152,21 @@ class Pipeline:
     def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
         arrivals = [self.feed.arrived_at(record, article) for record, article in prepared.articles]
-        bodied = [index for index, (_, article) in enumerate(prepared.articles) if article.body is not None]
+        bodied = [
+            (article, arrival)
+            for (_, article), arrival in zip(prepared.articles, arrivals, strict=True)
+            if article.body is not None
+        ]
         versions = iter(
             self.builder.versions(
-                [prepared.articles[index][1] for index in bodied],
-                [arrivals[index] for index in bodied],
-                timed.fingerprints,
+                [article for article, _ in bodied], [arrival for _, arrival in bodied], timed.fingerprints
             )
         )
         return [
-            next(versions)
-            if article.body is not None
-            else self.detector.retraction(article.id, at, self.feed.place(record))
-            for at, (record, article) in zip(arrivals, prepared.articles, strict=True)
+            self.detector.retraction(article.id, arrival, self.feed.place(record))
+            if article.body is None
+            else next(versions)
+            for arrival, (record, article) in zip(arrivals, prepared.articles, strict=True)
         ]
 
     def _sweep(self, arrived: Sequence[Version | Tombstone]) -> None:

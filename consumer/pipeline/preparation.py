@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.article import Article
@@ -21,7 +22,7 @@ log = logging.getLogger("dupwatch")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that was read and decoded. ``made`` has the fingerprints of its articles with a body, perhaps later."""
+    """A batch that was read and decoded; the fingerprints of its articles with a body may still be computed."""
 
     batch: RawBatch
     articles: Sequence[tuple[RawRecord, Article]]
@@ -42,7 +43,7 @@ class Preparation:
     fingerprinting: Fingerprinting
     hooks: Hooks
     stopping: Stopping
-    turn: Callable[[], None]
+    interruption: Interruption
 
     def batches(self) -> Iterator[Prepared]:
         """Prepare batches until the source ends, or until preparing one is abandoned because the run is to stop."""
@@ -74,9 +75,10 @@ class Preparation:
     def _prepare(self, batch: RawBatch) -> Prepared:
         articles: list[tuple[RawRecord, Article]] = []
         rejections: list[Rejection] = []
+        proceed = self.interruption.while_preparing
         with timed(self.hooks, "decode"):
             for record in batch.records:
-                self.turn()
+                proceed()
                 try:
                     articles.append((record, self.decode(record)))
                 except BadRecord as error:

@@ -8,7 +8,7 @@ from typing_extensions import override
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
 from consumer.sinks.outbox import Outbox, Outgoing
-from consumer.sinks.producing import Producing, Waiting, blamed, refused
+from consumer.sinks.producing import BrokerWait, Producing, most_relevant, refused
 from consumer.sinks.record_times import RecordTimes
 
 
@@ -16,8 +16,8 @@ class AtLeastOnceOutbox(Outbox):
     """``flush`` returns when everything is acknowledged by all in-sync replicas; it waits for brokers that are away.
 
     ``settings`` are of ``producer_settings``, not transactional: the messages of a partition stay in order, and while
-    the brokers are away no message times out. While it waits, ``give_up`` is called several times a second, and what it
-    raises ends the waiting. Raises ``ConfigError`` where the settings are wrong.
+    the brokers are away no message times out. While it waits, ``proceed`` is called several times a second, and what it
+    raises ends the wait. Raises ``ConfigError`` where the settings are wrong.
 
     ``times`` decides which messages keep their record's time. Where a topic refuses one, everything since the last
     flush is sent again.
@@ -26,11 +26,11 @@ class AtLeastOnceOutbox(Outbox):
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], times: RecordTimes, hooks: Hooks, give_up: Callable[[], None]
+        self, settings: Mapping[str, Any], times: RecordTimes, hooks: Hooks, proceed: Callable[[], None]
     ) -> None:
         self._times = times
         self._sent: list[Outgoing] = []
-        self._producing: Producing | None = Producing(settings, Waiting(hooks, give_up))
+        self._producing: Producing | None = Producing(settings, BrokerWait(hooks, proceed))
 
     @override
     def send(self, message: Outgoing) -> None:
@@ -45,7 +45,7 @@ class AtLeastOnceOutbox(Outbox):
         while producing.flush():
             failures = producing.settle()
             if producing.ended or not self._times.learn(failures):
-                raise refused(blamed(failures))
+                raise refused(most_relevant(failures))
             self._send_again(producing)
         if producing.ended:
             why = "a message was lost" if producing.fatal is None else producing.fatal.str()

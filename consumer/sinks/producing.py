@@ -14,7 +14,7 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.sinks.outbox import Outgoing
 
 SLICE_S: Final = 0.25
-"""How long one call waits; after each, ``give_up`` decides whether to wait longer."""
+"""How long one call of the client waits. Between two of them the wait may be ended."""
 TROUBLE_AFTER_S: Final = 2.0
 """Healthy brokers answer sooner."""
 _KEY_SHOWN_CHARS: Final = 80
@@ -30,18 +30,21 @@ class Failed(NamedTuple):
     timestamp_ms: int | None = None
 
 
-class Waiting:
-    """Decides whether to wait longer for brokers, and reports when the wait has become long."""
+class BrokerWait:
+    """A wait for brokers: whether it is continued, and the report of one that has become long.
 
-    def __init__(self, hooks: Hooks, give_up: Callable[[], None]) -> None:
+    ``proceed`` is called several times a second while there is no progress; what it raises ends the wait.
+    """
+
+    def __init__(self, hooks: Hooks, proceed: Callable[[], None]) -> None:
         self._hooks = hooks
-        self._give_up = give_up
+        self._proceed = proceed
         self._since_s: float | None = None
         self._reported = False
 
-    def still(self, why: str, last_error: str) -> None:
-        """Note that there was no progress; raises what ``give_up`` raises."""
-        self._give_up()
+    def no_progress(self, why: str, last_error: str) -> None:
+        """Note that nothing was acknowledged since the last call. Raises what ``proceed`` raises."""
+        self._proceed()
         now_s = time.monotonic()
         if self._since_s is None:
             self._since_s = now_s
@@ -49,7 +52,7 @@ class Waiting:
             self._reported = True
             self._hooks.report(Outage("sink", "brokers", f"{why}{last_error and ': ' + last_error}"))
 
-    def moved(self) -> None:
+    def progress(self) -> None:
         """Note progress."""
         self._since_s = None
         if self._reported:
@@ -71,7 +74,7 @@ class _Reports:
             own = key.encode() if isinstance(key, str) else key
             self.failed.append(Failed(message.topic() or "", own, size, error, timestamp_ms))
 
-    def erred(self, error: KafkaError) -> None:
+    def on_error(self, error: KafkaError) -> None:
         # "All brokers down" says less than the last broker's error.
         if error.code() != KafkaError._ALL_BROKERS_DOWN or not self.last_error:  # noqa: SLF001  # librdkafka's own
             self.last_error = error.str()
@@ -83,12 +86,12 @@ class Producing:
     ``settings`` are of ``producer_settings``. ``ended`` tells whether the producer has failed for good, ``fatal`` why.
     """
 
-    def __init__(self, settings: Mapping[str, Any], waiting: Waiting) -> None:
+    def __init__(self, settings: Mapping[str, Any], waiting: BrokerWait) -> None:
         self._waiting = waiting
         self._reports = _Reports()
         self.ended = False
         self.fatal: KafkaError | None = None
-        callbacks = {"error_cb": self._reports.erred, "logger": client_log}
+        callbacks = {"error_cb": self._reports.on_error, "logger": client_log}
         try:
             self._client: Producer | None = Producer({**settings, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:
@@ -125,7 +128,7 @@ class Producing:
                     "raise queue.buffering.max.kbytes in kafka.producer"
                 )
             self.serve(SLICE_S)
-            self._note(moved=self.unanswered() < before)
+            self._note(progress=self.unanswered() < before)
 
     def flush(self) -> Sequence[Failed]:
         """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
@@ -144,7 +147,7 @@ class Producing:
             before = left
             self._call(self.client.flush, SLICE_S)
             left = self.unanswered()
-            self._note(moved=left < before)
+            self._note(progress=left < before)
         # Even if no message is left, there may be reports of messages that were answered meanwhile.
         self.serve(0)
         return tuple(self._reports.failed)
@@ -195,11 +198,11 @@ class Producing:
         # Each message has a delivery report; without this they would pile up until the flush.
         self.serve(0)
 
-    def _note(self, *, moved: bool) -> None:
-        if moved:
-            self._waiting.moved()
+    def _note(self, *, progress: bool) -> None:
+        if progress:
+            self._waiting.progress()
         else:
-            self._waiting.still("Kafka acknowledges nothing that was sent", self._reports.last_error)
+            self._waiting.no_progress("Kafka acknowledges nothing that was sent", self._reports.last_error)
 
 
 def refused(failed: Failed) -> SinkError:
@@ -209,13 +212,13 @@ def refused(failed: Failed) -> SinkError:
     return SinkError(f"{what}; {advice.format(topic=failed.topic)}" if advice else what)
 
 
-def blamed(failures: Sequence[Failed]) -> Failed:
+def most_relevant(failures: Sequence[Failed]) -> Failed:
     """Return the message to name when several were refused: the largest, if they are too large together."""
-    guilty = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
-    return max(guilty or failures, key=lambda failed: failed.size_bytes)
+    causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
+    return max(causes or failures, key=lambda failed: failed.size_bytes)
 
 
-def hopeless(error: KafkaError) -> bool:
+def is_permanent(error: KafkaError) -> bool:
     """Return whether the same message would be refused every time."""
     return error.code() in _ADVICE
 

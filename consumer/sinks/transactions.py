@@ -29,7 +29,16 @@ from consumer.model.errors import Abandoned, OutcomeUnknown, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 from consumer.sinks.outbox import Outbox, Outgoing
-from consumer.sinks.producing import SLICE_S, Failed, Producing, Waiting, blamed, error_of, hopeless, refused
+from consumer.sinks.producing import (
+    SLICE_S,
+    BrokerWait,
+    Failed,
+    Producing,
+    error_of,
+    is_permanent,
+    most_relevant,
+    refused,
+)
 from consumer.sinks.record_times import RecordTimes
 from storage.clock import MS_PER_S
 
@@ -70,13 +79,13 @@ class TransactionalOutbox(Outbox):
         settings: Mapping[str, Any],
         times: RecordTimes,
         hooks: Hooks,
-        give_up: Callable[[], None],
+        proceed: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._timeout_s = int(settings.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)) / MS_PER_S
         self._times = times
         self._hooks = hooks
-        self._waiting = Waiting(hooks, give_up)
+        self._waiting = BrokerWait(hooks, proceed)
         self._renewals = 0
         self._begun_s: float | None = None
         self._producing: Producing | None = Producing(settings, self._waiting)
@@ -208,7 +217,7 @@ class TransactionalOutbox(Outbox):
 
         The calls have no time limit of their own: librdkafka advises against it, and ``send_offsets_to_transaction``
         ignores one (its issue 5456). When a call is abandoned, so is its producer. Raises ``KafkaException`` where the
-        call fails or has not ended at ``until_s``; and what ``give_up`` raises.
+        call fails or has not ended at ``until_s``; and what ``proceed`` raises.
         """
         while True:
             running = Call(call)
@@ -227,12 +236,12 @@ class TransactionalOutbox(Outbox):
                 self._client().ended = True
                 raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True)) from error  # noqa: SLF001  # as above
             else:
-                self._waiting.moved()
+                self._waiting.progress()
                 return
 
     def _wait_on(self, until_s: float, last_error: str) -> None:
         try:
-            self._waiting.still("Kafka does not end a transaction", last_error)
+            self._waiting.no_progress("Kafka does not end a transaction", last_error)
         except BaseException:
             self._drop()
             raise
@@ -241,10 +250,10 @@ class TransactionalOutbox(Outbox):
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, last_error or None))  # noqa: SLF001  # as above
 
     def _failed(self, failures: Sequence[Failed]) -> SinkError | Abandoned:
-        failed = blamed(failures)
+        failed = most_relevant(failures)
         if self._times.learn(failures):
             return Abandoned(f"the topic {failed.topic} refused the time of a record, which is moved into a header")
-        if hopeless(failed.error):
+        if is_permanent(failed.error):
             return refused(failed)
         return self._lost(failed.error)
 

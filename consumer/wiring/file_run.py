@@ -14,7 +14,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import is_kafka
-from consumer.lifecycle.retry import Drain
+from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
@@ -103,8 +103,8 @@ def prepared_run(
         bind(store, settings)
         if before is not None:
             check_store(before, store, settings)
-        check = Drain(stopping, config.kafka.drain_s).check
-        fingerprints = fingerprinting(config, settings, lexicon, check)
+        drain = Drain(stopping, config.kafka.drain_s)
+        fingerprints = fingerprinting(config, settings, lexicon, drain)
         held.callback(fingerprints.close)
         sink = _sink(config, output)
         held.callback(sink.close)
@@ -118,7 +118,7 @@ def prepared_run(
             raise
         if archive:
             feed = _archive(feed, hooks)
-        detector = interruptible_detector(store, settings, check)
+        detector = interruptible_detector(store, settings, drain)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprints, detector),
@@ -130,7 +130,7 @@ def prepared_run(
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),
                 journal=journal,
             ),
-            Control(stopping, turn=check, check=check),
+            Control(stopping, drain),
             hooks,
         )
         yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))

@@ -18,9 +18,11 @@ from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
+from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import Patience
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
+from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.text.timestamps import parse_zone
@@ -102,14 +104,14 @@ def fingerprinting(
     config: Config,
     settings: JudgeSettings,
     lexicon: Lexicon,
-    turn: Callable[[], None] = lambda: None,
-    helped: Callable[[], None] = lambda: None,
+    interruption: Interruption = UNINTERRUPTED,
+    hooks: Hooks | None = None,
 ) -> Fingerprinting:
-    """Build what computes fingerprints: here, calling ``turn``, or in worker processes, calling ``helped``."""
+    """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``."""
     if config.workers:
         scheme, words = settings.scheme, word_files(config)
-        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, on_piece=helped)
-    return InProcess(fingerprinter(settings, lexicon), turn)
+        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, hooks=hooks)
+    return InProcess(fingerprinter(settings, lexicon), interruption.while_preparing)
 
 
 def record_decoder(config: Config) -> Callable[[RawRecord], Article]:

@@ -8,6 +8,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.detector import Detector
 from consumer.judge.judge import Judge
 from consumer.judge.settings import JudgeSettings
+from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoPatience, Patience
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.article import Article
@@ -45,20 +46,15 @@ class Route:
     journal: Journal
 
 
-def _proceed() -> None:
-    """Allow everything."""
-
-
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What stops, interrupts and delays a run; ``Pipeline`` says when each is called.
+    """What stops, interrupts and delays a run.
 
     By default a run is only stopped between two batches, and does not wait for its store.
     """
 
     stopping: Stopping
-    turn: Callable[[], None] = _proceed
-    check: Callable[[], None] = _proceed
+    interruption: Interruption = UNINTERRUPTED
     patience: Patience = field(default_factory=NoPatience)
 
 
@@ -79,11 +75,10 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         keep_ms=config.lifetime_s * MS_PER_S,
         postings_watch=config.judge.postings_watch,
         patience=control.patience,
-        turn=control.turn,
-        check=control.check,
+        interruption=control.interruption,
     )
 
 
-def interruptible_detector(store: Store, settings: JudgeSettings, turn: Callable[[], None]) -> Detector:
-    """Return a detector that calls ``turn`` before each call of the store; what it raises ends the batch."""
-    return Detector(InterruptibleStore(store, turn), settings, now_ms)
+def interruptible_detector(store: Store, settings: JudgeSettings, interruption: Interruption) -> Detector:
+    """Return a detector that can be interrupted before each call of the store."""
+    return Detector(InterruptibleStore(store, interruption.while_judging), settings, now_ms)

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from typing_extensions import override
 
 from consumer.decode.registry import RegistryUnavailable
-from consumer.lifecycle.retry import Patience, Waiting
+from consumer.lifecycle.retry import Patience, UntilReachable
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import Turns
 from consumer.model.errors import Abandoned
@@ -39,11 +39,11 @@ class Briefly(Patience):
             time.sleep(self._pause_s)
 
 
-def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> Waiting:
+def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> UntilReachable:
     """Return what waits until the registry is back or the run is asked to stop: the batch has not begun."""
     turns = Turns(hooks)
 
-    def check() -> None:
+    def proceed() -> None:
         turns.turn()
         if stopping.asked():
             raise Abandoned("the schema registry is out of reach, and the run is to stop")
@@ -51,4 +51,4 @@ def waiting_for_registry(hooks: Hooks, stopping: Stopping) -> Waiting:
     def report(why: str | None) -> None:
         hooks.report(Outage("source", "registry", why))
 
-    return Waiting(check, report, RegistryUnavailable, "The schema registry")
+    return UntilReachable(proceed, report, RegistryUnavailable, "The schema registry")

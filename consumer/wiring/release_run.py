@@ -83,7 +83,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
     settings = producer_settings(brokers, parts.kafka_options(config), transactional=False)
     until_s = time.monotonic() + _RELEASE_S
 
-    def give_up() -> None:
+    def proceed() -> None:
         if time.monotonic() > until_s:
             raise SinkError(
                 f"{config.sink.url} did not accept the event within {_RELEASE_S:g} s. The article is released "
@@ -91,7 +91,7 @@ def send_release(config: Config, event: bytes, record: RawRecord | None) -> None
             )
 
     hooks = Hooks()
-    outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, give_up)
+    outbox = AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
     sink = KafkaSink(outbox, Messages(topics, headers_of(config, config.sink.url)))
     try:
         with waiting_for_brokers(brokers):

@@ -9,7 +9,7 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, parse_prefix, producer_settings
 from consumer.kafka.offset_range import Stretch
-from consumer.lifecycle.retry import Drain
+from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
@@ -61,7 +61,7 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
         held.callback(sink.close)
-        detector = interruptible_detector(store, settings, drain.check)
+        detector = interruptible_detector(store, settings, drain)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprinting, detector),
@@ -73,7 +73,7 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters),
                 journal=NoJournal(),
             ),
-            Control(stopping, turn=drain.check, check=drain.check),
+            Control(stopping, drain),
             hooks,
         )
         yield ReplayRun(pipeline, source, store, detector.tally)
@@ -89,12 +89,12 @@ def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sin
     if not is_kafka(config.sink.url):
         return Nowhere(), dead_letter_sink(config, NoOutput())
 
-    def check() -> None:
+    def proceed() -> None:
         # Verdicts that are stored and were not sent must not look like a clean stop.
         if drain.is_over():
             raise SinkError("the verdicts of the last batch could not be sent before the run had to end")
 
     settings = producer_settings(parse_prefix(config.sink.url).brokers, kafka_options(config), transactional=False)
-    topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, check)
+    topics, outbox = sink_topics(config), AtLeastOnceOutbox(settings, record_times(config, hooks), hooks, proceed)
     sink = KafkaSink(outbox, Messages(topics, headers_of(config, source)))
     return sink, dead_letter_sink(config, TopicOutput(topics, outbox))

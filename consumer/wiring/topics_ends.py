@@ -1,11 +1,11 @@
 """The two ends of a run over topics: where its messages come from, and where verdicts and offsets go."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.kafka.client_settings import consumer_settings, parse_kafka, parse_prefix, producer_settings
+from consumer.lifecycle.interruption import Interruption
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
@@ -75,7 +75,7 @@ def build_delivery(
     streams: parts.Streams,
     intake: Intake,
     hooks: Hooks,
-    check: Callable[[], None],
+    interruption: Interruption,
     starting: Starting,
 ) -> Delivery:
     """Build the sinks, which the caller closes, and what commits the offsets, as ``kafka.delivery`` says."""
@@ -90,9 +90,10 @@ def build_delivery(
     outbox: Outbox
     journal: Journal
     if exactly_once:
-        outbox = transactional = TransactionalOutbox(settings, times, hooks, check)
+        outbox = transactional = TransactionalOutbox(settings, times, hooks, interruption.while_judging)
         journal = TransactionalJournal(intake.source, transactional, intake.ledger)
     else:
-        outbox, journal = AtLeastOnceOutbox(settings, times, hooks, check), KafkaJournal(*intake)
+        outbox = AtLeastOnceOutbox(settings, times, hooks, interruption.while_judging)
+        journal = KafkaJournal(*intake)
     dead_letters = dead_letter_sink(config, TopicOutput(topics, outbox))
     return Delivery(KafkaSink(outbox, messages), dead_letters, journal)

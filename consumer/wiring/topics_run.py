@@ -11,13 +11,15 @@ from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.heap_trim import trimming
-from consumer.lifecycle.retry import Backoff, Drain
+from consumer.lifecycle.interruption import Drain
+from consumer.lifecycle.retry import UntilStoreReachable
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
-from consumer.lifecycle.turns import Turns, WorkerTurned
+from consumer.lifecycle.turns import Turns
 from consumer.model.hooks import Hooks
 from consumer.pages.health_pages import health_pages
 from consumer.pages.latest_flags import LatestFlags
+from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
@@ -64,36 +66,24 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
         decode = record_decoder(config, waiting_for_registry(hooks, stopping))
         shown = _show(config, settings, hooks, held)
 
-        def turn() -> None:
-            turns.turn()
-            drain.check()
-
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.
-        fingerprinting = parts.fingerprinting(config, settings, lexicon, turn, partial(hooks.report, WorkerTurned()))
+        fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         held.enter_context(traced(config, hooks))
-        starting = Starting(stopping, turns.turn)
+        starting = Starting(stopping, turns)
         starting.call(partial(check_not_filling, config))
         intake = build_intake(config, hooks, stopping)
-
-        def check() -> None:
-            drain.check()
-            intake.source.check()
-
-        def turn_and_check() -> None:
-            turns.turn()
-            check()
-
+        interruption = GroupInterruption(turns, drain, intake.source)
         store = held.enter_context(_awaited_store(config, settings, starting, hooks))
         shown.latest.read_from(store)
         held.callback(shown.latest.close)
-        delivery = build_delivery(config, streams, intake, hooks, turn_and_check, starting)
+        delivery = build_delivery(config, streams, intake, hooks, interruption, starting)
         # Closed in reverse order: the source last, when nothing is left to be committed.
         held.callback(intake.source.close)
         held.callback(delivery.dead_letters.close)
         held.callback(delivery.sink.close)
-        detector = interruptible_detector(store, settings, turn_and_check)
+        detector = interruptible_detector(store, settings, interruption)
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
@@ -106,7 +96,7 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
                 dead_letters=DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
                 journal=delivery.journal,
             ),
-            Control(stopping, turn=turn, check=check, patience=Backoff(turn_and_check, hooks)),
+            Control(stopping, interruption, UntilStoreReachable(interruption.while_judging, hooks)),
             hooks,
         )
         # From here on the run waits for records, and for nothing else.
@@ -148,4 +138,4 @@ def _awaited_store(config: Config, settings: JudgeSettings, starting: Starting, 
             stores.bind(store, settings)
             return store
 
-        yield Backoff(starting.check, hooks).call(partial(starting.call, bound))
+        yield UntilStoreReachable(starting.proceed, hooks).call(partial(starting.call, bound))

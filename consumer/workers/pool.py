@@ -16,7 +16,10 @@ from typing import NamedTuple, Protocol
 from typing_extensions import override
 
 from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, chunks, joined
+from consumer.lifecycle.interruption import UNINTERRUPTED
+from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Fatal
+from consumer.model.hooks import Hooks
 from consumer.workers.word_files import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -24,10 +27,6 @@ PIECE_CHARS_MAX = 200_000
 """Larger batches are computed in pieces of this size, a second of work or less, so that waiting code gets its turn."""
 _GRACE_S = 5.0
 """How long a worker survives SIGTERM, while the parent, which got it too, finishes the current batch."""
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 class TimedFingerprints(NamedTuple):
@@ -59,11 +58,13 @@ class Fingerprinting(Protocol):
 
 
 class InProcess(Fingerprinting):
-    """Computes fingerprints at once in the caller's thread; ``turn`` is called before each piece and may raise."""
+    """Computes fingerprints at once in the caller's thread; ``proceed`` is called before each piece and may raise."""
 
-    def __init__(self, fingerprinter: Fingerprinter, turn: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self, fingerprinter: Fingerprinter, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing
+    ) -> None:
         self._fingerprinter = fingerprinter
-        self._turn = turn
+        self._proceed = proceed
 
     @property
     @override
@@ -75,7 +76,7 @@ class InProcess(Fingerprinting):
         future: Future[TimedFingerprints] = Future()
         results = []
         for piece in pieces(texts):
-            self._turn()
+            self._proceed()
             results.append(_timed(self._fingerprinter, texts[piece], languages[piece]))
         future.set_result(_joined(results))
         return future
@@ -88,8 +89,8 @@ class InProcess(Fingerprinting):
 class OnWorkers(Fingerprinting):
     """Computes fingerprints on spawned processes, each with a dictionary of its own (about 150 MB).
 
-    They are not forked: a fork would inherit the store's locks and the client libraries' threads. ``on_piece`` is
-    called for each finished piece, from a thread of the pool.
+    They are not forked: a fork would inherit the store's locks and the client libraries' threads. ``WorkerTurned`` is
+    reported for each finished piece, from a thread of the pool.
     """
 
     def __init__(
@@ -99,10 +100,10 @@ class OnWorkers(Fingerprinting):
         workers: int,
         *,
         sketched: bool,
-        on_piece: Callable[[], None] = _nothing,
+        hooks: Hooks | None = None,
     ) -> None:
         self._workers = workers
-        self._on_piece = on_piece
+        self._hooks = hooks or Hooks()
         self._pool = ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(scheme, words, sketched)
         )
@@ -123,7 +124,7 @@ class OnWorkers(Fingerprinting):
                 ]
         except BrokenProcessPool as error:
             raise _worker_died() from error
-        return _gathered(futures, self._on_piece)
+        return _gathered(futures, self._hooks)
 
     @override
     def close(self) -> None:
@@ -148,9 +149,7 @@ def _worker_died() -> Fatal:
     )
 
 
-def _gathered(
-    futures: "Sequence[Future[TimedFingerprints]]", on_piece: Callable[[], None]
-) -> "Future[TimedFingerprints]":
+def _gathered(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Future[TimedFingerprints]":
     """Combine all pieces into one result; a lost worker becomes an error with a sentence for a person."""
     gathered: Future[TimedFingerprints] = Future()
     lock = threading.Lock()
@@ -159,7 +158,7 @@ def _gathered(
     def finish(done: "Future[TimedFingerprints]") -> None:
         nonlocal left
         del done
-        on_piece()
+        hooks.report(WorkerTurned())
         with lock:
             left -= 1
             if left or gathered.done():

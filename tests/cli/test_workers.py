@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from consumer.fingerprint import Scheme
+from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Fatal
+from consumer.model.hooks import Hooks
 from consumer.workers.pool import OnWorkers, TimedFingerprints
 from consumer.workers.word_files import WordFiles
 from tests.cli.command import (
@@ -115,13 +117,15 @@ def test_worker_outlives_a_signal(fingerprinting: OnWorkers) -> None:
     fingerprinting.close()
 
 
-def test_each_piece_of_a_worker_is_told() -> None:
-    """A batch of many texts is split into pieces, and the caller learns of each."""
-    helps: list[int] = []
-    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, on_piece=lambda: helps.append(1))
+def test_each_piece_of_a_worker_is_reported() -> None:
+    """A batch of many texts is split into pieces, and listeners learn of each."""
+    pieces: list[WorkerTurned] = []
+    hooks = Hooks()
+    hooks.on(WorkerTurned, pieces.append)
+    fingerprinting = OnWorkers(Scheme(), WordFiles(), 1, sketched=True, hooks=hooks)
     result = long_work(fingerprinting).result(TIMEOUT_S)
     assert len(result.fingerprints.codes) == 60
-    assert len(helps) > 2
+    assert len(pieces) > 2
     fingerprinting.close()
 
 

@@ -6,19 +6,24 @@ import pytest
 
 from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import ThreadTurned, Turns
 from consumer.model.errors import NotBegun, StoreBroken
+from consumer.model.hooks import Hooks
 
 
 class Asked(Stopping):
-    """Is asked to stop at the given turn."""
+    """Is asked to stop at the given turn of the thread."""
 
     def __init__(self, turns: int) -> None:
         super().__init__()
         self.turns = 0
         self._most = turns
 
-    def beat(self) -> None:
-        """Count a turn."""
+    def listen(self, hooks: Hooks) -> None:
+        """Count turns."""
+        hooks.on(ThreadTurned, self._turned)
+
+    def _turned(self, _: ThreadTurned) -> None:
         self.turns += 1
         if self.turns == self._most:
             self.asked_by = 15
@@ -26,7 +31,7 @@ class Asked(Stopping):
 
 def test_a_call_returns_its_result_or_raises_its_error() -> None:
     """As if it had been called directly."""
-    starting = Starting(Stopping(), lambda: None)
+    starting = Starting(Stopping(), Turns(Hooks()))
     assert starting.call(lambda: "answer") == "answer"
 
     def fail() -> None:
@@ -37,11 +42,11 @@ def test_a_call_returns_its_result_or_raises_its_error() -> None:
 
 
 def test_a_call_that_hangs_is_abandoned_when_the_run_is_asked_to_stop() -> None:
-    """The wait calls ``beat`` meanwhile."""
+    """The wait is progress meanwhile."""
     release, asked = threading.Event(), Asked(3)
     try:
         with pytest.raises(NotBegun):
-            Starting(asked, asked.beat).call(release.wait)
+            Starting(asked, Turns(Hooks(asked))).call(release.wait)
     finally:
         release.set()
     assert asked.turns == 3

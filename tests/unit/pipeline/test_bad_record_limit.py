@@ -107,7 +107,7 @@ class Gate:
         letters = [Rejection(one, letter) for one in bad]
         end = Offsets({part: max(offsets) + 1 for part, offsets, _ in parts}, 0)
         self.ledger.begin({part: self.notes.get(part, Note()) for part, _, _ in parts})
-        self.gate.see(RawBatch(tuple(records.values()), end), letters)
+        self.gate.before_judging(RawBatch(tuple(records.values()), end), letters)
         self.notes |= self.ledger.notes
 
 

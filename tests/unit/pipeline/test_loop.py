@@ -8,10 +8,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
+from typing_extensions import override
 
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_PROBES_MAX
-from consumer.lifecycle.retry import Drain, Result
+from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
+from consumer.lifecycle.retry import Result
 from consumer.lifecycle.stopping import Stopping
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Article
@@ -259,7 +261,7 @@ def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
 
 
 @dataclass
-class AtWork:
+class AtWork(Interruption):
     """Notes what each thread did: began to work, turned, rested."""
 
     told: list[tuple[str, str]] = field(default_factory=list)
@@ -269,20 +271,25 @@ class AtWork:
         hooks.on(ThreadTurned, lambda turned: self.told.append((turned.thread, "work")))
         hooks.on(ThreadRested, lambda rested: self.told.append((rested.thread, "rest")))
 
-    def turn(self) -> None:
-        """A turn of this thread."""
+    @override
+    def while_preparing(self) -> None:
         this = threading.current_thread()
         self.told.append((MAIN if this is threading.main_thread() else this.name, "turn"))
+
+    while_judging = while_preparing
+
+    @override
+    def while_idle(self) -> None: ...
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_threads_rest_only_while_they_wait(ahead: int) -> None:
     """Decoding, fingerprinting, judging and sweeping are work, in any thread; each record is a turn."""
     ends, at_work = Ends([line("a"), line("b")], [line("c")]), AtWork()
-    store = InterruptibleStore(MemoryStore(), at_work.turn)
+    store = InterruptibleStore(MemoryStore(), at_work.while_judging)
     running = pipeline(ends, store)
     running.fingerprinting = Ahead(ahead)
-    running.turn = at_work.turn
+    running.interruption = at_work
     at_work.listen(running.hooks)
     running.run()
     preparing = "read-ahead" if ahead else MAIN
@@ -312,7 +319,7 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
         def turn(stopping: Stopping = stopping, drain: Drain = drain, left: Iterator[int] = left) -> None:
             if next(left, None) is None and stopping.asked_by is None:
                 stopping.asked_by, stopping.asked_at_s = 15, -math.inf
-            drain.check()
+            drain.while_judging()
 
         running = pipeline(ends, InterruptibleStore(store, turn))
         running.stopping = stopping
@@ -327,17 +334,24 @@ def test_a_batch_ends_between_two_calls_of_the_store() -> None:
     assert len(calls_made) > 5 * 4
 
 
+class TimeIsUp(Uninterrupted):
+    """Asks to stop, and gives up, where a batch waits for its fingerprints."""
+
+    def __init__(self, stopping: Stopping) -> None:
+        self._stopping = stopping
+
+    @override
+    def while_idle(self) -> None:
+        self._stopping.asked_by = 15
+        raise Abandoned("the time is up")
+
+
 def test_fingerprints_that_do_not_come_are_not_waited_for_when_the_run_is_to_stop() -> None:
     """A hanging worker does not delay the end, and waiting for it is not a turn."""
     ends, stopping = Ends([line("a")]), Stopping()
     running = pipeline(ends, MemoryStore())
     running.stopping, running.fingerprinting = stopping, Never()
-
-    def check() -> None:
-        stopping.asked_by = 15
-        raise Abandoned("the time is up")
-
-    running.check = check
+    running.interruption = TimeIsUp(stopping)
     running.run()
     assert ends.steps == ["abandon", "abandoned"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from consumer.model.hooks import Hooks
-from consumer.sinks.producing import Producing, Waiting
+from consumer.sinks.producing import BrokerWait, Producing
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -18,7 +18,7 @@ def threads() -> set[str]:
 def test_a_producer_that_is_closed_is_gone() -> None:
     """A transactional sink makes another for each that it drops; its threads and what they hold end at once."""
     before = threads()
-    producing = Producing(NOBODY, Waiting(Hooks(), lambda: None))
+    producing = Producing(NOBODY, BrokerWait(Hooks(), lambda: None))
     own = threads() - before
     assert own
     producing.close()

@@ -7,7 +7,7 @@ import pytest
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.sinks import producing
-from consumer.sinks.producing import TROUBLE_AFTER_S, Waiting
+from consumer.sinks.producing import TROUBLE_AFTER_S, BrokerWait
 
 
 @pytest.fixture
@@ -32,46 +32,46 @@ def reasons() -> list[str | None]:
 
 
 @pytest.fixture
-def waiting(reasons: list[str | None]) -> Waiting:
+def waiting(reasons: list[str | None]) -> BrokerWait:
     """A wait that never gives up."""
-    return Waiting(keeping(reasons), lambda: None)
+    return BrokerWait(keeping(reasons), lambda: None)
 
 
 def test_a_long_wait_is_reported_and_so_is_its_end(
-    waiting: Waiting, reasons: list[str | None], now_s: list[float]
+    waiting: BrokerWait, reasons: list[str | None], now_s: list[float]
 ) -> None:
     """Once for each outage, with its last error; health and metrics go by it."""
     for _ in range(2):
         reasons.clear()
-        waiting.still("nothing is acknowledged", "")
+        waiting.no_progress("nothing is acknowledged", "")
         now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.still("nothing is acknowledged", "")
+        waiting.no_progress("nothing is acknowledged", "")
         assert reasons == []
         now_s[0] += 0.1
-        waiting.still("nothing is acknowledged", "connection refused")
-        waiting.still("nothing is acknowledged", "connection refused")
+        waiting.no_progress("nothing is acknowledged", "connection refused")
+        waiting.no_progress("nothing is acknowledged", "connection refused")
         assert reasons == ["nothing is acknowledged: connection refused"]
-        waiting.moved()
-        waiting.moved()
+        waiting.progress()
+        waiting.progress()
         assert reasons == ["nothing is acknowledged: connection refused", None]
 
 
-def test_short_waits_are_not_reported(waiting: Waiting, reasons: list[str | None], now_s: list[float]) -> None:
+def test_short_waits_are_not_reported(waiting: BrokerWait, reasons: list[str | None], now_s: list[float]) -> None:
     """The time before the last progress does not count."""
     for _ in range(5):
-        waiting.still("nothing is acknowledged", "")
+        waiting.no_progress("nothing is acknowledged", "")
         now_s[0] += TROUBLE_AFTER_S - 0.1
-        waiting.moved()
+        waiting.progress()
     assert reasons == []
 
 
 def test_giving_up_ends_the_wait_at_once(reasons: list[str | None]) -> None:
     """A wait that has ended is not reported."""
 
-    def give_up() -> None:
+    def refuse() -> None:
         raise Abandoned("asked to end")
 
-    waiting = Waiting(keeping(reasons), give_up)
+    waiting = BrokerWait(keeping(reasons), refuse)
     with pytest.raises(Abandoned):
-        waiting.still("nothing is acknowledged", "")
+        waiting.no_progress("nothing is acknowledged", "")
     assert reasons == []

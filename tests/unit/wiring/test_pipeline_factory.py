@@ -1,9 +1,12 @@
 """The factory of pipelines: what it takes from the configuration."""
 
+import math
+
 import pytest
 
 from consumer.config.loading import load_config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.lifecycle.interruption import UNINTERRUPTED, Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
@@ -28,7 +31,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
         Judging(
             settings,
             parts.fingerprinting(config, settings, lexicon),
-            interruptible_detector(MemoryStore(), settings, lambda: None),
+            interruptible_detector(MemoryStore(), settings, UNINTERRUPTED),
         ),
         Route(
             FileSource(None, parts.read_limits(config), Position()),
@@ -49,9 +52,8 @@ def test_a_detector_can_be_interrupted_before_each_call_of_the_store() -> None:
     config = load_config(None, {})
     settings = parts.judge_settings(config, parts.lexicon_of(config))
 
-    def refuse() -> None:
-        raise Abandoned("revoked")
-
-    detector = interruptible_detector(MemoryStore(), settings, refuse)
-    with pytest.raises(Abandoned, match="revoked"):
+    stopping = Stopping()
+    stopping.asked_at_s = -math.inf
+    detector = interruptible_detector(MemoryStore(), settings, Drain(stopping, 0))
+    with pytest.raises(Abandoned, match="asked to stop"):
         detector.store.stats()
