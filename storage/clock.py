@@ -1,9 +1,11 @@
-"""The time of day as stores write it: milliseconds since 1970, in UTC."""
+"""The time of day as stores write it, milliseconds since 1970 in UTC, and how long a wait may be silent."""
 
 import time
 from collections.abc import Callable
 from typing import Final
 
+NOTICE_S: Final = 2.0
+"""How long a wait for a server, of a store or of Kafka, may take before it is announced."""
 Clock = Callable[[], int]
 """Returns the time in milliseconds since 1970. Passed in, so that tests can set it."""
 

@@ -11,10 +11,11 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
+from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import KafkaPlace, parse_kafka, producer_settings
-from consumer.kafka.feed_sender import BY_KEY, FeedSender
+from consumer.kafka.feed_sender import FeedSender
+from consumer.kafka.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
-from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
@@ -65,7 +66,7 @@ def produce(
             _settings(chosen, place, wait),
             place.names[0],
             parts.record_decoder(chosen),
-            0 if in_order else BY_KEY,
+            0 if in_order else ANY_PARTITION,
         )
         began_s = time.monotonic()
         with stopping.listening(), render.progress(console) as progress:

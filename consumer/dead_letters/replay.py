@@ -3,20 +3,18 @@
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
 
 from consumer.dead_letters.letter import Letter
-from consumer.kafka.client_log import client_log
 from consumer.kafka.client_settings import KafkaOptions, Settings, admin_settings, producer_settings
-from consumer.kafka.errors import no_answer
+from consumer.kafka.clients import new_producer
 from consumer.kafka.letter_headers import replayed_headers
-from consumer.lifecycle.wait_notice import waiting_for_brokers
+from consumer.kafka.outgoing import ANY_PARTITION, Outgoing, produce
+from consumer.kafka.topics import topic_sizes
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.hooks import Hooks
-from consumer.sinks.outbox import Outgoing
 from consumer.sinks.producing import Failed
 from consumer.sinks.record_times import RecordTimes
 from storage.clock import now_ms
@@ -26,8 +24,6 @@ _TIMEOUT_MS: Final = 60_000
 _FLUSH_S: Final = _TIMEOUT_MS / 1000 + 5
 _POLL_S: Final = 0.1
 _QUEUE_KBYTES: Final = 65_536
-_ANY_PARTITION: Final = -1
-_NOW: Final = 0
 
 
 class Refused(Exception):  # noqa: N818  # named for the letter; the replay continues
@@ -53,20 +49,19 @@ def target_of(letter: Letter, to: str | None, topics: Mapping[str, int]) -> Targ
         have = len(letter.value or b"")
         raise Refused(f"only {have} bytes of its value were kept, of {letter.size_bytes}")
     if to is not None:
-        return Target(to, _ANY_PARTITION)
+        return Target(to, ANY_PARTITION)
     if letter.origin is None:
         raise Refused(f"it came from {letter.place}, which is not a topic; add --to TOPIC")
     if letter.origin.topic not in topics:
         raise Refused(f"its topic {letter.origin.topic} does not exist any more; add --to TOPIC")
     there = letter.origin.partition < topics[letter.origin.topic]
-    return Target(letter.origin.topic, letter.origin.partition if there else _ANY_PARTITION)
+    return Target(letter.origin.topic, letter.origin.partition if there else ANY_PARTITION)
 
 
 class _Sending(NamedTuple):
     """A letter's record on its way; ``position`` is the letter's."""
 
     position: str
-    target: Target
     message: Outgoing
 
 
@@ -94,7 +89,7 @@ class LetterReplay:
         self._error: KafkaError | None = None
         self._times = RecordTimes(now_ms, ahead_ms_max, Hooks())
         self._again: list[_Sending] = []
-        self._topics = _topics(brokers, options)
+        self._topics = topic_sizes(admin_settings(brokers, options), _ASK_S)
         if to is not None and to not in self._topics:
             raise ConfigError(f"there is no topic {to} at {brokers}; create it, or name another with --to")
         if to == letters_topic:
@@ -108,8 +103,8 @@ class LetterReplay:
         target = target_of(letter, self._to, self._topics)
         if self._producer is not None:
             headers = replayed_headers(letter.headers, letter.replays)
-            message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms)
-            self._produce(self._producer, _Sending(letter.position, target, message))
+            message = Outgoing(target.topic, letter.key, letter.value, headers, letter.record_time_ms, target.partition)
+            self._produce(self._producer, _Sending(letter.position, message))
         self.sent += 1
         return target
 
@@ -136,26 +131,17 @@ class LetterReplay:
         self._check()
 
     def _produce(self, producer: Producer, sending: _Sending) -> None:
-        topic, partition = sending.target
         message = self._times.dated(sending.message)
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    message.value,
-                    message.key,
-                    partition,
-                    on_delivery=partial(self._delivered, sending, message.timestamp_ms),
-                    timestamp=message.timestamp_ms or _NOW,
-                    headers=cast("list[Any]", message.headers),
-                )
-                break
-            except BufferError:
-                producer.poll(_POLL_S)
-                self._check()
-            except KafkaException as error:
-                raise SinkError(f"{sending.position} cannot be sent to {topic}: {error.args[0].str()}") from error
+        on_delivery = partial(self._delivered, sending, message.timestamp_ms)
+        try:
+            produce(producer, message, on_delivery, partial(self._make_room, producer))
+        except KafkaException as error:
+            raise SinkError(f"{sending.position} cannot be sent to {message.topic}: {error.args[0].str()}") from error
         producer.poll(0)
+        self._check()
+
+    def _make_room(self, producer: Producer, _: Outgoing) -> None:
+        producer.poll(_POLL_S)
         self._check()
 
     def _delivered(self, sending: _Sending, time_ms: int | None, error: KafkaError | None, _: Message) -> None:
@@ -176,16 +162,6 @@ class LetterReplay:
             raise SinkError(f"a record could not be written: {self._error.str()}; {self.acknowledged} were before it")
 
 
-def _topics(brokers: str, options: KafkaOptions) -> dict[str, int]:
-    """Return the number of partitions of each topic. All are listed, because a request for one may create it."""
-    try:
-        with waiting_for_brokers(brokers):
-            found = AdminClient(admin_settings(brokers, options), logger=client_log).list_topics(timeout=_ASK_S)
-    except KafkaException as error:
-        raise SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed")) from error
-    return {name: len(topic.partitions) for name, topic in found.topics.items()}
-
-
 def _producer(brokers: str, options: KafkaOptions) -> Producer:
     """Return a producer as the consumer's own, but with a time limit: somebody waits for the end."""
     defaults: Settings = {
@@ -194,8 +170,4 @@ def _producer(brokers: str, options: KafkaOptions) -> Producer:
         # As Java producers choose partitions, which send most feeds.
         "partitioner": "murmur2_random",
     }
-    settings = producer_settings(brokers, options, transactional=False, defaults=defaults)
-    try:
-        return Producer(settings, logger=client_log)
-    except KafkaException as error:
-        raise ConfigError(f"kafka: {error.args[0].str()}") from error
+    return new_producer(producer_settings(brokers, options, transactional=False, defaults=defaults))

@@ -6,12 +6,13 @@ from typing_extensions import override
 
 from consumer.kafka.event_headers import CUT_OF_BYTES
 from consumer.kafka.letter_headers import letter_headers
+from consumer.kafka.outgoing import Outgoing, time_of
 from consumer.model.ports import DeadLetterSink, Rejection
 from consumer.model.record import Headers
-from consumer.sinks.outbox import Outbox, Outgoing, time_of
+from consumer.sinks.outbox import Outbox, OutboxOutput
 
 
-class TopicDeadLetters(DeadLetterSink):
+class TopicDeadLetters(OutboxOutput, DeadLetterSink):
     """Sends letters to one topic.
 
     With the outbox of the verdicts, letters are in the same transaction as verdicts and offsets. ``headers_of`` makes
@@ -19,7 +20,7 @@ class TopicDeadLetters(DeadLetterSink):
     """
 
     def __init__(self, outbox: Outbox, topic: str, headers_of: Callable[[Rejection], Headers] = letter_headers) -> None:
-        self._outbox = outbox
+        super().__init__(outbox)
         self._topic = topic
         self._headers_of = headers_of
 
@@ -27,18 +28,6 @@ class TopicDeadLetters(DeadLetterSink):
     def reject(self, rejections: Sequence[Rejection]) -> None:
         for rejection in rejections:
             self._outbox.send(self._letter(rejection))
-
-    @override
-    def flush(self) -> None:
-        self._outbox.flush()
-
-    @override
-    def size_bytes(self) -> None:
-        """Return None: a topic cannot be cut back."""
-
-    @override
-    def close(self) -> None:
-        self._outbox.close()
 
     def _letter(self, rejection: Rejection) -> Outgoing:
         """Return the record unchanged, with its own headers before those of the letter.

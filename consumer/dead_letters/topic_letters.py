@@ -7,16 +7,14 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
 
 import msgspec
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 from typing_extensions import override
 
 from consumer.dead_letters.letter import Letter, Letters, is_number
-from consumer.kafka.client_log import client_log
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
-from consumer.kafka.errors import no_answer
+from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.letter_headers import LetterHeaders, read_headers
 from consumer.kafka.watermarks import partitions_of, watermarks
-from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import NO_TIME_MS
 from consumer.sources.kafka_records import record_of
@@ -46,10 +44,7 @@ class TopicLetters(Letters):
         self._topic = topic
         self._done = 0
         self._attempts = Attempts()
-        try:
-            self._consumer = Consumer(_settings(brokers, options), logger=client_log)
-        except KafkaException as error:
-            raise ConfigError(f"kafka: {error.args[0].str()}") from error
+        self._consumer = new_consumer(_settings(brokers, options))
         try:
             self._stretches = self._ask(brokers)
         except SourceError:
@@ -95,15 +90,11 @@ class TopicLetters(Letters):
 
     def _ask(self, brokers: str) -> list[_Stretch]:
         """Return what each partition has, of those that have anything."""
-        try:
-            stretches = []
-            with waiting_for_brokers(brokers):
-                for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
-                    low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
-                    stretches.append(_Stretch(partition, low, high))
-        except KafkaException as error:
-            refused = f"the topic {self._topic} at {brokers} cannot be read"
-            raise SourceError(no_answer(brokers, error.args[0], refused)) from error
+        stretches = []
+        with asking(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
+            for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
+                low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
+                stretches.append(_Stretch(partition, low, high))
         return [stretch for stretch in stretches if stretch.low < stretch.high]
 
     def _messages(self, stretch: _Stretch) -> Iterator[Message]:

@@ -150,7 +150,7 @@ class ConfluentRegistry(Registry):
         try:
             client = self._module.SchemaRegistryClient(self._settings)
         except (ValueError, TypeError, OSError) as error:
-            raise ConfigError(f"registry: the client does not take its settings: {_words(error)}") from error
+            raise ConfigError(f"registry: the client rejects its settings: {_words(error)}") from error
         with client:
             # The client has no setting for the size of an answer, and its session is not public.
             bound(getattr(getattr(client, "_rest_client", None), "session", None), self._limits)

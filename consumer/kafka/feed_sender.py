@@ -4,15 +4,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
-from consumer.kafka.client_log import client_log
+from consumer.kafka.clients import new_producer
+from consumer.kafka.outgoing import ANY_PARTITION, Outgoing, produce
 from consumer.model.article import Article
-from consumer.model.errors import BadRecord, ConfigError, SinkError
+from consumer.model.errors import BadRecord, SinkError
 from consumer.model.record import RawBatch, RawRecord
 
-BY_KEY: Final = -1
-"""Let the key choose the partition."""
 _ROOM_S: Final = 0.1
 _SLICE_S: Final = 0.25
 
@@ -29,7 +28,7 @@ class FeedSender:
         settings: Mapping[str, Any],
         topic: str,
         decode: Callable[[RawRecord], Article],
-        partition: int = BY_KEY,
+        partition: int = ANY_PARTITION,
     ) -> None:
         self.sent = 0
         self._topic = topic
@@ -40,10 +39,7 @@ class FeedSender:
         self._error: KafkaError | None = None
         # As Java clients choose partitions: an id must be in the same partition whichever client sends it.
         chosen = {"partitioner": "murmur2_random", **settings}
-        try:
-            self._producer = Producer({**chosen, "on_delivery": self._delivered, "logger": client_log})
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ConfigError(f"kafka: the producer cannot be created: {error}") from error
+        self._producer = new_producer(chosen)
 
     def send(self, batches: Iterable[RawBatch], rate: float, wait: Callable[[float], bool]) -> bool:
         """Send ``rate`` records a second; return whether all were handed over.
@@ -80,20 +76,19 @@ class FeedSender:
         self._producer.purge()
 
     def _hand_over(self, record: RawRecord) -> None:
-        key = self._key(record)
-        while True:
-            try:
-                self._producer.produce(self._topic, record.data, key, self._partition)
-                break
-            except BufferError:
-                self._producer.poll(_ROOM_S)
-            except KafkaException as error:
-                raise SinkError(f"line {record.line} cannot be sent: {error.args[0].str()}") from error
+        message = Outgoing(self._topic, self._key(record), record.data, [], partition=self._partition)
+        try:
+            produce(self._producer, message, self._delivered, self._make_room)
+        except KafkaException as error:
+            raise SinkError(f"line {record.line} cannot be sent: {error.args[0].str()}") from error
         self._producer.poll(0)
 
-    def _key(self, record: RawRecord) -> str | None:
+    def _make_room(self, _: Outgoing) -> None:
+        self._producer.poll(_ROOM_S)
+
+    def _key(self, record: RawRecord) -> bytes | None:
         try:
-            return self._decode(record).id
+            return self._decode(record).id.encode()
         except BadRecord:
             return None
 

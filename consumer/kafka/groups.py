@@ -5,19 +5,18 @@ with a segmentation fault while a coordinator is being found (seen with librdkaf
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
-from consumer.kafka.client_log import client_log
-from consumer.kafka.errors import describe, no_answer
+from consumer.kafka.broker_wait import waiting_for_brokers
+from consumer.kafka.clients import asking, new_admin, new_consumer
+from consumer.kafka.errors import describe
 from consumer.kafka.offset_metadata import NOTHING, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at
 from consumer.kafka.watermarks import partitions_of, watermarks
-from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition
 
@@ -74,7 +73,7 @@ class Group:
 
     def partitions(self, topics: Sequence[str], patience_s: float = ASK_S) -> list[Partition]:
         """Return the partitions of these topics."""
-        with asking(self._brokers):
+        with asking(self._brokers, f"the request was refused by {self._brokers}"):
             return _partitions(self._consumer, topics, self._settings, patience_s)
 
     def committed(
@@ -125,8 +124,7 @@ class Topics:
     """The partitions of some topics, and whether a group that reads them has members; otherwise as ``Group``."""
 
     def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
-        quiet: dict[str, Any] = {**_QUIET, **settings, "logger": client_log}
-        self._admin = AdminClient(quiet)
+        self._admin = new_admin({**_QUIET, **settings})
         self._settings = settings
         self._brokers = str(settings["bootstrap.servers"])
         self._consumer = _client(settings, "none", "read_committed")
@@ -134,18 +132,18 @@ class Topics:
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
         """Return for each partition its first offset, and the one behind its last message."""
-        with asking(self._brokers):
+        with asking(self._brokers, f"the request was refused by {self._brokers}"):
             keys = _partitions(self._consumer, self._names, self._settings, ASK_S)
             return {key: watermarks(self._consumer, *key, ASK_S) for key in keys}
 
     def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """Return for each partition the first offset whose message has this time or a later one."""
-        with asking(self._brokers):
+        with asking(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
     def empty(self, group: str) -> bool:
         """Return whether a group has no members, in either group protocol; an unknown group is empty."""
-        with asking(self._brokers):
+        with asking(self._brokers, f"the request was refused by {self._brokers}"):
             listed = self._admin.list_consumer_groups(request_timeout=ASK_S).result()
         if listed.errors:
             # The broker that coordinates this group may be the one that does not answer.
@@ -171,10 +169,7 @@ class _RefusedError(SourceError):
 
 def _client(settings: Mapping[str, Any], group: str, isolation: str) -> Consumer:
     own = {"group.id": group, "enable.auto.commit": False, "isolation.level": isolation}
-    try:
-        return Consumer({**_QUIET, **settings, **own, "logger": client_log})
-    except KafkaException as error:
-        raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
+    return new_consumer({**_QUIET, **settings, **own})
 
 
 def _partitions(
@@ -198,13 +193,3 @@ def _answered(ask: Callable[[], list[TopicPartition]], group: str, patience_s: f
         if error.code() not in _PASSING or time.monotonic() > until_s:
             raise _RefusedError(group, error)
         time.sleep(_PAUSE_S)
-
-
-@contextmanager
-def asking(brokers: str) -> Iterator[None]:
-    """Turn what the client raises inside into ``SourceError``."""
-    try:
-        with waiting_for_brokers(brokers):
-            yield
-    except KafkaException as error:
-        raise SourceError(no_answer(brokers, error.args[0], f"the request was refused by {brokers}")) from error

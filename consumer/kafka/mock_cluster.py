@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
-from consumer.kafka.client_log import client_log
+from consumer.kafka.clients import new_producer
 from consumer.model.errors import SourceError
 
 BROKERS: Final = 1
@@ -23,7 +23,7 @@ _ASK_S: Final = 10.0
 def mock_cluster(topics: Sequence[str]) -> Iterator[str]:
     """Run a cluster that has these topics; yield its address, "host:port", for other clients."""
     # The cluster lives as long as the client that created it.
-    owner = Producer({"test.mock.num.brokers": BROKERS, "logger": client_log, "log_level": 3})
+    owner = new_producer({"test.mock.num.brokers": BROKERS, "log_level": 3})
     try:
         brokers = owner.list_topics(timeout=_ASK_S).brokers.values()
         for topic in topics:

@@ -5,6 +5,7 @@ How a topic should be configured (``planned``) and what is wrong with an existin
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -15,10 +16,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs l
     ResourceType,
 )
 
-from consumer.kafka.client_log import client_log
-from consumer.kafka.errors import no_answer
-from consumer.lifecycle.wait_notice import waiting_for_brokers
-from consumer.model.errors import ConfigError, SinkError
+from consumer.kafka.clients import asking, new_admin
+from consumer.model.errors import SinkError
 
 PARTITIONS: Final = 6
 REPLICATION_MAX: Final = 3
@@ -240,13 +239,10 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
 
     Raises ``SinkError`` where the brokers do not answer, or refuse to create a topic.
     """
-    admin = _admin(settings)
-    try:
-        with waiting_for_brokers(str(settings["bootstrap.servers"])):
-            metadata = admin.list_topics(timeout=ASK_S)
-            found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
-    except KafkaException as error:
-        raise _unanswered(settings, error) from error
+    admin = new_admin(settings)
+    with _asking(settings):
+        metadata = admin.list_topics(timeout=ASK_S)
+        found = found_topics(admin, metadata, [topic.name for topic in topics if topic.name in metadata.topics])
     missing = [topic for topic in topics if topic.name not in found]
     _create(admin, [new_topic(topic, shape, len(metadata.brokers)) for topic in missing])
     return [
@@ -259,24 +255,25 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
 
 def missing(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Return the topics among these that do not exist. Raises ``SinkError`` where the brokers do not answer."""
-    try:
-        with waiting_for_brokers(str(settings["bootstrap.servers"])):
-            there = _admin(settings).list_topics(timeout=ASK_S).topics
-    except KafkaException as error:
-        raise _unanswered(settings, error) from error
+    there = topic_sizes(settings)
     return [name for name in names if name not in there]
 
 
-def _unanswered(settings: Mapping[str, Any], error: KafkaException) -> SinkError:
+def topic_sizes(settings: Mapping[str, Any], ask_s: float = ASK_S) -> dict[str, int]:
+    """Return the number of partitions of each topic; ``settings`` are of ``admin_settings``.
+
+    All topics are listed, because a request for one may create it. Raises ``SinkError`` where the brokers do not
+    answer.
+    """
+    admin = new_admin(settings)
+    with _asking(settings):
+        listed = admin.list_topics(timeout=ask_s).topics
+    return {name: len(topic.partitions) for name, topic in listed.items()}
+
+
+def _asking(settings: Mapping[str, Any]) -> AbstractContextManager[None]:
     brokers = str(settings["bootstrap.servers"])
-    return SinkError(no_answer(brokers, error.args[0], f"the topics at {brokers} cannot be listed"))
-
-
-def _admin(settings: Mapping[str, Any]) -> AdminClient:
-    try:
-        return AdminClient(dict(settings), logger=client_log)
-    except KafkaException as error:
-        raise ConfigError(f"kafka: the client cannot be created: {error.args[0].str()}") from error
+    return asking(brokers, f"the topics at {brokers} cannot be listed", SinkError)
 
 
 def found_topics(

@@ -5,9 +5,10 @@ from typing import Any
 
 from typing_extensions import override
 
+from consumer.kafka.outgoing import Outgoing
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
-from consumer.sinks.outbox import Outbox, Outgoing
+from consumer.sinks.outbox import Outbox
 from consumer.sinks.producing import BrokerWait, Producing, most_relevant, refused
 from consumer.sinks.record_times import RecordTimes
 

@@ -6,14 +6,14 @@ from typing_extensions import override
 
 from consumer.model.ports import Answer, Sink
 from consumer.sinks.kafka_messages import Messages
-from consumer.sinks.outbox import Outbox
+from consumer.sinks.outbox import Outbox, OutboxOutput
 
 
-class KafkaSink(Sink):
+class KafkaSink(OutboxOutput, Sink):
     """Sends verdicts to the topics of one prefix; how often each arrives is up to the outbox."""
 
     def __init__(self, outbox: Outbox, messages: Messages) -> None:
-        self._outbox = outbox
+        super().__init__(outbox)
         self._messages = messages
 
     @override
@@ -26,15 +26,3 @@ class KafkaSink(Sink):
         """Hand over the event of a release, so that readers of the flags learn that one was undone."""
         for message in self._messages.released(answer):
             self._outbox.send(message)
-
-    @override
-    def flush(self) -> None:
-        self._outbox.flush()
-
-    @override
-    def size_bytes(self) -> None:
-        """Return None: a topic cannot be cut back."""
-
-    @override
-    def close(self) -> None:
-        self._outbox.close()

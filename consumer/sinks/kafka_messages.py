@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from consumer.kafka.event_headers import origin_headers
 from consumer.kafka.letter_headers import TIMESTAMP
+from consumer.kafka.outgoing import Outgoing, time_of
 from consumer.kafka.topics import SinkTopics
 from consumer.model.ports import Answer
 from consumer.model.record import Headers
-from consumer.sinks.outbox import Outgoing, time_of
 
 
 @dataclass(frozen=True, slots=True)

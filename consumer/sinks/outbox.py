@@ -1,18 +1,11 @@
-"""Messages on their way to topics, and the port of what sends them: verdicts and dead letters share one."""
+"""The port of what sends messages to topics, and what sinks over one have in common: verdicts and letters share one."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from consumer.model.record import NO_TIME_MS, Headers, Message
+from typing_extensions import override
 
-
-class Outgoing(NamedTuple):
-    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None where the client sets it."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    timestamp_ms: int | None = None
+from consumer.kafka.outgoing import Outgoing
+from consumer.model.ports import Output
 
 
 class Outbox(Protocol):
@@ -35,6 +28,21 @@ class Outbox(Protocol):
         ...
 
 
-def time_of(message: Message) -> int | None:
-    """Return the time of a record from a topic, None where it has none."""
-    return None if message.timestamp_ms == NO_TIME_MS else message.timestamp_ms
+class OutboxOutput(Output):
+    """A sink that sends its messages through an outbox, which it may share: flushing one sink flushes all of them."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    @override
+    def flush(self) -> None:
+        self._outbox.flush()
+
+    @override
+    def size_bytes(self) -> None:
+        """Return None: a topic cannot be cut back."""
+
+    @override
+    def close(self) -> None:
+        """Close the outbox; the last sink that shares it finds it closed."""
+        self._outbox.close()

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
-from consumer.kafka.client_log import client_log
-from consumer.model.errors import ConfigError, SinkError
+from consumer.kafka.clients import new_producer
+from consumer.kafka.outgoing import Outgoing, produce
+from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks, Outage
-from consumer.sinks.outbox import Outgoing
 
 SLICE_S: Final = 0.25
 """How long one call of the client waits. Between two of them the wait may be ended."""
@@ -91,11 +91,7 @@ class Producing:
         self._reports = _Reports()
         self.ended = False
         self.fatal: KafkaError | None = None
-        callbacks = {"error_cb": self._reports.on_error, "logger": client_log}
-        try:
-            self._client: Producer | None = Producer({**settings, **callbacks})
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ConfigError(f"kafka: the producer cannot be created: {_text_of(error)}") from error
+        self._client: Producer | None = new_producer({**settings, "error_cb": self._reports.on_error})
 
     @property
     def client(self) -> Producer:
@@ -111,24 +107,14 @@ class Producing:
 
     def send(self, message: Outgoing) -> Failed | None:
         """Hand over a message, waiting while the queue is full. Return its failure where it is refused at once."""
-        while True:
-            try:
-                self._produce(message)
-            except BufferError:
-                pass
-            except KafkaException as error:
-                size = len(message.value or b"")
-                return Failed(message.topic, message.key, size, error_of(error), message.timestamp_ms)
-            else:
-                return None
-            before = self.unanswered()
-            if not before:
-                raise SinkError(
-                    f"a message for {message.topic}{_named(message.key)} is larger than the producer's queue; "
-                    "raise queue.buffering.max.kbytes in kafka.producer"
-                )
-            self.serve(SLICE_S)
-            self._note(progress=self.unanswered() < before)
+        try:
+            produce(self.client, message, partial(self._reports.delivered, message.timestamp_ms), self._make_room)
+        except KafkaException as error:
+            size = len(message.value or b"")
+            return Failed(message.topic, message.key, size, error_of(error), message.timestamp_ms)
+        # Each message has a delivery report; without this they would pile up until the flush.
+        self.serve(0)
+        return None
 
     def flush(self) -> Sequence[Failed]:
         """Return what was refused, once everything is answered, a message was refused, or the producer has ended.
@@ -186,17 +172,16 @@ class Producing:
             # The same, but a delivery report that was served later in the same call replaced the exception.
             self.ended = True
 
-    def _produce(self, message: Outgoing) -> None:
-        self.client.produce(
-            message.topic,
-            value=message.value,
-            key=message.key,
-            headers=[*message.headers],
-            timestamp=message.timestamp_ms or 0,
-            on_delivery=partial(self._reports.delivered, message.timestamp_ms),
-        )
-        # Each message has a delivery report; without this they would pile up until the flush.
-        self.serve(0)
+    def _make_room(self, message: Outgoing) -> None:
+        """Wait for an answer to what is in the queue. Raises ``SinkError`` where that is empty."""
+        before = self.unanswered()
+        if not before:
+            raise SinkError(
+                f"a message for {message.topic}{_named(message.key)} is larger than the producer's queue; "
+                "raise queue.buffering.max.kbytes in kafka.producer"
+            )
+        self.serve(SLICE_S)
+        self._note(progress=self.unanswered() < before)
 
     def _note(self, *, progress: bool) -> None:
         if progress:
@@ -227,10 +212,6 @@ def error_of(error: KafkaException) -> KafkaError:
     """Return the error in the client's exception."""
     found: KafkaError = error.args[0]
     return found
-
-
-def _text_of(error: Exception) -> str:
-    return error.args[0].str() if isinstance(error, KafkaException) else str(error)
 
 
 _TOO_LARGE: Final = "raise max.message.bytes of the topic, and message.max.bytes in kafka.producer"

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError
 
 from consumer.kafka.letter_headers import TIMESTAMP
+from consumer.kafka.outgoing import Outgoing
 from consumer.model.hooks import Hooks
 from consumer.model.record import Headers
-from consumer.sinks.outbox import Outgoing
 from consumer.sinks.producing import Failed
 from storage.clock import Clock
 
@@ -26,8 +26,6 @@ _REFUSED: Final = frozenset(
         KafkaError.INVALID_RECORD,
     }
 )
-_NOW: Final = 0
-"""The client replaces it by the time of sending."""
 
 
 class _Bounds(NamedTuple):
@@ -76,7 +74,8 @@ class RecordTimes:
         return learned
 
     def _accepted(self, topic: str, time_ms: int) -> bool:
-        if time_ms <= _NOW:
+        if time_ms <= 0:
+            # To the client 0 means the time of sending, and no record is older than 1970.
             return False
         bounds = self._bounds.get(topic, self._first)
         ahead_ms = time_ms - self._clock()

@@ -14,9 +14,10 @@ from typing import Any, Final, Literal, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka.client_log import client_log
+from consumer.kafka.clients import new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, MissingTopics, Trouble, describe, is_fatal, is_refusal
 from consumer.lifecycle.background_call import Call
-from consumer.model.errors import ConfigError, SourceError
+from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition
 from consumer.sources.client_failure import ClientFailure
@@ -113,14 +114,10 @@ class ClientThread:
             **self._options.settings,
             "error_cb": guarded(self._on_error),
             "on_commit": guarded(self._commits.answered),
-            "logger": client_log,
             # The only sign of offsets without a record.
             "enable.partition.eof": True,
         }
-        try:
-            consumer = Consumer(settings)
-        except KafkaException as error:
-            raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
+        consumer = new_consumer(settings)
         consumer.subscribe(
             list(self._options.topics),
             on_assign=guarded(self._rebalances.on_assign),

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka import Message as ClientMessage
 from typing_extensions import override
 
 from consumer.kafka.client_log import client_log
-from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal, no_answer
+from consumer.kafka.clients import asking, new_consumer
+from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
 from consumer.kafka.offset_range import Ranges, Stretch, offsets_at
 from consumer.kafka.watermarks import partitions_of, watermarks
-from consumer.lifecycle.wait_notice import waiting_for_brokers
-from consumer.model.errors import ConfigError, SourceError
+from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import Source
 from consumer.model.record import Offsets, RawBatch, RawRecord
@@ -100,21 +100,14 @@ class StretchSource(Source):
         self._attempts = Attempts()
         brokers = str(settings["bootstrap.servers"])
         self._name = f"kafka://{brokers}/{','.join(topics)}"
+        self._consumer = new_consumer({**settings, **_SETTINGS})
         try:
-            self._consumer = Consumer({**settings, **_SETTINGS, "logger": client_log})
-        except KafkaException as error:
-            raise ConfigError(f"kafka: the client does not take its settings: {describe(error.args[0])}") from error
-        try:
-            with waiting_for_brokers(brokers):
+            with asking(brokers, f"{self._name} cannot be read"):
                 self._parts = (
                     _parts(self._consumer, topics, brokers, stretch)
                     if isinstance(stretch, Stretch)
                     else _named_parts(stretch)
                 )
-        except KafkaException as error:
-            self._consumer.close()
-            brokers = str(settings["bootstrap.servers"])
-            raise SourceError(no_answer(brokers, error.args[0], f"{self._name} cannot be read")) from error
         except SourceError:
             self._consumer.close()
             raise

@@ -2,13 +2,11 @@
 
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException, Producer
-
 from consumer.config.config import Config
 from consumer.config.time_limits import check_limits
 from consumer.kafka.client_log import silent_log
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, producer_settings
-from consumer.model.errors import ConfigError
+from consumer.kafka.clients import new_consumer, new_producer
 from consumer.wiring import parts
 
 _NOWHERE: Final = "127.0.0.1:1"
@@ -28,15 +26,11 @@ def try_clients(config: Config, *, create: bool = True) -> None:
     reading = consumer_settings(_NOWHERE, options)
     writing = producer_settings(_NOWHERE, options, transactional=exactly_once)
     check_limits(config.kafka, reading, writing)
-    try:
-        if reads:
-            parse_kafka(config.source.url)
-            if create:
-                Consumer(reading, logger=silent_log).close()
-        if writes:
-            parse_kafka(config.sink.url)
-            if create:
-                Producer(writing, logger=silent_log)
-    except (KafkaException, ValueError, TypeError) as error:
-        why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-        raise ConfigError(f"kafka: the client does not take its settings: {why}") from error
+    if reads:
+        parse_kafka(config.source.url)
+        if create:
+            new_consumer(reading, silent_log).close()
+    if writes:
+        parse_kafka(config.sink.url)
+        if create:
+            new_producer(writing, silent_log)

@@ -16,6 +16,7 @@ import msgspec
 from consumer.config.config import Config
 from consumer.judge.events import version_name
 from consumer.judge.versions import ArrivedAt
+from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import (
     KafkaPlace,
     consumer_settings,
@@ -26,7 +27,6 @@ from consumer.kafka.client_settings import (
 )
 from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
 from consumer.kafka.offset_range import Bound, Ranges, Stretch
-from consumer.lifecycle.wait_notice import waiting_for_brokers
 from consumer.model.errors import BadRecord, SinkError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer

@@ -1,5 +1,6 @@
 """Opens the configured store, and binds it to the settings that it is judged by."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,6 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings, differences
-from consumer.lifecycle.wait_notice import tell_store_wait
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from storage.errors import StoreError, StoreRefused
 from storage.hbase import HbaseOptions, TlsOptions
@@ -17,6 +17,8 @@ from storage.kind import Opening
 from storage.kinds import kind_of, lasting_examples
 from storage.lmdb import LmdbOptions
 from storage.watched import StoreReport, WatchedStore
+
+log = logging.getLogger("dupwatch")
 
 STORE_EXAMPLES: Final = f"--store {lasting_examples()}"
 """The option that names a store, for messages."""
@@ -45,7 +47,7 @@ def opened_store(
         readonly=readonly,
         answer_s=answer_s,
         report=report,
-        tell_wait=None if quiet else tell_store_wait,
+        tell_wait=None if quiet else _log_wait,
     )
     store = kind.open(config.store.url, opening)
     try:
@@ -142,6 +144,13 @@ def stored_settings(store: Store, lexicon: Lexicon) -> JudgeSettings:
     if settings.scheme.digest(lexicon) != settings.scheme_digest:
         raise StoreMismatch("the store was created with another dictionary or another version of the scheme")
     return settings
+
+
+def _log_wait(what: str | None) -> None:
+    if what is None:
+        log.warning("The store answers again.")
+    else:
+        log.warning("Waiting for %s", what)
 
 
 def fatal(error: StoreError) -> Fatal:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from storage.clock import NOTICE_S
+
 _T = TypeVar("_T")
 
-NOTICE_S: Final = 2.0
-"""How long a wait for a server, here or elsewhere, may take before it is announced."""
 _LOOK_S: Final = 0.25
 
 Tell = Callable[[str | None], None]

@@ -243,7 +243,7 @@ def test_config_check_makes_the_client_of_the_registry(dupwatch: Command) -> Non
     wrong = sets('registry.client={"ssl.ca.location"="/nowhere/ca.pem"}')
     checked = dupwatch("config", "check", *avro, *wrong)
     assert (checked.code, checked.out) == (2, b""), checked
-    assert checked.err.startswith("dupwatch: registry: the client does not take its settings"), checked.err
+    assert checked.err.startswith("dupwatch: registry: the client rejects its settings"), checked.err
     assert dupwatch("config", "check", "--elsewhere", *avro, *wrong).code == 0
 
 

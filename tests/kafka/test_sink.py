@@ -186,7 +186,7 @@ def test_a_topic_that_is_not_there_is_named(kafka_address: str) -> None:
 
 def test_a_setting_that_is_none_is_refused(kafka_address: str) -> None:
     """A setting that librdkafka does not know is a wrong configuration."""
-    with pytest.raises(ConfigError, match=r"the producer cannot be created.*no\.such"):
+    with pytest.raises(ConfigError, match=r"the client rejects its settings.*no\.such"):
         sink_to(kafka_address, SinkTopics("test-nowhere"), no_such="1")
 
 

@@ -43,7 +43,7 @@ def test_a_topic_that_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, code:
             """Be done."""
             closed.append(self)
 
-    monkeypatch.setattr(topic_letters, "Consumer", Refusing)
+    monkeypatch.setattr(topic_letters, "new_consumer", Refusing)
     with pytest.raises(SourceError, match=sentence):
         TopicLetters("broker:9092", TOPIC, KafkaOptions())
     assert len(closed) == 1

@@ -172,7 +172,7 @@ class Given:
             self.client.on_commit, self.client.on_error = settings["on_commit"], settings["error_cb"]
             return self.client
 
-        monkeypatch.setattr(kafka_client, "Consumer", made)
+        monkeypatch.setattr(kafka_client, "new_consumer", made)
         for module in (commits, gaps, group_places):
             monkeypatch.setattr(module, "AGAIN_S", 0.0)
         monkeypatch.setattr(fetching, "POLL_S", 0.0)

@@ -1,4 +1,4 @@
-"""Announces, after two seconds, what a command waits for: a store or brokers."""
+"""Announces, after two seconds, which brokers a call waits for, and why they do not answer."""
 
 import logging
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from storage.hbase.waits import NOTICE_S
+from storage.clock import NOTICE_S
 
 log = logging.getLogger("dupwatch")
 
@@ -16,14 +16,6 @@ _PROBE_S: Final = 1.0
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z_]+://)?\[?(?P<host>[^\]/]+?)\]?(?::(?P<port>[0-9]{1,5}))?")
 _DEFAULT_PORT: Final = 9092
 """The port that the clients use where an address has none."""
-
-
-def tell_store_wait(what: str | None) -> None:
-    """Log what the store waits for, or with None that the wait is over."""
-    if what is None:
-        log.warning("The store answers again.")
-    else:
-        log.warning("Waiting for %s", what)
 
 
 @contextmanager

@@ -1,0 +1,57 @@
+"""Messages on their way to topics, and how one is handed to a producer whose queue may be full."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Message as Delivered
+
+from consumer.model.record import NO_TIME_MS, Headers, Message
+
+ANY_PARTITION: Final = -1
+"""Let the key choose the partition."""
+_CLIENT_SETS_TIME: Final = 0
+
+
+class Outgoing(NamedTuple):
+    """A message to be sent; ``timestamp_ms`` is the time of the record it copies, None where the client sets it."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp_ms: int | None = None
+    partition: int = ANY_PARTITION
+
+
+def produce(
+    client: Producer,
+    message: Outgoing,
+    on_delivery: Callable[[KafkaError | None, Delivered], None],
+    make_room: Callable[[Outgoing], None],
+) -> None:
+    """Hand a message to a producer. While its queue is full, ``make_room`` is called, and what that raises is raised.
+
+    ``on_delivery`` gets the delivery report, from a later call of the client. Raises ``KafkaException`` where the
+    message is refused at once.
+    """
+    while True:
+        try:
+            client.produce(
+                message.topic,
+                value=message.value,
+                key=message.key,
+                partition=message.partition,
+                on_delivery=on_delivery,
+                timestamp=message.timestamp_ms or _CLIENT_SETS_TIME,
+                headers=[*message.headers],
+            )
+        except BufferError:
+            make_room(message)
+        else:
+            return
+
+
+def time_of(message: Message) -> int | None:
+    """Return the time of a record from a topic, None where it has none."""
+    return None if message.timestamp_ms == NO_TIME_MS else message.timestamp_ms
