@@ -32,7 +32,8 @@ def unused(*_: object) -> None:
 
 def test_a_message_waits_for_room() -> None:
     """It is sent once, and without a time of its own gets that of sending."""
-    client, waits = FullProducer(2), []
+    client = FullProducer(2)
+    waits: list[Outgoing] = []
     produce(cast("Producer", client), MESSAGE, unused, waits.append)
     assert waits == [MESSAGE, MESSAGE]
     (produced,) = client.produced
