@@ -29,12 +29,17 @@ def health(
     if not chosen.http.listen:
         console.print("http.listen is empty: the consumer serves no health pages.")
         return
-    pages = PagesClient(own_url(chosen), with_own_certificate(Access(), chosen), WAIT_S)
+    url = own_url(chosen)
+    pages = PagesClient(url, with_own_certificate(Access(), chosen), WAIT_S)
     page = "/readyz" if ready else "/healthz"
     try:
         answer = pages.get(page)
     except Unanswered as error:
-        console.print(f"No answer: {render.plain(str(error))}.")
+        console.print(
+            f"No answer from {render.plain(url)}: {render.plain(str(error))}. Check that the consumer runs, and that "
+            "this is its http.listen.",
+            soft_wrap=True,
+        )
         raise typer.Exit(1) from error
     body = answer.body.decode(errors="replace").strip()
     console.print(f"{page}: {answer.status} {render.plain(body)}")

@@ -79,8 +79,8 @@ def migrate(
     anew: Annotated[
         bool,
         typer.Option(
-            "--anew",
             "--without-old-store",
+            "--anew",
             help="Judge the window again with the new settings, if the old store is lost or damaged.",
         ),
     ] = False,
@@ -110,7 +110,7 @@ def migrate(
     """
     if (from_store is None) is not anew:
         raise ConfigError(
-            "name the store of the old consumers with --from-store, or judge the window again with --anew"
+            "name the store of the old consumers with --from-store, or judge the window again with --without-old-store"
         )
     chosen = configured(
         config, settings, source__url=source, store__url=store, kafka__group=group, workers=workers,

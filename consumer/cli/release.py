@@ -76,6 +76,10 @@ def release(
         event = flagged.verdict if plan is None else plan.event
     elif yes or _confirmed():
         event = _release(chosen, flagged, words, back)
+        if sink is not None and not is_kafka(sink):
+            _warn(
+                f"No event is sent to {render.plain(sink)}: a release goes to topics, --sink kafka://HOST:PORT/PREFIX."
+            )
     else:
         return
     _show_outcome(flagged, histories[0], event or b"", json=json, dry_run=dry_run)

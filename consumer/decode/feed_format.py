@@ -82,6 +82,8 @@ def _encoding(opening: bytes, rejected: Sequence[Rejected], most: str) -> tuple[
         return name, f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"
     if most != Reason.INVALID_UTF8:
         return None
+    if b"\0" in opening:
+        return "a binary file", "name a file of JSON lines, with an id and a body each"
     undecodable = [record.data for record in rejected if record.reason == most]
     name = "GB18030" if all(map(_is_gb18030, undecodable)) else "ITS_ENCODING"
     return "text that is not UTF-8", f"convert it, as with iconv -f {name} -t UTF-8 {FEED}"

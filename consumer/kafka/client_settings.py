@@ -69,7 +69,10 @@ def parse_kafka(url: str) -> KafkaPlace:
     """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``; raises ``ConfigError`` for anything else."""
     found = re.fullmatch(URL_PATTERN, url)
     if found is None:
-        raise ConfigError(f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]")
+        raise ConfigError(
+            f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC], and for a sink "
+            "kafka://HOST:PORT[,HOST:PORT]/PREFIX"
+        )
     return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
 
 

@@ -127,7 +127,7 @@ def bind(store: Store, settings: JudgeSettings) -> None:
             "copy, or name another store."
         ) from error
     raise StoreMismatch(
-        f"the store was created with other settings: {differing}. Use the same, or name another store; "
+        f"the store was created with other settings: {differing}. Use the same settings, or name another store; "
         "docs/migration.md describes how consumers change settings."
     )
 

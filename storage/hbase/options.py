@@ -78,7 +78,7 @@ class HbaseOptions:
 def parse_place(url: str) -> Place:
     """Parse the URL of a store. Raises ``ValueError``."""
     if not re.fullmatch(URL_PATTERN, url):
-        raise ValueError(f"{url!r} is not a store; use {SCHEME}HOST:PORT[,HOST:PORT]/NAMESPACE")
+        raise ValueError(f"{url!r} is not the URL of an HBase store; write {SCHEME}HOST:PORT[,HOST:PORT]/NAMESPACE")
     gateways, _, namespace = url.removeprefix(SCHEME).rpartition("/")
     return Place(tuple(_parse_address(gateway) for gateway in gateways.split(",")), namespace)
 

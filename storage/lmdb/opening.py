@@ -49,7 +49,9 @@ def refuse_other_things(path: Path, *, readonly: bool) -> None:
             f"{DATA_FILE}, or remove the directory to start with an empty store."
         )
     if readonly:
-        raise StoreRefused(f"There is no store at {path}.")
+        raise StoreRefused(
+            f"There is no store at {path}. Name the directory of an existing one: dupwatch run creates it."
+        )
     if names - _OWN_FILES:
         raise StoreRefused(f"The directory {path} holds other files and no store. Name an empty or a new directory.")
 

@@ -38,7 +38,11 @@ def test_it_follows_the_configuration(brokers: str, tmp_path: Path) -> None:
         assert run_process("health", "--set", f"http.listen=127.0.0.1:{service.port}").code == 1
         assert service.stop() == 0
     gone = run_process("health", env=named)
-    assert (gone.code, gone.out) == (1, b"No answer: Connection refused.\n")
+    assert (gone.code, gone.out) == (
+        1,
+        f"No answer from https://127.0.0.1:{service.port}: Connection refused. Check that the consumer runs, and that "
+        "this is its http.listen.\n".encode(),
+    )
 
 
 def test_what_cannot_be_asked(tmp_path: Path) -> None:

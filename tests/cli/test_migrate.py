@@ -25,8 +25,8 @@ NEW = ("--store", "lmdb:new", "--group", "new")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*SOURCE, *NEW, "--from-group", "old"), "--anew"),
-        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:old", "--anew"), "--anew"),
+        ((*SOURCE, *NEW, "--from-group", "old"), "--without-old-store"),
+        ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:old", "--anew"), "--without-old-store"),
         ((*SOURCE, *NEW, "--from-group", "new", "--from-store", "lmdb:old"), "in force"),
         ((*SOURCE, *NEW, "--from-group", "old", "--from-store", "lmdb:./new"), "in force"),
         ((*SOURCE, "--group", "new", "--from-group", "old", "--anew"), "new store"),

@@ -55,6 +55,7 @@ FEEDS = {
     "UTF-16": (lines(GOOD).decode().encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FEED"),
     "UTF-16 without a mark": (lines(GOOD).decode().encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 FEED"),
     "GBK": (CHINESE.encode("gbk"), "iconv -f GB18030 -t UTF-8 FEED"),
+    "a program": (b"\x7fELF\x02\x01\x01\0\0\xff\xfe\n" * 9, "a binary file: name a file of JSON lines"),
     "CSV": (table(","), "CSV: convert it to JSON lines, as with mlr --icsv --ojsonl cat FEED"),
     "CSV with semicolons": (table(";"), "mlr --icsv --ifs ';' --ojsonl cat FEED"),
     "TSV": (table("\t"), "mlr --itsv --ojsonl cat FEED"),

@@ -168,6 +168,15 @@ def test_a_person_who_ends_it_at_the_question(dupwatch: Command, store: tuple[st
     assert len(shown(dupwatch, store)) == 2
 
 
+def test_a_sink_that_gets_no_event_is_named(dupwatch: Command, store: tuple[str, str], tmp_path: Path) -> None:
+    """Releases are sent to topics: a file given as the sink is not written, and the command says so."""
+    sink = tmp_path / "events.jsonl"
+    ended = dupwatch("release", FLAG, "--yes", "--sink", sink, *store)
+    assert ended.code == 0
+    assert f"No event is sent to {sink}" in ended.err
+    assert not sink.exists()
+
+
 def test_what_cannot_be_released(dupwatch: Command, store: tuple[str, str], tmp_path: Path) -> None:
     """A sentence says why; nothing is changed and no store is created."""
     refusals = {

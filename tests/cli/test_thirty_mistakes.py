@@ -61,7 +61,7 @@ MISTAKES: dict[str, Mistake] = {
         ("run", "--source", "s3://bucket/feed"), 2, ("source.url", "s3://bucket/feed", "kafka://HOST:PORT/TOPIC")
     ),
     "a sink in no folder": Mistake(
-        (*RUN, "--sink", "{folder}/no/verdicts"), 6, ("{folder}/no/verdicts", "No such file")
+        (*RUN, "--sink", "{folder}/no/verdicts"), 6, ("{folder}/no/verdicts", "there is no directory", "create it")
     ),
     "a sink that is in use": Mistake((*RUN, "--sink", "{folder}/busy"), 6, ("{folder}/busy", "another")),
     "a sink that was not made by a run": Mistake(

@@ -50,7 +50,8 @@ class JudgeSection(Section):
     def _consistent(self) -> "JudgeSection":
         if self.verify and self.reach < self.max_distance:
             raise ValueError(
-                f"reach {self.reach} is less than max_distance {self.max_distance}; raise it at least to that"
+                f"reach {self.reach} is less than max_distance {self.max_distance}; raise judge.reach to at least "
+                f"{self.max_distance}, or lower judge.max_distance"
             )
         if not self.verify and self.lane1:
             raise ValueError(

@@ -40,5 +40,7 @@ def test_a_store_is_named_by_gateways_and_namespace(url: str, place: Place) -> N
 )
 def test_what_names_no_store_is_refused(url: str) -> None:
     """With how to write one."""
-    with pytest.raises(ValueError, match=r"is not a store; use hbase://HOST:PORT\[,HOST:PORT\]/NAMESPACE"):
+    with pytest.raises(
+        ValueError, match=r"is not the URL of an HBase store; write hbase://HOST:PORT\[,HOST:PORT\]/NAMESPACE"
+    ):
         parse_place(url)
