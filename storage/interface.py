@@ -40,7 +40,7 @@ class Stats(NamedTuple):
     widest_row: int = 0
 
 
-class Records(Protocol):
+class VersionStore(Protocol):
     """Versions and tombstones, each written once."""
 
     def create(self, versions: Sequence[Version]) -> list[Stored]:
@@ -76,7 +76,7 @@ class Records(Protocol):
         ...
 
 
-class Postings(Protocol):
+class PostingStore(Protocol):
     """Finds versions by key."""
 
     def add(self, records: Sequence[Record]) -> None:
@@ -90,15 +90,15 @@ class Postings(Protocol):
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """Read the rows of these keys, which differ, whole up to the store's cap of postings per row (*look up*).
 
-        From a wider row only the postings with the lowest codes are read, ``storage.postings.cut_of`` the cap; it is
-        marked ``truncated``.
+        Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
+        is marked ``truncated``.
         """
         ...
 
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        """Read at most ``postings_max`` postings with just this code at each place, however wide the row is.
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        """Read at most ``postings_max`` postings with just this code under its key, however wide the row is.
 
-        Called for truncated rows, so that an equal fingerprint is found there too. The places differ. A row is
+        Called for truncated rows, so that an equal fingerprint is found there too. The codes differ. A row is
         ``truncated`` if it may have more such postings.
         """
         ...
@@ -112,7 +112,7 @@ class Postings(Protocol):
         ...
 
 
-class Verdicts(Protocol):
+class VerdictStore(Protocol):
     """The one cell of each version that decides, and the one that reverses it."""
 
     def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
@@ -134,7 +134,7 @@ class Verdicts(Protocol):
         ...
 
 
-class Binding(Protocol):
+class SettingsStore(Protocol):
     """The settings that a store is bound to: consumers with other settings must be refused."""
 
     def agree(self, settings: bytes) -> bytes:
@@ -149,7 +149,7 @@ class Binding(Protocol):
         ...
 
 
-class Upkeep(Protocol):
+class StoreUpkeep(Protocol):
     """Space and inspection."""
 
     def sweep(self, before_ms: int, versions_max: int) -> int:
@@ -177,5 +177,5 @@ class Upkeep(Protocol):
         ...
 
 
-class Store(Records, Postings, Verdicts, Binding, Upkeep, Protocol):
+class Store(VersionStore, PostingStore, VerdictStore, SettingsStore, StoreUpkeep, Protocol):
     """Everything that ``consumer.judge.detector`` judges with."""

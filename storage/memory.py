@@ -16,7 +16,7 @@ from typing_extensions import override
 from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
-from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, cut_of, postings_of
+from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of, truncated_to
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
 ROW_POSTINGS_MAX: Final = 10_000
@@ -58,7 +58,7 @@ class MemoryStore(Store):
                 reference = version.record.reference
                 if reference not in self._versions:
                     self._versions[reference] = version
-                    self._place(version.record, is_tombstone=False)
+                    self._note_arrival(version.record, is_tombstone=False)
             return [self._stored(version.record.reference) for version in versions]
 
     @override
@@ -67,7 +67,7 @@ class MemoryStore(Store):
             for tombstone in tombstones:
                 if tombstone.reference not in self._tombstones:
                     self._tombstones[tombstone.reference] = tombstone
-                    self._place(tombstone, is_tombstone=True)
+                    self._note_arrival(tombstone, is_tombstone=True)
             return [self._tombstones[tombstone.reference] for tombstone in tombstones]
 
     @override
@@ -99,24 +99,24 @@ class MemoryStore(Store):
     @override
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         with self._lock:
-            layout = self._layout or POSTING_LAYOUTS[8]
+            layout = self._layout or DEFAULT_LAYOUT
             rows = [self._rows.get(key, b"") for key in keys]
-        cap_bytes, cut_bytes = (
-            count * layout.posting_bytes for count in (self._row_postings_max, cut_of(self._row_postings_max))
+        cap_bytes, truncated_bytes = (
+            count * layout.posting_bytes for count in (self._row_postings_max, truncated_to(self._row_postings_max))
         )
         return [
-            Row(row[:cut_bytes], truncated=True, layout=layout)
+            Row(row[:truncated_bytes], truncated=True, layout=layout)
             if len(row) > cap_bytes
             else Row(row, truncated=False, layout=layout)
             for row in rows
         ]
 
     @override
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
         with self._lock:
-            layout = self._layout or POSTING_LAYOUTS[8]
-            rows = [self._rows.get(place.key, b"") for place in places]
-        return [_with_code(row, place.code, layout, postings_max) for row, place in zip(rows, places, strict=True)]
+            layout = self._layout or DEFAULT_LAYOUT
+            rows = [self._rows.get(keyed.key, b"") for keyed in codes]
+        return [_with_code(row, keyed.code, layout, postings_max) for row, keyed in zip(rows, codes, strict=True)]
 
     @override
     def remove(self, records: Sequence[Record]) -> None:
@@ -179,7 +179,7 @@ class MemoryStore(Store):
     def stats(self) -> Stats:
         """Count everything; the memory that Python's objects take is unknown."""
         with self._lock:
-            posting_bytes = (self._layout or POSTING_LAYOUTS[8]).posting_bytes
+            posting_bytes = (self._layout or DEFAULT_LAYOUT).posting_bytes
             widths = [len(row) // posting_bytes for row in self._rows.values()]
             return Stats(
                 versions=len(self._versions),
@@ -196,12 +196,12 @@ class MemoryStore(Store):
     def close(self) -> None:
         pass
 
-    def _place(self, article: Record | Tombstone, *, is_tombstone: bool) -> None:
+    def _note_arrival(self, article: Record | Tombstone, *, is_tombstone: bool) -> None:
         insort(self._timelines.setdefault(article.id_hash, []), article.arrival)
         heapq.heappush(self._expiries, _Expiry(max(article.time_ms, self._clock()), article.reference, is_tombstone))
 
     def _settle(self, reference: bytes, verdict: bytes) -> bytes:
-        """Store the verdict unless there is one, and return the one that counts."""
+        """Store the verdict unless there is one, and return the effective one."""
         first = self._verdicts.setdefault(reference, verdict)
         release = self._releases.get(reference)
         return first if release is None else release.event
@@ -222,13 +222,13 @@ class MemoryStore(Store):
     def _remove_postings(self, record: Record) -> None:
         for key, posting in postings_of(record):
             row = self._rows.get(key, b"")
-            place = _place_in(row, posting)
-            if row[place : place + len(posting)] != posting:
+            offset = _offset_in(row, posting)
+            if row[offset : offset + len(posting)] != posting:
                 continue
             if len(row) == len(posting):
                 del self._rows[key]
             else:
-                self._rows[key] = row[:place] + row[place + len(posting) :]
+                self._rows[key] = row[:offset] + row[offset + len(posting) :]
 
     def _forget(self, expiry: _Expiry) -> None:
         gone: Record | Tombstone
@@ -256,17 +256,17 @@ def _merged(row: bytes, postings: Sequence[bytes]) -> bytes:
     pieces = []
     start = 0
     for posting in postings:
-        place = _place_in(row, posting)
-        if row[place : place + len(posting)] != posting:
-            pieces += [row[start:place], posting]
-            start = place
+        offset = _offset_in(row, posting)
+        if row[offset : offset + len(posting)] != posting:
+            pieces += [row[start:offset], posting]
+            start = offset
     return b"".join([*pieces, row[start:]])
 
 
-def _place_in(row: bytes, posting: bytes) -> int:
+def _offset_in(row: bytes, posting: bytes) -> int:
     """Return where in a row, whose postings are in order, this one is or belongs, in bytes."""
     width = len(posting)
-    index = bisect_left(range(0, len(row), width), posting, key=lambda place: row[place : place + width])
+    index = bisect_left(range(0, len(row), width), posting, key=lambda start: row[start : start + width])
     return index * width
 
 

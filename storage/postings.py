@@ -39,8 +39,15 @@ PostingArray = NDArray[Any]
 """A one-dimensional array of a layout's dtype."""
 
 
-class Near(NamedTuple):
-    """Postings near a code: their words after the code (uint64[n, TAIL_WORDS]), and their distances in bits."""
+WORD_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number whose multiples spread over all 64 bits. It combines two words of a posting into one.
+
+Equal postings have equal words, and others hardly ever: so repeats are found by sorting one word for each posting.
+"""
+
+
+class WithinDistance(NamedTuple):
+    """Postings within a distance of a code: their words after the code (uint64[n, TAIL_WORDS]), and their distances."""
 
     tails: NDArray[np.uint64]
     distances: NDArray[np.uint8]
@@ -79,19 +86,19 @@ class PostingLayout:
             distances += np.bitwise_count(theirs[word::every] ^ ours[word])
         return distances
 
-    def near(self, postings: bytes, code: bytes, distance_max: int) -> "Near":
+    def within(self, postings: bytes, code: bytes, distance_max: int) -> WithinDistance:
         """Return the postings within ``distance_max`` bits of this code, in their order, without an object for each."""
         distances = self.distances(postings, code)
-        hits = (distances <= distance_max).nonzero()[0]
+        chosen = (distances <= distance_max).nonzero()[0]
         words = np.frombuffer(postings, ">u8").reshape(-1, self.posting_bytes // _WORD_BYTES)
-        return Near(words[hits, -TAIL_WORDS:].astype(np.uint64), distances[hits])
+        return WithinDistance(words[chosen, -TAIL_WORDS:].astype(np.uint64), distances[chosen])
 
     def with_code(self, postings: bytes, code: bytes) -> bytes:
         """Return those of the postings, which are in order, that have this code."""
         width = self.posting_bytes
-        places = range(0, len(postings), width)
-        start = bisect_left(places, code, key=lambda place: postings[place : place + len(code)])
-        end = bisect_right(places, code, key=lambda place: postings[place : place + len(code)])
+        offsets = range(0, len(postings), width)
+        start = bisect_left(offsets, code, key=lambda offset: postings[offset : offset + len(code)])
+        end = bisect_right(offsets, code, key=lambda offset: postings[offset : offset + len(code)])
         return postings[start * width : end * width]
 
     def widened(self, code: bytes) -> bytes:
@@ -101,11 +108,13 @@ class PostingLayout:
 
 POSTING_LAYOUTS: Final = {layout.code_bytes: layout for layout in (PostingLayout(8), PostingLayout(16))}
 """All layouts, by the width of their codes in bytes."""
-POSTING: Final = POSTING_LAYOUTS[8].dtype
+DEFAULT_LAYOUT: Final = POSTING_LAYOUTS[8]
+"""The layout for fingerprints of 64 bits, also of rows that are read before there is any posting."""
+POSTING: Final = DEFAULT_LAYOUT.dtype
 """The dtype of postings of fingerprints of 64 bits."""
 
 
-CUT_ROW_POSTINGS_MAX: Final = 1_024
+TRUNCATED_ROW_POSTINGS_MAX: Final = 1_024
 """How many postings are read of a row wider than the store's cap; nothing is promised for such rows anyway."""
 
 
@@ -117,7 +126,7 @@ class Row(NamedTuple):
 
     packed: bytes
     truncated: bool
-    layout: PostingLayout = POSTING_LAYOUTS[8]
+    layout: PostingLayout = DEFAULT_LAYOUT
 
     @property
     def postings(self) -> PostingArray:
@@ -126,7 +135,7 @@ class Row(NamedTuple):
 
 
 class KeyedCode(NamedTuple):
-    """A code under a key: the place in a row of the postings with just this code, which is as wide as the row's."""
+    """A code under a key, as wide as the codes of the row: names the postings of the row that have just this code."""
 
     key: bytes
     code: bytes
@@ -137,9 +146,9 @@ def code_of(record: Record, lane: int) -> bytes:
     return layout_of(record).widened(record.one_bits) if lane else record.fingerprint
 
 
-def cut_of(row_postings_max: int) -> int:
+def truncated_to(row_postings_max: int) -> int:
     """Return how many postings are read of a row wider than this cap: those with the lowest codes."""
-    return min(row_postings_max, CUT_ROW_POSTINGS_MAX)
+    return min(row_postings_max, TRUNCATED_ROW_POSTINGS_MAX)
 
 
 def lane_of(key: bytes) -> int:

@@ -1,8 +1,8 @@
 """What stores report while they work, and a wrapper that reports how each call ended."""
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Final, Literal, NamedTuple, TypeGuard, get_args
 
 from typing_extensions import override
 
@@ -18,7 +18,7 @@ _ENDINGS: Final[tuple[tuple[type[Exception], Ending], ...]] = (
     (StoreFull, "full"),
     (StoreRefused, "refused"),
 )
-_REPORTED: Final[Mapping[StoreCall, Operation]] = {operation: operation for operation in get_args(Operation)}
+_OPERATIONS: Final = frozenset(get_args(Operation))
 
 
 class StoreCalled(NamedTuple):
@@ -54,8 +54,7 @@ class WatchedStore(WrappedStore):
 
     @override
     def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        operation = _REPORTED.get(name)
-        if operation is None or not items:
+        if not _is_operation(name) or not items:
             return call()
         ending: Ending = "error"
         began_s = time.perf_counter()
@@ -66,8 +65,13 @@ class WatchedStore(WrappedStore):
             ending = _ending(error)
             raise
         finally:
-            self._report(StoreCalled(operation, ending, time.perf_counter() - began_s))
+            self._report(StoreCalled(name, ending, time.perf_counter() - began_s))
         return result
+
+
+def _is_operation(name: StoreCall) -> TypeGuard[Operation]:
+    """Return whether a run makes this call; commands make the others."""
+    return name in _OPERATIONS
 
 
 def _ending(error: Exception) -> Ending:

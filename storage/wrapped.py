@@ -60,8 +60,8 @@ class WrappedStore(Store):
         return self._around("look_up", len(keys), partial(self._store.look_up, keys))
 
     @override
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
-        return self._around("seek", len(places), partial(self._store.seek, places, postings_max))
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+        return self._around("seek", len(codes), partial(self._store.seek, codes, postings_max))
 
     @override
     def remove(self, records: Sequence[Record]) -> None:

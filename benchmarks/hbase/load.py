@@ -70,7 +70,7 @@ def fill(url: str, plan: BlockPlan, entries: Entries, days: int) -> Iterator[tup
     try:
         Meta(namespace + b":meta").agree(gateways.calls(), CODE_BYTES_ROW, b"%d" % _LAYOUT.code_bytes)
         if days:
-            PackMeta(namespace + b":meta").agree(gateways.calls(), _BUCKET_MS)
+            PackMeta(namespace + b":meta").bind_bucket(gateways.calls(), _BUCKET_MS)
         done = 0
         total = len(entries.codes) * (len(plan.keys(entries.codes[:1, np.newaxis])[0]) + entries.bands.shape[1])
         today_ms = now_ms() // _BUCKET_MS * _BUCKET_MS

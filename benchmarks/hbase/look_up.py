@@ -59,7 +59,7 @@ def look_up(store: HbaseStore, queries: Queries, batch: int) -> tuple[int, int]:
                 some = [rows[key] for key in of_one if key[0] >> 4 == lane]
                 joined = b"".join(row.packed for row in some)
                 read += len(joined) // some[0].layout.posting_bytes
-                near += len(set(map(bytes, some[0].layout.near(joined, code, _DISTANCE_MAX).tails))) if joined else 0
+                near += len(set(map(bytes, some[0].layout.within(joined, code, _DISTANCE_MAX).tails))) if joined else 0
     return read, near
 
 

@@ -32,7 +32,7 @@ from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
 from consumer.workers.word_files import load_lexicon
-from storage.interface import Postings
+from storage.interface import PostingStore
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.layout import DATABASES
 from storage.postings import POSTING, POSTING_LAYOUTS
@@ -64,7 +64,7 @@ class Index(NamedTuple):
     queries_max: int | None = None
 
 
-def search_store(store: Postings, plan: BlockPlan, codes: Codes) -> int:
+def search_store(store: PostingStore, plan: BlockPlan, codes: Codes) -> int:
     """Look fingerprints up one after the other, the rows of all of them read in one call."""
     keys = [[key.tobytes() for key in of_one] for of_one in plan.keys(codes[:, np.newaxis])]
     wanted = list({key: None for of_one in keys for key in of_one})
@@ -161,7 +161,7 @@ def _as_bytes(codes: Codes) -> npt.NDArray[np.uint8]:
 def _count_near(packed: bytes, code: bytes) -> int:
     if not packed:
         return 0
-    return len(set(map(bytes, _LAYOUT.near(packed, code, DISTANCE_MAX).tails)))
+    return len(set(map(bytes, _LAYOUT.within(packed, code, DISTANCE_MAX).tails)))
 
 
 def check(built: Sequence[Index], codes: Codes) -> int:

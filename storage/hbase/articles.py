@@ -50,7 +50,7 @@ class Articles:
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[Stored | None]:
-        """Read versions; None where there is none."""
+        """Read versions; None where there is none. Pending cells that were read are remembered, for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
@@ -92,7 +92,7 @@ class Articles:
         return [outcomes[reference] for reference, _ in verdicts]
 
     def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
-        """Replace settled cells by released ones, and read the events that count now."""
+        """Replace settled cells by released ones, and read the effective verdicts."""
         places = [(release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)) for release in releases]
         found = dict(zip(releases, read_cells(calls, self._table, places), strict=True))
         swaps = {

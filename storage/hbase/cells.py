@@ -81,16 +81,16 @@ def released_cell(settled: bytes, event: bytes, of: bytes) -> bytes:
 
 
 def verdict_in(cell: bytes, reference: bytes) -> bytes | None:
-    """Return the verdict that counts in a version's cell: that of a release if there is one, None while pending.
+    """Return the effective verdict in a version's cell: that of a release if there is one, None while pending.
 
     Raises ``StoreDamaged`` for any other cell.
     """
-    return _standing_of(cell, reference).verdict
+    return _effective_of(cell, reference).verdict
 
 
 def is_released(cell: bytes, reference: bytes) -> bool:
     """Return whether a version's cell has a release. Raises ``StoreDamaged`` for any other cell."""
-    return _standing_of(cell, reference).released_from is not None
+    return _effective_of(cell, reference).released_from is not None
 
 
 def body_in(cell: bytes, reference: bytes) -> str:
@@ -156,7 +156,7 @@ def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
 
 
 def _version(cell: bytes, reference: bytes) -> StoredCell:
-    verdict, released_from, record_bytes = _standing(cell)
+    verdict, released_from, record_bytes = _effective(cell)
     record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
     if record.reference != reference:
         raise _DamagedCellError(f"it holds another version, {record.reference.hex()}")
@@ -174,8 +174,8 @@ def _tombstone(cell: bytes, reference: bytes) -> Tombstone:
     return tombstone
 
 
-class _Standing(NamedTuple):
-    """The verdict that counts, what a released version was flagged against, and the length of the record."""
+class _Effective(NamedTuple):
+    """The effective verdict, what a released version was flagged against, and the length of the record."""
 
     verdict: bytes | None
     released_from: bytes | None
@@ -186,22 +186,22 @@ def _damaged_at(row: bytes, column: bytes, error: Exception) -> StoreDamaged:
     return damaged(f"The cell {column!r} in the row {row.hex()} of articles", error)
 
 
-def _standing_of(cell: bytes, reference: bytes) -> _Standing:
+def _effective_of(cell: bytes, reference: bytes) -> _Effective:
     try:
-        return _standing(cell)
+        return _effective(cell)
     except _DamagedCellError as error:
         raise _damaged_at(reference[:ID_HASH_BYTES], version_column(reference), error) from error
 
 
-def _standing(cell: bytes) -> _Standing:
+def _effective(cell: bytes) -> _Effective:
     state, record_bytes = _head(cell)
     tail = _HEAD.size + record_bytes
     if state == _PENDING:
-        return _Standing(None, None, record_bytes)
+        return _Effective(None, None, record_bytes)
     if state == _SETTLED:
-        return _Standing(cell[tail:], None, record_bytes)
+        return _Effective(cell[tail:], None, record_bytes)
     of, flag_bytes = _RELEASE.unpack_from(cell, tail)
-    return _Standing(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
+    return _Effective(cell[tail + _RELEASE.size + flag_bytes :], of, record_bytes)
 
 
 def _head(cell: bytes) -> tuple[int, int]:

@@ -16,7 +16,7 @@ UNBOUND: Final = b"0"
 _VALUE: Final = b"m:v"
 _CLOCK: Final = b"m:clock"
 _FAMILY: Final = b"m"
-_CUT: Final = struct.Struct(">Q")
+_TIME: Final = struct.Struct(">Q")
 
 
 class PackMeta(NamedTuple):
@@ -30,18 +30,18 @@ class PackMeta(NamedTuple):
         written: int = calls.rows(self.table, [PROGRESS_ROW], [_FAMILY], 1)[PROGRESS_ROW][_CLOCK].timestamp
         return written
 
-    def resume(self, calls: Calls, cut_ms: int) -> bytes:
-        """Return the row where a run with this cut stopped, or the first row if there was no such run."""
+    def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
+        """Return the row where a run up to this time stopped, or the first row if there was no such run."""
         stored = read_cells(calls, self.table, [(PROGRESS_ROW, _VALUE)])[0]
-        if stored is None or stored[: _CUT.size] != _CUT.pack(cut_ms):
+        if stored is None or stored[: _TIME.size] != _TIME.pack(pack_before_ms):
             return b""
-        return stored[_CUT.size :]
+        return stored[_TIME.size :]
 
-    def keep(self, calls: Calls, cut_ms: int, row: bytes) -> None:
+    def save_next_row(self, calls: Calls, pack_before_ms: int, row: bytes) -> None:
         """Note that all rows before this one are done; the empty row means that a run is complete."""
-        calls.change(self.table, [Change(PROGRESS_ROW, _VALUE, _CUT.pack(cut_ms) + row)])
+        calls.change(self.table, [Change(PROGRESS_ROW, _VALUE, _TIME.pack(pack_before_ms) + row)])
 
-    def agree(self, calls: Calls, bucket_ms: int) -> None:
+    def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
         The width says when a bucket ended: a set of a wider bucket would be expired too early.
@@ -58,7 +58,7 @@ class PackMeta(NamedTuple):
             f"{bucket_ms / MS_PER_S:g}. Pack with that width, or unpack all sets first."
         )
 
-    def release(self, calls: Calls) -> None:
+    def unbind_bucket(self, calls: Calls) -> None:
         """Unbind the store from its width, when no set is left."""
         # A delete would hide a put within the same millisecond.
         calls.change(self.table, [Change(BUCKET_ROW, _VALUE, UNBOUND)])

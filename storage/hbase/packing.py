@@ -46,7 +46,10 @@ Rows = Mapping[bytes, Columns]
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """What to pack: postings written before ``before_ms`` by the servers' clock, by default now; see ``cut_of``."""
+    """What to pack: postings written before ``before_ms`` by the servers' clock, by default now.
+
+    ``pack_before_ms`` rounds that down to whole buckets.
+    """
 
     before_ms: int | None = None
     bucket_ms: int = BUCKET_S * MS_PER_S
@@ -83,11 +86,11 @@ class _Part(NamedTuple):
     is_last: bool
 
 
-def cut_of(before_ms: int, bucket_ms: int) -> int:
+def pack_before_ms(before_ms: int, bucket_ms: int) -> int:
     """Return the time before which postings are packed: the end of the last bucket that ended a minute ago or earlier.
 
     Buckets shorter than a minute must have ended one bucket ago. So the clocks of servers may differ by that much
-    before a posting written after its row was read could look older than the cut.
+    before a posting written after its row was read could look older than that.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -106,17 +109,17 @@ class Packer:
     def pack(self, options: PackOptions) -> Iterator[Packed]:
         """Pack what is old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
-        A run that was killed is resumed if it had the same cut. Raises ``StoreRefused`` for buckets of another width
-        than those of the store, ``StoreDamaged`` with row and qualifier if a cell is damaged.
+        A run that was killed is resumed if it packed up to the same time. Raises ``StoreRefused`` for buckets of
+        another width than those of the store, ``StoreDamaged`` with row and qualifier if a cell is damaged.
         """
         layout = self._layout()
         if layout is None:
             yield Packed(PackTally(), None)
             return
         calls = self._gateways.calls()
-        self._state.agree(calls, options.bucket_ms)
+        self._state.bind_bucket(calls, options.bucket_ms)
         rules = self._rules(options)
-        row: bytes | None = self._state.resume(calls, rules.cut_ms)
+        row: bytes | None = self._state.next_row(calls, rules.pack_before_ms)
         tally = PackTally()
         while row is not None:
             page = self._page(row)
@@ -127,8 +130,8 @@ class Packer:
             row = page.row
             calls = self._gateways.calls()
             # Another packer may have unpacked everything and bound the store to another width.
-            self._state.agree(calls, options.bucket_ms)
-            self._state.keep(calls, rules.cut_ms, row or b"")
+            self._state.bind_bucket(calls, options.bucket_ms)
+            self._state.save_next_row(calls, rules.pack_before_ms, row or b"")
             yield Packed(tally, row)
 
     def unpack(self) -> Iterator[Unpacked]:
@@ -145,7 +148,7 @@ class Packer:
             done = Unpacked(done.sets + len(packed), done.postings + count, row)
             yield done
         if not self._sets_from(b"")[0]:
-            self._state.release(self._gateways.calls())
+            self._state.unbind_bucket(self._gateways.calls())
         yield done._replace(row=None)
 
     def _layout(self) -> PostingLayout | None:
@@ -161,7 +164,7 @@ class Packer:
         lifetime_ms = family.timeToLive * MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
         return PackRules(
             bucket_ms=options.bucket_ms,
-            cut_ms=cut_of(before_ms, options.bucket_ms),
+            pack_before_ms=pack_before_ms(before_ms, options.bucket_ms),
             expired_ms=now_ms - lifetime_ms,
             now_ms=now_ms,
             row_postings_min=options.row_postings_min,

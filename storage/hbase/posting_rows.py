@@ -22,7 +22,7 @@ from storage.hbase.posting_cells import (
 )
 from storage.hbase.sets import DamagedSetError
 from storage.hbase.wide_rows import WideRows
-from storage.postings import KeyedCode, PostingLayout, Row, cut_of, postings_of
+from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
 from storage.records import Record
 
 _FAMILIES: Final = (FRESH_FAMILY, SET_FAMILY)
@@ -106,9 +106,9 @@ class PostingRows:
         self._wide.remember(calls, wide)
         return rows
 
-    def seek(self, calls: Calls, places: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
-        """Read the postings at these places: all fresh ones, and those in the first few sets of each row."""
-        return self._gateways.spread([partial(self._with_code, calls, place, postings_max, layout) for place in places])
+    def seek(self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
+        """Read the postings with these codes: all fresh ones, and those in the first few sets of each row."""
+        return self._gateways.spread([partial(self._with_code, calls, keyed, postings_max, layout) for keyed in codes])
 
     def count(self) -> PostingCounts:
         """Count the postings, each as often as it is stored, and how they are spread over rows."""
@@ -123,11 +123,11 @@ class PostingRows:
     def _rows(self, found: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[Row]:
         """Join each row's fresh postings and sets. Of a row over the cap only the lowest codes are kept."""
         width = layout.posting_bytes
-        cut_bytes = cut_of(self._postings_max) * width
+        truncated_bytes = truncated_to(self._postings_max) * width
         return [
             Row(postings, truncated=False, layout=layout)
             if len(postings) <= self._postings_max * width
-            else Row(sets.distinct(postings, layout)[:cut_bytes], truncated=True, layout=layout)
+            else Row(sets.distinct(postings, layout)[:truncated_bytes], truncated=True, layout=layout)
             for postings in sets.joined(found, layout)
         ]
 
@@ -173,8 +173,8 @@ class PostingRows:
         cell = calls.rows(self._table, [key], [name], 1).get(key, {}).get(name)
         return None if cell is None else cell.value
 
-    def _with_code(self, calls: Calls, place: KeyedCode, postings_max: int, layout: PostingLayout) -> Row:
-        key, code = place
+    def _with_code(self, calls: Calls, keyed: KeyedCode, postings_max: int, layout: PostingLayout) -> Row:
+        key, code = keyed
         only = b"ColumnPrefixFilter('" + code.replace(b"'", b"''") + b"')"
         selection = Selection(self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, only=only)
         columns = calls.scan(selection, lambda found: [column for _, piece in islice(found, 1) for column in piece])

@@ -21,13 +21,13 @@ _RANDOM_BYTES: Final = 8
 class PackRules:
     """Which postings are packed together, by the servers' clock.
 
-    Postings written before ``cut_ms`` are packed into one or more sets per bucket, if the row has at least
+    Postings written before ``pack_before_ms`` are packed into one or more sets per bucket, if the row has at least
     ``row_postings_min`` of them in that bucket, or has a set of it already. Sets of buckets that ended before
     ``expired_ms`` are deleted. ``now_ms`` is the time of packing.
     """
 
     bucket_ms: int
-    cut_ms: int
+    pack_before_ms: int
     expired_ms: int
     now_ms: int
     row_postings_min: int = 1
@@ -95,9 +95,9 @@ def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRul
     for bucket_ms in sorted(fresh.keys() | packed.keys()):
         if bucket_ms + rules.bucket_ms < rules.expired_ms:
             # HBase expires the fresh cells itself.
-            plan = _without(plan, key, packed.get(bucket_ms, []))
+            plan = _plan_expiry(plan, key, packed.get(bucket_ms, []))
         else:
-            plan = _packed(plan, key, fresh.get(bucket_ms, []), packed.get(bucket_ms, []), (layout, rules))
+            plan = _plan_bucket(plan, key, fresh.get(bucket_ms, []), packed.get(bucket_ms, []), layout, rules)
     return plan
 
 
@@ -120,7 +120,7 @@ def _fresh_by_bucket(
 ) -> Mapping[int, list[_Fresh]]:
     buckets: defaultdict[int, list[_Fresh]] = defaultdict(list)
     for column, cell in columns.items():
-        if column.startswith(FRESH) and cell.timestamp < rules.cut_ms:
+        if column.startswith(FRESH) and cell.timestamp < rules.pack_before_ms:
             posting = column[len(FRESH) :] + cell.value
             if len(posting) != layout.posting_bytes:
                 raise damaged(
@@ -148,22 +148,22 @@ def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) 
     return _Set(column, name, set_postings(key, column, value, layout), len(key) + len(column) + len(value))
 
 
-def _without(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
+def _plan_expiry(plan: RowPlan, key: bytes, expired: Sequence[_Set]) -> RowPlan:
     """Add the deletion of expired sets to a plan."""
     gone = [Change(key, old.column, None) for old in expired]
     tally = PackTally(expired=len(expired), bytes_before=sum(old.size_bytes for old in expired))
     return plan._replace(gone=plan.gone + gone, tally=plan.tally.plus(tally))
 
 
-def _packed(
+def _plan_bucket(
     plan: RowPlan,
     key: bytes,
     fresh: Sequence[_Fresh],
     packed: Sequence[_Set],
-    how: tuple[PostingLayout, PackRules],
+    layout: PostingLayout,
+    rules: PackRules,
 ) -> RowPlan:
     """Add the packing of one bucket to a plan."""
-    layout, rules = how
     if not packed and len(fresh) < rules.row_postings_min:
         return plan
     if len(packed) <= 1 and not fresh:

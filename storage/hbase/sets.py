@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import snappy
 
-from storage.postings import POSTING_LAYOUTS, PostingLayout
+from storage.postings import POSTING_LAYOUTS, WORD_SPREAD, PostingLayout
 from storage.records import REFERENCE_BYTES
 
 SET_POSTINGS_MAX: Final = 100_000
@@ -24,8 +24,6 @@ _FORMAT: Final = 1
 _HEAD: Final = struct.Struct(">4sBBII")
 _QUALIFIER: Final = struct.Struct(">QQ8s")
 _WORD_BYTES: Final = 8
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-"""Any number that spreads its multiples over all 64 bits."""
 
 
 class SetName(NamedTuple):
@@ -108,11 +106,11 @@ def _may_repeat(rows: Sequence[bytes], layout: PostingLayout) -> bool:
     first, last = layout.code_bytes // _WORD_BYTES, (layout.code_bytes + REFERENCE_BYTES) // _WORD_BYTES - 1
     words = np.frombuffer(b"".join(rows), np.uint64)
     # A near article is found in several rows of a look-up, so the row's number is part of the word.
-    numbers = np.arange(1, len(rows) + 1, dtype=np.uint64) * _ODD
-    marks = words[first::every] ^ words[last::every]
-    marks += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
-    marks.sort()
-    return bool((marks[1:] == marks[:-1]).any())
+    numbers = np.arange(1, len(rows) + 1, dtype=np.uint64) * WORD_SPREAD
+    mixed = words[first::every] ^ words[last::every]
+    mixed += np.repeat(numbers, [len(row) // layout.posting_bytes for row in rows])
+    mixed.sort()
+    return bool((mixed[1:] == mixed[:-1]).any())
 
 
 def _head(value: bytes) -> tuple[PostingLayout, int, int]:

@@ -16,7 +16,7 @@ from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
-from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
+from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
 from storage.refusals import read_only
 from storage.watched import StoreReport
@@ -107,13 +107,13 @@ class HbaseStore(Store):
     @override
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         calls = self._gateways.calls("look_up")
-        return self._postings.look_up(calls, keys, self._stored_layout(calls) or POSTING_LAYOUTS[8])
+        return self._postings.look_up(calls, keys, self._stored_layout(calls) or DEFAULT_LAYOUT)
 
     @override
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
         """Search the fresh postings of each row, but only its first posting sets."""
         calls = self._gateways.calls("seek")
-        return self._postings.seek(calls, places, postings_max, self._stored_layout(calls) or POSTING_LAYOUTS[8])
+        return self._postings.seek(calls, codes, postings_max, self._stored_layout(calls) or DEFAULT_LAYOUT)
 
     @override
     def remove(self, records: Sequence[Record]) -> None:

@@ -33,7 +33,7 @@ class Articles:
         for record, value, body in versions:
             if transaction.put(record.reference, value, overwrite=False, db=self._databases["records"]):
                 new.add(record.reference)
-                self._place(transaction, record, VERSION_KIND, now_ms)
+                self._note_arrival(transaction, record, VERSION_KIND, now_ms)
                 if body is not None:
                     transaction.put(record.reference, body, db=self._databases["bodies"])
         timeline = transaction.cursor(self._databases["timeline"])
@@ -49,7 +49,7 @@ class Articles:
         for tombstone in tombstones:
             value = layout.encode_tombstone(tombstone)
             if transaction.put(tombstone.reference, value, overwrite=False, db=self._databases["tombstones"]):
-                self._place(transaction, tombstone, TOMBSTONE_KIND, now_ms)
+                self._note_arrival(transaction, tombstone, TOMBSTONE_KIND, now_ms)
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
 
     def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[Stored | None]:
@@ -62,32 +62,32 @@ class Articles:
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(id_hash):
             return []
-        places = []
+        found = []
         for key, kind in timeline.iternext():
             if key[:ID_HASH_BYTES] != id_hash:
                 break
-            places.append((layout.arrival_at(key).reference, kind))
-        return [self._whole(transaction, reference, kind) for reference, kind in places]
+            found.append((layout.decode_arrival(key).reference, kind))
+        return [self._whole(transaction, reference, kind) for reference, kind in found]
 
     def bodies(self, transaction: Transaction, references: Iterable[bytes]) -> list[bytes | None]:
         """Read the packed texts; None where there is none."""
         return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
 
     def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
-        """Write each verdict where there is a record and no verdict yet; return whether it is the one that counts."""
+        """Write each verdict where there is a record and no verdict yet; return whether it is the effective one."""
         records = transaction.cursor(self._databases["records"])
         database = self._databases["verdicts"]
         return [
             records.set_key(reference)
             and (
                 transaction.put(reference, verdict, overwrite=False, db=database)
-                or self._standing(transaction, reference)[0] == verdict
+                or self._effective_verdict(transaction, reference)[0] == verdict
             )
             for reference, verdict in verdicts
         ]
 
     def release(self, transaction: Transaction, releases: Iterable[Release]) -> list[bytes | None]:
-        """Write each release where there is a verdict and no release yet; return the events that count."""
+        """Write each release where there is a verdict and no release yet; return the effective verdicts."""
         verdicts = transaction.cursor(self._databases["verdicts"])
         events: list[bytes | None] = []
         for release in releases:
@@ -95,19 +95,19 @@ class Articles:
             if is_settled:
                 value = layout.encode_release(release)
                 transaction.put(release.reference, value, overwrite=False, db=self._databases["releases"])
-            events.append(self._standing(transaction, release.reference)[0] if is_settled else None)
+            events.append(self._effective_verdict(transaction, release.reference)[0] if is_settled else None)
         return events
 
     def sweep(self, transaction: Transaction, before_ms: int, count_max: int) -> tuple[int, list[Record]]:
         """Delete what may go, the oldest first; return how many went, and the records whose postings have to go too."""
         due = []
         for key, kind in islice(transaction.cursor(self._databases["expiry"]).iternext(), max(count_max, 0)):
-            if layout.expiry_at(key)[0] >= before_ms:
+            if layout.decode_expiry(key)[0] >= before_ms:
                 break
             due.append((key, kind))
         records = []
         for key, kind in due:
-            gone = self._forget(transaction, layout.expiry_at(key)[1], kind)
+            gone = self._forget(transaction, layout.decode_expiry(key)[1], kind)
             if isinstance(gone, Record):
                 records.append(gone)
             transaction.delete(key, db=self._databases["expiry"])
@@ -118,10 +118,10 @@ class Articles:
         timeline = transaction.cursor(self._databases["timeline"])
         if not timeline.set_range(after + b"\0" if after else b""):
             return []
-        places = list(islice(timeline.iternext(), count_max))
-        return [(key, self._whole(transaction, layout.arrival_at(key).reference, kind)) for key, kind in places]
+        found = list(islice(timeline.iternext(), count_max))
+        return [(key, self._whole(transaction, layout.decode_arrival(key).reference, kind)) for key, kind in found]
 
-    def _place(self, transaction: Transaction, article: Record | Tombstone, kind: bytes, now_ms: int) -> None:
+    def _note_arrival(self, transaction: Transaction, article: Record | Tombstone, kind: bytes, now_ms: int) -> None:
         """Note when a version or tombstone arrived, and from when on it may be swept."""
         transaction.put(layout.timeline_key(article.arrival), kind, db=self._databases["timeline"])
         expiry = layout.expiry_key(max(article.time_ms, now_ms), article.reference)
@@ -132,7 +132,7 @@ class Articles:
         if value is None:
             return None
         record = layout.decode_record(reference, value)
-        verdict, released_from = self._standing(transaction, reference)
+        verdict, released_from = self._effective_verdict(transaction, reference)
         return Stored(record, verdict, _ends_at(timeline, record), released_from)
 
     def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> Stored:
@@ -141,13 +141,13 @@ class Articles:
             raise UnreadableError(f"{reference.hex()} has no record")
         return stored
 
-    def _standing(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
-        """Return the verdict that counts and, if a release wrote it, what the version was flagged against."""
+    def _effective_verdict(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
+        """Return the effective verdict and, if a release wrote it, what the version was flagged against."""
         database = self._databases.get("releases")
         value = None if database is None else transaction.get(reference, db=database)
         if value is None:
             return transaction.get(reference, db=self._databases["verdicts"]), None
-        release = layout.release_at(reference, value)
+        release = layout.decode_release(reference, value)
         return release.event, release.of
 
     def _tombstone(self, transaction: Transaction, reference: bytes) -> Tombstone:
@@ -175,4 +175,4 @@ def _ends_at(timeline: Cursor, record: Record) -> Arrival | None:
     """Return the arrival of the id's next version or tombstone, None while there is none."""
     timeline.set_key(layout.timeline_key(record.arrival))
     is_followed = timeline.next() and timeline.key()[:ID_HASH_BYTES] == record.id_hash
-    return layout.arrival_at(timeline.key()) if is_followed else None
+    return layout.decode_arrival(timeline.key()) if is_followed else None

@@ -99,7 +99,7 @@ def timeline_key(arrival: Arrival) -> bytes:
     return _TIMELINE.pack(reference, arrival.time_ms, arrival.sequence, reference[ID_HASH_BYTES:])
 
 
-def arrival_at(key: bytes) -> Arrival:
+def decode_arrival(key: bytes) -> Arrival:
     """Return the arrival in a timeline key."""
     id_hash, time_ms, sequence, digest = _unpack(_TIMELINE, key)
     return Arrival(time_ms, sequence, id_hash + digest)
@@ -110,7 +110,7 @@ def encode_release(release: Release) -> bytes:
     return release.of + release.event
 
 
-def release_at(reference: bytes, value: bytes) -> Release:
+def decode_release(reference: bytes, value: bytes) -> Release:
     """Decode the release of a version. Raises ``UnreadableError``."""
     if len(value) < REFERENCE_BYTES:
         raise UnreadableError(f"the release of {reference.hex()} has {len(value)} bytes")
@@ -122,7 +122,7 @@ def expiry_key(at_ms: int, reference: bytes) -> bytes:
     return _EXPIRY.pack(at_ms, reference)
 
 
-def expiry_at(key: bytes) -> tuple[int, bytes]:
+def decode_expiry(key: bytes) -> tuple[int, bytes]:
     """Return the time in milliseconds and the reference in an expiry key."""
     at_ms, reference = _unpack(_EXPIRY, key)
     return at_ms, reference

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from storage.lmdb.environment import Cursor, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
-from storage.postings import KeyedCode, PostingLayout, Row, cut_of
+from storage.postings import KeyedCode, PostingLayout, Row, truncated_to
 
 _ROWS_AT_ONCE: Final = 16
 
@@ -49,11 +49,11 @@ class PostingRows:
         return [row for some in _of_one_width(keys) for row in self._read(cursor, some, layout)]
 
     def seek(
-        self, transaction: Transaction, places: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
+        self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
     ) -> list[Row]:
         """Read the postings with just these codes: within a row they lie side by side."""
         cursor = transaction.cursor(self._databases["postings"])
-        return [_with_code(cursor, place, layout, postings_max) for place in places]
+        return [_with_code(cursor, keyed, layout, postings_max) for keyed in codes]
 
     def widths(self, transaction: Transaction) -> NDArray[np.int64]:
         """Return the width of every row, in postings. Rows are counted one by one: a second for some millions."""
@@ -72,7 +72,7 @@ class PostingRows:
         for key, width in zip(keys, widths, strict=True):
             if width > cap:
                 cursor.set_key(key)
-                row = b"".join(islice(cursor.iternext_dup(), cut_of(cap)))
+                row = b"".join(islice(cursor.iternext_dup(), truncated_to(cap)))
             else:
                 end = start + width * posting_bytes
                 row = packed[start:end]
@@ -80,12 +80,12 @@ class PostingRows:
             yield Row(row, width > cap, layout)
 
 
-def _with_code(cursor: Cursor, place: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:
-    """Read the postings at a place: one step down the tree to the first, then one after the other."""
-    lowest = place.code.ljust(layout.posting_bytes, b"\0")
-    if not cursor.set_range_dup(place.key, lowest):
+def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings_max: int) -> Row:
+    """Read the postings with one code: one step down the tree to the first, then one after the other."""
+    lowest = keyed.code.ljust(layout.posting_bytes, b"\0")
+    if not cursor.set_range_dup(keyed.key, lowest):
         return Row(b"", truncated=False, layout=layout)
-    matching = takewhile(lambda posting: posting.startswith(place.code), cursor.iternext_dup())
+    matching = takewhile(lambda posting: posting.startswith(keyed.code), cursor.iternext_dup())
     found = list(islice(matching, postings_max + 1))
     return Row(b"".join(found[:postings_max]), len(found) > postings_max, layout)
 

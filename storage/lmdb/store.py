@@ -16,7 +16,7 @@ from storage.lmdb.articles import Articles, EncodedVersion
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
-from storage.postings import POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout, postings_of
+from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of
 from storage.records import Record, Release, Stored, Tombstone, Version, encode_record
 
 _SCAN_PAGE: Final = 256
@@ -100,15 +100,15 @@ class LmdbStore(Store):
         def work(transaction: Transaction) -> list[Row]:
             if self._layout is None:
                 self._layout = self._postings.layout(transaction)
-            return self._postings.look_up(transaction, keys, self._layout or POSTING_LAYOUTS[8])
+            return self._postings.look_up(transaction, keys, self._layout or DEFAULT_LAYOUT)
 
         return self._environment.read(work)
 
     @override
-    def seek(self, places: Sequence[KeyedCode], postings_max: int) -> list[Row]:
+    def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:
         def work(transaction: Transaction) -> list[Row]:
-            layout = self._postings.layout(transaction) or POSTING_LAYOUTS[8]
-            return self._postings.seek(transaction, places, postings_max, layout)
+            layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
+            return self._postings.seek(transaction, codes, postings_max, layout)
 
         return self._environment.read(work)
 

@@ -113,8 +113,8 @@ def check_whole(store: LmdbStore) -> None:
     versions, tombstones = set(held["records"]), set(held["tombstones"])
     assert set(held["bodies"]) == versions
     assert set(held["verdicts"]) <= versions
-    assert sorted(layout.arrival_at(key).reference for key in held["timeline"]) == sorted(versions | tombstones)
-    assert sorted(layout.expiry_at(key)[1] for key in held["expiry"]) == sorted(versions | tombstones)
+    assert sorted(layout.decode_arrival(key).reference for key in held["timeline"]) == sorted(versions | tombstones)
+    assert sorted(layout.decode_expiry(key)[1] for key in held["expiry"]) == sorted(versions | tombstones)
     assert len(list(store.scan())) == len(versions) + len(tombstones)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import StoreRefused
 from storage.interface import Store
-from storage.postings import KeyedCode, Row, cut_of, postings_of
+from storage.postings import KeyedCode, Row, postings_of, truncated_to
 from storage.records import Record
 from tests.builders import make_key, make_record
 from tests.contract.conftest import Kind, Make, SetClock
@@ -177,7 +177,7 @@ def test_of_a_row_over_the_cap_a_fixed_part_is_read(kind: Kind, clock: SetClock,
         store.add(wide[1_200:])
         (row,) = store.look_up([KEY])
         assert row.truncated
-        assert raw(row) == postings[: cut_of(1_200)]
+        assert raw(row) == postings[: truncated_to(1_200)]
 
 
 def test_a_code_is_found_in_a_row_of_any_width(kind: Kind, clock: SetClock, make: Make) -> None:

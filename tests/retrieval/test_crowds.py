@@ -17,7 +17,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import Verdict
 from storage.interface import Store
-from storage.postings import KeyedCode, Row, cut_of
+from storage.postings import KeyedCode, Row, truncated_to
 from storage.records import Stored, Version
 from tests.builders import TIME_MS
 from tests.chaos.near_articles import SETTINGS, Text, edited, new_text, version_of
@@ -121,7 +121,7 @@ def test_what_an_article_of_a_crowd_costs_is_bounded(kind: Kind, clock: SetClock
         verdicts = [event.verdict for event in detector.judge(batch)]
         assert all(verdict.outcome == "unique" and verdict.truncated for verdict in verdicts)
         # Rows of lane 0 are read once for 16 articles; rows of lane 1 hold almost only an article's own postings.
-        in_row = cut_of(cap) if cap < CROWD else CROWD + len(batch)
+        in_row = truncated_to(cap) if cap < CROWD else CROWD + len(batch)
         assert counted.postings <= 2 * 4 * in_row + len(batch) * 8
         # They have the same candidates, and each also reads itself.
         assert counted.records <= CROWDED_VERIFICATIONS_MAX + len(batch) + 1

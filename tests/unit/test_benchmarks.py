@@ -25,7 +25,7 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.workers.word_files import load_lexicon
-from storage.interface import Postings
+from storage.interface import PostingStore
 from storage.memory import MemoryStore
 
 PLANS = [name for name in BlockPlan.NAMES if name in {"4x16", "16x28"}]
@@ -38,7 +38,7 @@ def _model() -> CodeModel:
     return CodeModel.fitted(codes, classes=2)
 
 
-def _rows(store: Postings, keys: list[bytes]) -> list[bytes]:
+def _rows(store: PostingStore, keys: list[bytes]) -> list[bytes]:
     return [row.packed for row in store.look_up(keys)]
 
 

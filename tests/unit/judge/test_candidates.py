@@ -270,7 +270,7 @@ def test_it_chooses_as_if_everything_were_looked_at_one_by_one(seed: int, *, ver
 
 def test_versions_whose_digests_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions are sorted by a mark of 64 bits; where the marks are equal, whole references are compared."""
-    monkeypatch.setattr(candidates_module, "_ODD", np.uint64(0))
+    monkeypatch.setattr(candidates_module, "WORD_SPREAD", np.uint64(0))
     those = [version_of(f"article {n}", BASE, n) for n in range(5)]
     candidates = found(version_of("new", replace(BASE, sketch=bytes(256)), 9), those)
     assert (names(candidates, those), candidates.found) == ([0, 1, 2, 3, 4], 5)

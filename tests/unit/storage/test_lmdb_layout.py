@@ -22,14 +22,14 @@ def test_a_timeline_key_is_id_hash_time_sequence_digest() -> None:
     """48 bytes, and back."""
     key = layout.timeline_key(ARRIVAL)
     assert key == REFERENCE[:16] + bytes.fromhex("01020304050607081112131415161718") + REFERENCE[16:]
-    assert layout.arrival_at(key) == ARRIVAL
+    assert layout.decode_arrival(key) == ARRIVAL
 
 
 def test_an_expiry_key_is_time_and_reference() -> None:
     """40 bytes, and back."""
     key = layout.expiry_key(0x0102030405060708, REFERENCE)
     assert key == bytes.fromhex("0102030405060708") + REFERENCE
-    assert layout.expiry_at(key) == (0x0102030405060708, REFERENCE)
+    assert layout.decode_expiry(key) == (0x0102030405060708, REFERENCE)
 
 
 def test_a_body_is_utf8_in_snappy_blocks() -> None:

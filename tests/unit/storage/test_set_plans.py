@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import StoreDamaged
 from storage.hbase import sets
-from storage.hbase.packing import cut_of
+from storage.hbase.packing import pack_before_ms
 from storage.hbase.posting_cells import FRESH, PACKED, fresh_cell, set_postings
 from storage.hbase.set_plans import PackRules, RowPlan, plan_row, split_evenly
 from storage.hbase.sets import SetName
@@ -18,7 +18,7 @@ KEY = bytes([0, 1, 2])
 BUCKET_MS = 1_000
 DAY_MS = 86_400_000
 LAYOUT = POSTING_LAYOUTS[8]
-RULES = PackRules(BUCKET_MS, cut_ms=50_000, expired_ms=10_000, now_ms=60_000, row_postings_min=3)
+RULES = PackRules(BUCKET_MS, pack_before_ms=50_000, expired_ms=10_000, now_ms=60_000, row_postings_min=3)
 
 
 class Cell(NamedTuple):
@@ -168,7 +168,7 @@ def test_damage_is_named(cells: dict[bytes, Cell]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before_ms", "bucket_ms", "cut_ms"),
+    ("before_ms", "bucket_ms", "expected_ms"),
     [
         (5_000, 1_000, 4_000),
         (5_999, 1_000, 4_000),
@@ -177,6 +177,6 @@ def test_damage_is_named(cells: dict[bytes, Cell]) -> None:
         (10 * DAY_MS + 60_000, DAY_MS, 10 * DAY_MS),
     ],
 )
-def test_cut(before_ms: int, bucket_ms: int, cut_ms: int) -> None:
+def test_only_buckets_that_ended_are_packed(before_ms: int, bucket_ms: int, expected_ms: int) -> None:
     """Buckets that are over for a minute are packed, shorter ones after another of their own length."""
-    assert cut_of(before_ms, bucket_ms) == cut_ms
+    assert pack_before_ms(before_ms, bucket_ms) == expected_ms
