@@ -51,7 +51,7 @@ def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
         return
     if gone:
         raise ConfigError(
-            f"there is no topic {', '.join(gone)}: make it with dupwatch topics init --sink {config.sink.url}"
+            f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {config.sink.url}"
         )
 
 
