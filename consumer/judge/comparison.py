@@ -1,4 +1,4 @@
-"""Whether two stored versions are near each other, and why.
+"""Decides whether two stored versions are near each other, and says why.
 
 *Near* is a symmetric function of two stored records and the settings. If only one of two articles saw the other, both
 would be kept. So nothing here may depend on the order of the two, or on what a look-up happened to return.
@@ -97,49 +97,49 @@ class Compared(NamedTuple):
 
 
 class ComparisonBatch:
-    """Stored versions side by side, so that one version can be compared with hundreds of them at once.
+    """Stored versions as arrays, so that one version can be compared with hundreds of them at once.
 
     Versions that the sketches or fingerprints rule out cost a few nanoseconds; only the rest is compared in full.
     """
 
     def __init__(self, versions: Sequence[Stored]) -> None:
         self._versions = versions
-        self._places = {version.record.reference: place for place, version in enumerate(versions)}
+        self._indexes = {version.record.reference: index for index, version in enumerate(versions)}
 
     def compare(self, version: Stored, references: Sequence[bytes], settings: JudgeSettings) -> Compared:
         """Compare a version with those of the ``references`` that are in this batch."""
-        places = [self._places[reference] for reference in references if reference in self._places]
-        if len(places) <= _ONE_BY_ONE_MAX:
-            others = [self._versions[place] for place in places]
+        indexes = [self._indexes[reference] for reference in references if reference in self._indexes]
+        if len(indexes) <= _ONE_BY_ONE_MAX:
+            others = [self._versions[index] for index in indexes]
             comparisons = compare(version, others, settings)
-            similarities = [each.similarity for each in comparisons if each.similarity is not None]
+            similarities = [pair.similarity for pair in comparisons if pair.similarity is not None]
             return Compared(len(others), _near(others, comparisons), similarities)
-        possible, known = self._possible(version.record, np.array(places), settings)
-        others = [self._versions[place] for place in possible]
-        return Compared(len(places), _near(others, compare(version, others, settings)), known)
+        possible, known = self._possible(version.record, np.array(indexes), settings)
+        others = [self._versions[index] for index in possible]
+        return Compared(len(indexes), _near(others, compare(version, others, settings)), known)
 
     def _possible(
-        self, record: Record, places: NDArray[np.intp], settings: JudgeSettings
+        self, record: Record, indexes: NDArray[np.intp], settings: JudgeSettings
     ) -> tuple[list[int], list[float]]:
-        """Return the places that may be verified (see ``_verified``), and all known similarities."""
+        """Return the indexes of versions that may be verified (see ``_verified``), and all known similarities."""
         arrays = self._arrays
-        same_text = (arrays.text_digests[places] == _words(record.text_digest)).all(axis=1)
-        kinds = arrays.kinds[places]
+        same_text = (arrays.text_digests[indexes] == _words(record.text_digest)).all(axis=1)
+        kinds = arrays.kinds[indexes]
         similarities: NDArray[np.float64] | None = None
         if record.sketch:
-            similarities = sketch_similarity(np.frombuffer(record.sketch, np.uint8), arrays.sketches[places])
+            similarities = sketch_similarity(np.frombuffer(record.sketch, np.uint8), arrays.sketches[indexes])
         if record.kind == TextKind.SHORT:
             passes = same_text
         elif not settings.verify:
-            differing = np.bitwise_count(arrays.fingerprints[places] ^ _words(record.fingerprint))
+            differing = np.bitwise_count(arrays.fingerprints[indexes] ^ _words(record.fingerprint))
             passes = differing.sum(axis=1) <= settings.max_distance
         elif similarities is None:
-            passes = np.zeros(len(places), np.bool_)
+            passes = np.zeros(len(indexes), np.bool_)
         else:
             # Rules of sources can only raise the threshold.
             passes = similarities >= settings.similarity_min
         possible = passes & (kinds == record.kind) & (record.kind != TextKind.EMPTY)
-        return places[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
+        return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
 
     @cached_property
     def _arrays(self) -> "_Arrays":
@@ -166,7 +166,7 @@ def _words(*values: bytes) -> NDArray[np.uint64]:
 
 
 def _near(others: Sequence[Stored], comparisons: Sequence[Comparison]) -> list[tuple[Stored, Comparison]]:
-    return [(other, each) for other, each in zip(others, comparisons, strict=True) if each.near]
+    return [(other, comparison) for other, comparison in zip(others, comparisons, strict=True) if comparison.near]
 
 
 def _known_similarities(

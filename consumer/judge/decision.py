@@ -1,4 +1,4 @@
-"""Deciding what to write for a batch, in memory and from what was read.
+"""Decides what to write for a batch, in memory and from what was read.
 
 Pure, and small enough to read beside ``docs/protocol.md``. A duplicate names only a version that is kept, or an earlier
 one, so that following ``duplicate_of`` cannot run in a circle.
@@ -101,7 +101,7 @@ def _claims(
     known: Mapping[bytes, State],
     never_flagged: frozenset[bytes],
 ) -> tuple[Duplicate, ...]:
-    """Return the claims of the kept: later near versions that are pending in the store and no duplicates here.
+    """Return the claims of the kept: later near versions that are pending in the store and not duplicates here.
 
     Without claims, a later version whose judge read too early would be kept as well.
     """

@@ -97,8 +97,8 @@ class Detector(Judge):
         return QueryResult(matches, bool(found.truncated))
 
     @override
-    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
-        return tombstone(article_id, at, place, self.clock())
+    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
+        return tombstone(article_id, arrived_at, origin, self.clock())
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

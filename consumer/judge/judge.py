@@ -22,8 +22,8 @@ class Judge(Protocol):
         """
         ...
 
-    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
-        """Return the tombstone of an article that is retracted now; ``place`` is as for ``versions.tombstone``.
+    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
+        """Return the tombstone of an article that is retracted now; ``origin`` is as for ``versions.tombstone``.
 
         Called for an article without a body; ``judge`` stores the tombstone.
         """

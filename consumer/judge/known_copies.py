@@ -1,4 +1,4 @@
-"""Copies of originals that this process remembers: found by reading records, without postings and look-ups."""
+"""Finds copies of originals that this process remembers by reading records, without postings and look-ups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The kept versions that this process has seen repeated, by which copies in a flood are recognised without a write.
+"""Remembers kept versions that were repeated, so that copies in a flood are recognised without a write.
 
 Copies of a known original never get postings, since deleted postings slow down every later read of their rows. What is
 remembered here is only a hint: it is read again from the store before it is used.
@@ -11,9 +11,9 @@ from storage.records import Record
 KNOWN_ORIGINALS_MAX = 10_000
 """Originals that one process remembers."""
 FLOOD_COPIES_MIN = 100
-"""An original has a flood of copies from this one on."""
+"""The number of copies from which on an original has a flood."""
 ORIGINALS_A_KEY_MAX = 64
-"""A key that more originals share does not help to recognise a copy, and is ignored."""
+"""A key that more originals share is ignored, since it hardly helps to recognise a copy."""
 
 
 class KnownOriginals:

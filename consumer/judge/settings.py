@@ -124,7 +124,7 @@ class JudgeSettings:
         The settings of the fact guard are left out where it is off, so that they equal those of older stores.
         """
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
-        described = _without_off({item.name: getattr(self, item.name) for item in fields(self)}) | {
+        described = _without_off({setting.name: getattr(self, setting.name) for setting in fields(self)}) | {
             "plan": self.plan.name,
             "scheme": _without_off(asdict(self.scheme)),
             "one_bits_distance_max": ONE_BITS_DISTANCE_MAX,

@@ -1,4 +1,4 @@
-"""What judging has cost and met so far, counted as it happens; metrics and summaries read it."""
+"""Counts what judging costs, and what it meets, for metrics and summaries."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _of_counts() -> Histogram:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts and times since the detector was made.
+    """Counts and times since the detector was built.
 
     ``candidates``, ``suspects`` and ``verifications`` are distributions over articles, ``similarities`` over the pairs
     that were compared. ``look_up_s`` is the time spent finding; ``settle_s`` is the rest of judging, mostly writing.

@@ -1,4 +1,4 @@
-"""Building the records that are stored and judged, from articles and their fingerprints."""
+"""Builds the versions and tombstones that are stored and judged, from articles and their fingerprints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ class VersionBuilder:
         """Return a version of each article. The fingerprints are those of the bodies, in the same order."""
         block_keys = self.plan.keys(fingerprints.codes)
         band_keys = self.plan.band_keys(fingerprints.bands)
-        # Cut from the array's bytes, which are big-endian; a single number would be in the byte order of the machine.
+        # Sliced from the bytes of big-endian arrays: a single number would have the byte order of the machine.
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
         versions = []
-        for index, (article, at) in enumerate(zip(articles, arrivals, strict=True)):
+        for index, (article, arrived_at) in enumerate(zip(articles, arrivals, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
             keys = [] if kind is TextKind.EMPTY else [key.tobytes() for key in block_keys[index]]
             if kind is TextKind.LONG and self.lane1:
@@ -51,8 +51,8 @@ class VersionBuilder:
             record = Record(
                 reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + text_digest),
                 id=article.id,
-                time_ms=at.time_ms,
-                sequence=at.sequence,
+                time_ms=arrived_at.time_ms,
+                sequence=arrived_at.sequence,
                 scheme=self.scheme,
                 kind=int(kind),
                 fingerprint=codes[code_bytes * index : code_bytes * (index + 1)],
@@ -67,20 +67,20 @@ class VersionBuilder:
                 lang=article.lang,
                 published_at=article.published_at,
                 facts=fingerprints.facts[index] if fingerprints.facts else b"",
-                stamped_ms=at.stamped_ms,
+                stamped_ms=arrived_at.stamped_ms,
             )
             versions.append(Version(record, article.body))
         return versions
 
 
-def tombstone(article_id: str, at: ArrivedAt, place: bytes, decided_ms: int) -> Tombstone:
-    """Return the tombstone of a retraction; ``place``, the feed and position, makes a replay the same tombstone."""
+def tombstone(article_id: str, arrived_at: ArrivedAt, origin: bytes, decided_ms: int) -> Tombstone:
+    """Return the tombstone of a retraction; ``origin``, its feed and position, makes a replay the same tombstone."""
     return Tombstone(
-        reference=reference_of(article_id, b"retraction\0" + place),
+        reference=reference_of(article_id, b"retraction\0" + origin),
         id=article_id,
-        time_ms=at.time_ms,
-        sequence=at.sequence,
+        time_ms=arrived_at.time_ms,
+        sequence=arrived_at.sequence,
         event=events.retracted_event(
-            article_id, time_ms=at.time_ms, decided_ms=decided_ms, stamped_ms=at.stamped_ms
+            article_id, time_ms=arrived_at.time_ms, decided_ms=decided_ms, stamped_ms=arrived_at.stamped_ms
         ).encoded,
     )

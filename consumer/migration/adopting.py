@@ -65,8 +65,8 @@ class AdoptingJudge(Judge):
         return [events[arrived.reference] for arrived in batch]
 
     @override
-    def retraction(self, article_id: str, at: ArrivedAt, place: bytes) -> Tombstone:
-        return self.detector.retraction(article_id, at, place)
+    def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
+        return self.detector.retraction(article_id, arrived_at, origin)
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

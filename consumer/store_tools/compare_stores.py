@@ -1,4 +1,4 @@
-"""Comparing the verdicts of two stores, version by version."""
+"""Compares the verdicts of two stores, version by version."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ CHANGES: Final[dict[Change, str]] = {
 }
 """Each kind of change, and how a report describes it."""
 
-_READ: Final = 256
+_BATCH: Final = 256
+"""Versions that are compared at once."""
 
 
 class Changed(NamedTuple):
@@ -57,24 +58,25 @@ def compare_stores(now: Store, before: Store, examples_max: int) -> Report:
 
 
 def _compared(now: Store, before: Store) -> Iterator[Changed]:
-    judged = (each for each in now.scan() if isinstance(each, Stored) and each.verdict is not None)
-    while batch := list(islice(judged, _READ)):
+    judged = (stored for stored in now.scan() if isinstance(stored, Stored) and stored.verdict is not None)
+    while batch := list(islice(judged, _BATCH)):
         verdicts = [decode_verdict(stored.verdict or b"") for stored in batch]
-        found = before.read([stored.record.reference for stored in batch])
-        earlier = [None if old is None or old.verdict is None else decode_verdict(old.verdict) for old in found]
+        counterparts = before.read([stored.record.reference for stored in batch])
+        earlier = [None if old is None or old.verdict is None else decode_verdict(old.verdict) for old in counterparts]
         pairs = list(zip(verdicts, earlier, strict=True))
         partners = [
             original_of(old)
             for new, old in pairs
             if old is not None and old.outcome == "duplicate" and new.outcome != "duplicate"
         ]
-        wanted = sorted(set(partners))
-        there = {reference for reference, stored in zip(wanted, now.read(wanted), strict=True) if stored is not None}
+        references = sorted(set(partners))
+        pairs_read = zip(references, now.read(references), strict=True)
+        present = {reference for reference, stored in pairs_read if stored is not None}
         for new, old in pairs:
-            yield Changed(_change(new, old, there), new, old)
+            yield Changed(_change(new, old, present), new, old)
 
 
-def _change(new: Verdict, old: Verdict | None, there: set[bytes]) -> Change:
+def _change(new: Verdict, old: Verdict | None, present: set[bytes]) -> Change:
     if old is None:
         return "not_in_force"
     if new.outcome == old.outcome:
@@ -82,4 +84,4 @@ def _change(new: Verdict, old: Verdict | None, there: set[bytes]) -> Change:
     if new.outcome == "duplicate":
         return "flagged_now"
     partner = original_of(old)
-    return "not_flagged_now" if partner in there else "partner_came_before"
+    return "not_flagged_now" if partner in present else "partner_came_before"

@@ -1,4 +1,4 @@
-"""Exporting everything in a store as lines of JSON, which any program can read."""
+"""Exports everything in a store as lines of JSON, which any program can read."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -64,13 +64,13 @@ def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
     """Yield every version and tombstone as a line of JSON without line end; texts are included with ``bodies``."""
     everything = store.scan()
     while batch := list(islice(everything, _BATCH)):
-        versions = [each.record.reference for each in batch if isinstance(each, Stored)]
+        versions = [stored.record.reference for stored in batch if isinstance(stored, Stored)]
         texts = dict(zip(versions, store.bodies(versions), strict=True)) if bodies else {}
-        for each in batch:
-            if isinstance(each, Stored):
-                yield msgspec.json.encode(_version(each, texts.get(each.record.reference)))
+        for stored in batch:
+            if isinstance(stored, Stored):
+                yield msgspec.json.encode(_version(stored, texts.get(stored.record.reference)))
             else:
-                yield msgspec.json.encode(_tombstone(each))
+                yield msgspec.json.encode(_tombstone(stored))
 
 
 def _version(stored: Stored, body: str | None) -> ExportedVersion:

@@ -1,4 +1,4 @@
-"""Inspecting a store: chains of duplicates, dangling flags, and whether its contents are consistent. Reads only."""
+"""Inspects a store: chains of duplicates, dangling flags, and whether its contents are consistent. Reads only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,34 +36,35 @@ def chain(store: Store, start: Stored) -> list[Link]:
     while here is not None and len(links) < CHAIN_MAX:
         verdict = None if here.verdict is None else decode_verdict(here.verdict)
         links.append(Link(here, verdict))
-        named = _named(verdict)
-        if named is None:
+        original = _original(verdict)
+        if original is None:
             break
-        here = store.read([named])[0]
+        here = store.read([original])[0]
     return links
 
 
 def last_links(store: Store, starts: Sequence[Stored]) -> list[Link]:
     """Return the last link of the ``chain`` of each version; all chains are read together, step by step."""
     links = [Link(start, None if start.verdict is None else decode_verdict(start.verdict)) for start in starts]
-    going = set(range(len(links)))
+    unfinished = set(range(len(links)))
     for _ in range(CHAIN_MAX):
-        named = {index: _named(links[index].verdict) for index in going}
-        wanted = sorted({reference for reference in named.values() if reference is not None})
-        if not wanted:
+        originals = {index: _original(links[index].verdict) for index in unfinished}
+        references = sorted({reference for reference in originals.values() if reference is not None})
+        if not references:
             break
-        found = dict(zip(wanted, store.read(wanted), strict=True))
-        going = set()
-        for index, reference in named.items():
-            next_one = None if reference is None else found[reference]
-            if next_one is not None:
-                verdict = None if next_one.verdict is None else decode_verdict(next_one.verdict)
-                links[index] = Link(next_one, verdict)
-                going.add(index)
+        read = dict(zip(references, store.read(references), strict=True))
+        unfinished = set()
+        for index, reference in originals.items():
+            original = None if reference is None else read[reference]
+            if original is not None:
+                verdict = None if original.verdict is None else decode_verdict(original.verdict)
+                links[index] = Link(original, verdict)
+                unfinished.add(index)
     return links
 
 
-def _named(verdict: Verdict | None) -> bytes | None:
+def _original(verdict: Verdict | None) -> bytes | None:
+    """Return the reference that a verdict names, None for one that is not a flag."""
     if verdict is None or verdict.duplicate_of is None:
         return None
     return original_of(verdict)
@@ -75,7 +76,7 @@ def dangling(store: Store, before_ms: int) -> Iterator[Stored]:
     This happens when a source loses a message after its article was stored and before its offset was committed: the
     article may never be judged, and the flag names one that was perhaps never passed on.
     """
-    judged = (each for each in store.scan() if isinstance(each, Stored) and each.verdict is not None)
+    judged = (stored for stored in store.scan() if isinstance(stored, Stored) and stored.verdict is not None)
     while batch := list(islice(judged, _VERIFY_BATCH)):
         for flag, last in zip(batch, last_links(store, batch), strict=True):
             if last.verdict is None and last.stored.record.time_ms < before_ms:
@@ -105,7 +106,7 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[Findings]:
     findings = Findings()
     everything = store.scan()
     while batch := list(islice(everything, _VERIFY_BATCH)):
-        versions = [each for each in batch if isinstance(each, Stored)]
+        versions = [stored for stored in batch if isinstance(stored, Stored)]
         findings.tombstones += len(batch) - len(versions)
         findings.versions += len(versions)
         outcomes = [None if version.verdict is None else outcome_of(version.verdict) for version in versions]
@@ -139,13 +140,13 @@ def _wrong_with_kept(store: Store, kept: Sequence[Stored], settings: JudgeSettin
         missing = [key for key, posting in postings_of(record) if not _holds(rows[key].postings, posting)]
         if missing and not any(rows[key].truncated for key in missing):
             yield f"{record.id!r} is kept and lacks {len(missing)} of its {len(record.keys)} postings"
-    found = find_candidates(probes, rows, settings)
-    references = sorted({reference for candidates in found for reference in candidates.references})
+    candidates = find_candidates(probes, rows, settings)
+    references = sorted({reference for of_version in candidates for reference in of_version.references})
     stored: Mapping[bytes, Stored] = {
         other.record.reference: other for other in store.read(references) if other is not None and _kept(other)
     }
-    for version, candidates in zip(kept, found, strict=True):
-        others = [stored[reference] for reference in candidates.references if reference in stored]
+    for version, of_version in zip(kept, candidates, strict=True):
+        others = [stored[reference] for reference in of_version.references if reference in stored]
         for other, comparison in zip(others, compare(version, others, settings), strict=True):
             is_first = version.record.arrival < other.record.arrival
             if comparison.near and is_first and not _exempt(version, other, settings):
@@ -156,7 +157,7 @@ def _holds(row: PostingArray, posting: bytes) -> bool:
     """Return whether a row has a posting. References are compared as an array first, because rows are long."""
     wanted = np.frombuffer(posting, row.dtype)[0]
     same_version = row[row["reference"] == wanted["reference"]]
-    return any(found.tobytes() == posting for found in same_version)
+    return any(stored.tobytes() == posting for stored in same_version)
 
 
 def _kept(stored: Stored) -> bool:
@@ -177,7 +178,7 @@ def _exempt(a: Stored, b: Stored, settings: JudgeSettings) -> bool:
 
 def latest(history: Sequence[Stored | Tombstone]) -> Stored | None:
     """Return the version of an id that arrived last; None where it has only tombstones."""
-    versions = [each for each in history if isinstance(each, Stored)]
+    versions = [stored for stored in history if isinstance(stored, Stored)]
     return versions[-1] if versions else None
 
 
