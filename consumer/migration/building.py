@@ -37,27 +37,27 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
     place = parse_kafka(config.source.url)
     asking = admin_settings(place.brokers, kafka_options(config))
     reading = consumer_settings(place.brokers, kafka_options(config))
-    with ExitStack() as held:
+    with ExitStack() as stack:
         lexicon = parts.lexicon_of(config)
         settings = parts.judge_settings(config, lexicon)
         fingerprinting = parts.fingerprinting(config, settings, lexicon)
-        held.callback(fingerprinting.close)
-        topics = held.enter_context(closing(Topics(asking, place.names)))
-        old = held.enter_context(closing(Group(asking, moves.from_group)))
-        new = held.enter_context(closing(Group(asking, config.kafka.group)))
-        in_force = None if moves.from_store is None else held.enter_context(_in_force(config, moves.from_store))
+        stack.callback(fingerprinting.close)
+        topics = stack.enter_context(closing(Topics(asking, place.names)))
+        old = stack.enter_context(closing(Group(asking, moves.from_group)))
+        new = stack.enter_context(closing(Group(asking, config.kafka.group)))
+        in_force = None if moves.from_store is None else stack.enter_context(_in_force(config, moves.from_store))
         # If no broker answers, no store is created.
         topics.marks()
-        store = held.enter_context(stores.opened_store(config))
+        store = stack.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
         judge = AdoptingJudge(Detector(store, settings, now_ms), in_force)
         judging = Judging(settings, fingerprinting, judge)
         decode, feed = record_decoder(config), topic_feed(config, hooks)
 
-        def source(ranges: Ranges) -> StretchSource:
+        def open_source(ranges: Ranges) -> StretchSource:
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
-        def pipeline(source: StretchSource, journal: FillJournal) -> Pipeline:
+        def build(source: StretchSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
             dead_letters = DeadLetterPolicy(config.source.url, dead_letter_sink(config, NoOutput()))
             route = Route(
@@ -77,8 +77,8 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             topic_names=place.names,
             begin_ms=began_ms - config.lifetime_s * MS_PER_S,
             needed_ms=began_ms - settings.window_ms,
-            source=source,
-            pipeline=pipeline,
+            open_source=open_source,
+            build_pipeline=build,
             adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), feed, judge).adopt,
         )
 

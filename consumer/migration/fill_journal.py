@@ -1,4 +1,4 @@
-"""How far a fill has come: kept in the offsets of the new group."""
+"""Saves how far a fill has come in the offsets of the new group."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,19 +11,19 @@ from consumer.model.record import End, Offsets, Partition
 from consumer.model.verdict import Verdict
 from consumer.pipeline.journal import Journal
 
-SAVE_S: Final = 5.0
+SAVE_EVERY_S: Final = 5.0
 
 
 class FillJournal(Journal):
-    """Updates ``places`` with each batch, and calls ``save`` at most every ``SAVE_S``.
+    """Updates ``filled`` with each batch, and calls ``save`` at most every ``SAVE_EVERY_S``.
 
     What was not saved is filled again, with the same result.
     """
 
-    def __init__(self, places: dict[Partition, int], save: Callable[[], None]) -> None:
-        self._places = places
+    def __init__(self, filled: dict[Partition, int], save: Callable[[], None]) -> None:
+        self._filled = filled
         self._save = save
-        self._again_s = time.monotonic() + SAVE_S
+        self._next_save_s = time.monotonic() + SAVE_EVERY_S
 
     @override
     def begin(self, end: End) -> None:
@@ -36,11 +36,11 @@ class FillJournal(Journal):
     @override
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
         if not isinstance(end, Offsets):
-            raise TypeError("the places of a topic are offsets")
-        self._places.update(end.next)
-        if time.monotonic() >= self._again_s:
+            raise TypeError("the position in a topic is offsets")
+        self._filled.update(end.next)
+        if time.monotonic() >= self._next_save_s:
             self._save()
-            self._again_s = time.monotonic() + SAVE_S
+            self._next_save_s = time.monotonic() + SAVE_EVERY_S
 
     @override
     def finish(self) -> None:

@@ -24,7 +24,7 @@ from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import Adopted, AdoptingJudge
 from consumer.migration.fill_journal import FillJournal
-from consumer.migration.places import filled_places, gap_in, places_of
+from consumer.migration.offsets import filled_offsets, gap_in, group_offsets
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
@@ -35,8 +35,8 @@ AHEAD_OFFSETS: Final = 200
 """How much of each partition is searched at once for what old consumers settled and did not commit."""
 CAUGHT_UP_S: Final = 5.0
 """A round that takes no longer than this has caught up: the switch takes as long, and old consumers may be stopped."""
-_LOOK_OFFSETS: Final = 200
-_LOOK_S: Final = 1.0
+_GAP_OFFSETS: Final = 200
+_CHECK_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,12 @@ class WindowGap(NamedTuple):
 
 @dataclass(slots=True)
 class Migration:
-    """A migration that is ready to start. It may be stopped and run again, in another process too."""
+    """A migration that is ready to start. It may be stopped and run again, in another process too.
+
+    Partitions are filled with messages since ``begin_ms``; it is a gap if any since ``needed_ms`` are missing.
+    ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset
+    up to which each partition is filled; ``_done`` and ``_target`` count offsets: filled, and to be filled by now.
+    """
 
     moves: Moves
     topics: Topics
@@ -72,14 +77,14 @@ class Migration:
     topic_names: Sequence[str]
     begin_ms: int
     needed_ms: int
-    source: Callable[[Ranges], StretchSource]
-    pipeline: Callable[[StretchSource, FillJournal], Pipeline]
+    open_source: Callable[[Ranges], StretchSource]
+    build_pipeline: Callable[[StretchSource, FillJournal], Pipeline]
     adopt: Callable[[Sequence[RawRecord]], int]
     ahead: int = 0
-    _places: dict[Partition, int] = field(default_factory=dict)
-    _from: int = 0
-    _to: int = 0
-    _reading: StretchSource | None = None
+    _filled: dict[Partition, int] = field(default_factory=dict)
+    _done: int = 0
+    _target: int = 0
+    _source: StretchSource | None = None
 
     @property
     def tally(self) -> Tally:
@@ -93,8 +98,8 @@ class Migration:
 
     def progress(self) -> tuple[int, int]:
         """Return how many offsets were filled since the start, and how many there are to fill by now."""
-        under_way = 0 if self._reading is None else self._reading.progress()[0]
-        return self._from + under_way, self._to
+        under_way = 0 if self._source is None else self._source.progress()[0]
+        return self._done + under_way, self._target
 
     def run(self) -> bool:
         """Fill until nobody is in the old group, then switch. Return False if it was stopped before that.
@@ -108,10 +113,10 @@ class Migration:
             began_s = time.monotonic()
             # Asked first: a consumer that has left has committed, so the offsets read next are final.
             empty = self.topics.empty(self.moves.from_group)
-            places = self._old_places()
-            self._begin(places)
-            self._fill(places)
-            if empty and self._switch(places):
+            offsets = self._old_offsets()
+            self._begin(offsets)
+            self._fill(offsets)
+            if empty and self._switch(offsets):
                 return True
             if time.monotonic() - began_s <= CAUGHT_UP_S and not self.stopping.asked():
                 if not reported:
@@ -123,46 +128,46 @@ class Migration:
 
     def _resume(self) -> bool:
         """Resume the fill where it was. Return whether the switch has been made already."""
-        marks = self.topics.marks()
-        places_of(self.old.committed([*marks]), marks, self.topic_names, self.moves.from_group)
-        found = self.new.committed([*marks])
-        if found and all(committed.note.migrate == SWITCHED.migrate for committed in found.values()):
+        watermarks = self.topics.marks()
+        group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.moves.from_group)
+        committed = self.new.committed([*watermarks])
+        if committed and all(saved.note.migrate == SWITCHED.migrate for saved in committed.values()):
             return True
-        self._places.update(filled_places(found, self.new.name))
-        gone = {key: place for key, place in self._places.items() if place < marks[key][0]}
-        self._heed_gaps(gone, marks)
-        self._places.update({key: marks[key][0] for key in gone})
+        self._filled.update(filled_offsets(committed, self.new.name))
+        gone = {key: offset for key, offset in self._filled.items() if offset < watermarks[key][0]}
+        self._check_gaps(gone, watermarks)
+        self._filled.update({key: watermarks[key][0] for key in gone})
         return False
 
-    def _old_places(self) -> dict[Partition, int]:
-        marks = self.topics.marks()
-        return places_of(self.old.committed([*marks]), marks, self.topic_names, self.moves.from_group)
+    def _old_offsets(self) -> dict[Partition, int]:
+        watermarks = self.topics.marks()
+        return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.moves.from_group)
 
-    def _begin(self, places: Mapping[Partition, int]) -> None:
-        """Start partitions that were not started before where their window begins."""
-        new = places.keys() - self._places.keys()
+    def _begin(self, offsets: Mapping[Partition, int]) -> None:
+        """Set partitions that were not begun before to where their window begins."""
+        new = offsets.keys() - self._filled.keys()
         if not new:
             return
-        marks = {key: mark for key, mark in self.topics.marks().items() if key in new}
-        starts = self.topics.since(marks, self.begin_ms)
+        watermarks = {key: low_high for key, low_high in self.topics.marks().items() if key in new}
+        starts = self.topics.since(watermarks, self.begin_ms)
         # If the first offset is within the window, the messages before it are gone.
-        cut = {key: start for key, start in starts.items() if 0 < start <= marks[key][0]}
-        self._heed_gaps(cut, marks)
-        self._places.update(starts)
+        truncated = {key: start for key, start in starts.items() if 0 < start <= watermarks[key][0]}
+        self._check_gaps(truncated, watermarks)
+        self._filled.update(starts)
         self._save()
 
-    def _heed_gaps(self, gone: Mapping[Partition, int], marks: Mapping[Partition, tuple[int, int]]) -> None:
+    def _check_gaps(self, gone: Mapping[Partition, int], watermarks: Mapping[Partition, tuple[int, int]]) -> None:
         """Refuse, or report, what part of the window was deleted in partitions whose first messages are gone."""
         if not gone:
             return
         first_ms: dict[Partition, int] = {}
-        ranges = {key: (marks[key][0], min(marks[key][1], marks[key][0] + _LOOK_OFFSETS)) for key in gone}
-        with closing(self.source(ranges)) as source:
+        ranges = {key: (watermarks[key][0], min(watermarks[key][1], watermarks[key][0] + _GAP_OFFSETS)) for key in gone}
+        with closing(self.open_source(ranges)) as source:
             for message in (record.message for batch in source.batches() for record in batch.records):
                 if message is not None:
                     first_ms.setdefault((message.topic, message.partition), message.timestamp_ms)
-        found = [gap_in(key, first_ms.get(key), self.needed_ms) for key in sorted(gone)]
-        gaps = [sentence for sentence in found if sentence is not None]
+        sentences = [gap_in(key, first_ms.get(key), self.needed_ms) for key in sorted(gone)]
+        gaps = [sentence for sentence in sentences if sentence is not None]
         if gaps and not self.moves.allow_gap:
             raise SourceError(
                 f"{'; '.join(gaps)}. Raise retention.ms and wait, or continue without what is missing: --allow-gap"
@@ -170,60 +175,60 @@ class Migration:
         for sentence in gaps:
             self.hooks.report(WindowGap(sentence))
 
-    def _fill(self, places: Mapping[Partition, int]) -> None:
+    def _fill(self, offsets: Mapping[Partition, int]) -> None:
         """Fill up to these offsets."""
-        ranges = {key: (self._places[key], end) for key, end in places.items() if self._places[key] < end}
+        ranges = {key: (self._filled[key], end) for key, end in offsets.items() if self._filled[key] < end}
         if not ranges:
             return
-        self._to = self._from + sum(end - start for start, end in ranges.values())
-        with closing(self.source(ranges)) as source:
-            self._reading = source
-            self.pipeline(source, FillJournal(self._places, self._save)).run()
-            self._from += source.progress()[0]
-            self._reading = None
+        self._target = self._done + sum(end - start for start, end in ranges.values())
+        with closing(self.open_source(ranges)) as source:
+            self._source = source
+            self.build_pipeline(source, FillJournal(self._filled, self._save)).run()
+            self._done += source.progress()[0]
+            self._source = None
         if not self.stopping.asked():
-            # The last offsets may have no messages, only the marks of transactions.
-            self._places.update({key: end for key, (_, end) in ranges.items()})
+            # The last offsets may have no messages, only the markers of transactions.
+            self._filled.update({key: end for key, (_, end) in ranges.items()})
         self._save()
 
-    def _switch(self, places: Mapping[Partition, int]) -> bool:
+    def _switch(self, offsets: Mapping[Partition, int]) -> bool:
         """Switch, unless the old group has moved since; then another round is needed."""
-        self._adopt_ahead(places)
+        self._adopt_ahead(offsets)
         if self.stopping.asked() or not self.topics.empty(self.moves.from_group):
             return False
-        marks = self.topics.marks()
-        old = self.old.committed([*marks], settled=True)
-        if places_of(old, marks, self.topic_names, self.moves.from_group) != places:
+        watermarks = self.topics.marks()
+        old = self.old.committed([*watermarks], settled=True)
+        if group_offsets(old, watermarks, self.topic_names, self.moves.from_group) != offsets:
             return False
         # The notes go along: partitions that are held stay held, and the highest arrivals stay the same.
-        self.new.commit({key: Committed(offset, _switched(old.get(key))) for key, offset in places.items()})
+        self.new.commit({key: Committed(offset, _switched(old.get(key))) for key, offset in offsets.items()})
         return True
 
-    def _adopt_ahead(self, places: Mapping[Partition, int]) -> None:
+    def _adopt_ahead(self, offsets: Mapping[Partition, int]) -> None:
         """Take over what old consumers had settled, perhaps sent, and not committed, until a search finds nothing."""
-        next_places = dict(places)
+        next_offsets = dict(offsets)
         while not self.stopping.asked():
-            marks = self.topics.marks()
+            watermarks = self.topics.marks()
             ranges = {
-                key: (at, min(marks[key][1], at + AHEAD_OFFSETS))
-                for key, at in next_places.items()
-                if at < marks[key][1]
+                key: (offset, min(watermarks[key][1], offset + AHEAD_OFFSETS))
+                for key, offset in next_offsets.items()
+                if offset < watermarks[key][1]
             }
-            found = 0
+            adopted = 0
             if ranges:
-                with closing(self.source(ranges)) as source:
-                    found = sum(self.adopt(batch.records) for batch in source.batches())
-            if not found:
+                with closing(self.open_source(ranges)) as source:
+                    adopted = sum(self.adopt(batch.records) for batch in source.batches())
+            if not adopted:
                 return
-            self.ahead += found
-            next_places.update({key: end for key, (_, end) in ranges.items()})
+            self.ahead += adopted
+            next_offsets.update({key: end for key, (_, end) in ranges.items()})
 
     def _save(self) -> None:
-        if self._places:
-            self.new.commit({key: Committed(offset, FILLING) for key, offset in self._places.items()})
+        if self._filled:
+            self.new.commit({key: Committed(offset, FILLING) for key, offset in self._filled.items()})
 
     def _wait(self) -> None:
-        until_s = time.monotonic() + _LOOK_S
+        until_s = time.monotonic() + _CHECK_EVERY_S
         while time.monotonic() < until_s and not self.stopping.asked():
             time.sleep(0.1)
 

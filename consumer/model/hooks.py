@@ -44,7 +44,7 @@ class Hooks:
         return kind in self._calls
 
     def report(self, occurrence: object) -> None:
-        """Tell the listeners that this has happened."""
+        """Call the functions that listen to this occurrence."""
         for call in self._calls.get(type(occurrence), ()):
             call(occurrence)
 
@@ -52,8 +52,8 @@ class Hooks:
 class Outage(NamedTuple):
     """A part is out of reach, and ``why``; or within reach again, ``why`` being None.
 
-    Several reporters may speak of one part, the brokers and the schema registry of the source for example. It is out of
-    reach while at least one of them says so. Each may repeat itself.
+    A part may have several reporters: the source has the brokers and the schema registry. It is out of reach while at
+    least one of them says so. A reporter may report the same several times.
     """
 
     part: Part

@@ -16,7 +16,10 @@ from consumer.model.verdict import Verdict
 
 
 class Marks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much is written of verdicts and dead letters, in bytes: a run that resumes cuts both files back to this."""
+    """How many bytes of verdicts and dead letters are written: a run that resumes cuts both files back to this.
+
+    Part of a checkpoint, which refuses unknown members.
+    """
 
     verdicts_bytes: int = 0
     dead_letters_bytes: int = 0
@@ -84,7 +87,7 @@ class Output(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the output without writing anything.
+        """Release the output without writing events or letters; a compressed file may be completed.
 
         Called when the run ends, also after an error; a second call does nothing.
         """

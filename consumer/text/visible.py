@@ -10,19 +10,28 @@ _NEEDED_IN_TEXT: Final = frozenset("\n\t\u00ad\u200c\u200d\u200e\u200f")
 
 
 def one_line(text: str, chars_max: int) -> str:
-    """Return at most ``chars_max`` characters without control, format and unassigned characters and line ends."""
+    """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
+
+    Control, format and unassigned characters and line ends are not shown.
+    """
     shown = cut(text, chars_max)
     return shown if shown.isprintable() else "".join(char if _is_seen(char) else MARK for char in shown)
 
 
 def paragraphs(text: str, chars_max: int) -> str:
-    """Return the same for a text of several lines: line ends, tabs and characters that scripts need stay."""
+    """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for what is not shown.
+
+    Line ends, tabs and invisible characters that scripts need stay; every line end becomes a newline.
+    """
     shown = cut(text, chars_max).replace("\r\n", "\n").replace("\r", "\n")
     return "".join(char if char in _NEEDED_IN_TEXT or _is_seen(char) else MARK for char in shown)
 
 
 def escaped(text: str, chars_max: int, spared: str = "") -> str:
-    """Return the same as ``one_line``, but with Python escapes for characters that are not shown."""
+    """Return at most ``chars_max`` characters of a text, with Python escapes for those that ``one_line`` does not show.
+
+    Characters in ``spared`` are left as they are.
+    """
     shown = cut(text, chars_max)
     if shown.isprintable():
         return shown
@@ -30,7 +39,7 @@ def escaped(text: str, chars_max: int, spared: str = "") -> str:
 
 
 def cut(text: str, chars_max: int) -> str:
-    """Return at most ``chars_max`` characters, with an ellipsis if the text is longer."""
+    """Return the first ``chars_max`` characters of a text; the last of them is an ellipsis if the text is longer."""
     return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
 
 

@@ -12,7 +12,7 @@ from consumer.kafka.offset_range import Ranges
 from consumer.lifecycle.stopping import Stopping
 from consumer.migration import fill_journal, migration
 from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
-from consumer.migration.places import GAP_MS, filled_places, gap_in, places_of
+from consumer.migration.offsets import GAP_MS, filled_offsets, gap_in, group_offsets
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
@@ -166,8 +166,8 @@ class Moving:
             "old": OldGroup(cluster),
             "new": NewGroup(cluster),
             "judge": None,
-            "source": lambda ranges: Reading(cluster, ranges),
-            "pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
+            "open_source": lambda ranges: Reading(cluster, ranges),
+            "build_pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
             "adopt": lambda records: self._adopt(cluster, records),
         }
         self.migration = Migration(
@@ -297,9 +297,9 @@ def test_a_killed_fill_resumes_without_a_hole(cluster: Cluster, monkeypatch: pyt
             self._journal.commit = counted
             super().run()
 
-    monkeypatch.setattr(fill_journal, "SAVE_S", 0.0)
+    monkeypatch.setattr(fill_journal, "SAVE_EVERY_S", 0.0)
     moving = Moving(cluster)
-    moving.migration.pipeline = lambda source, journal: Dying(cluster, source, journal, moving.stopping)  # type: ignore[arg-type,assignment,return-value]
+    moving.migration.build_pipeline = lambda source, journal: Dying(cluster, source, journal, moving.stopping)  # type: ignore[arg-type,assignment,return-value]
     with pytest.raises(KilledError):
         moving.migration.run()
     saved = {key: committed.offset for key, committed in cluster.new.items()}
@@ -401,8 +401,8 @@ def test_gaps(first_ms: int | None, phrase: str | None) -> None:
 def test_unsuitable_groups_are_refused() -> None:
     """An old group that has committed nothing, and a new one whose offsets are not those of a fill."""
     with pytest.raises(ConfigError, match="--from-group"):
-        places_of({}, {A: (0, 5)}, ["articles"], "old")
-    assert places_of({A: Committed(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
+        group_offsets({}, {A: (0, 5)}, ["articles"], "old")
+    assert group_offsets({A: Committed(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
     with pytest.raises(ConfigError, match="in use"):
-        filled_places({A: Committed(3, FILLING), B: Committed(3)}, "new")
-    assert filled_places({A: Committed(3, FILLING)}, "new") == {A: 3}
+        filled_offsets({A: Committed(3, FILLING), B: Committed(3)}, "new")
+    assert filled_offsets({A: Committed(3, FILLING)}, "new") == {A: 3}

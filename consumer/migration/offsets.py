@@ -1,4 +1,4 @@
-"""Where partitions are, in the old group and in the fill, and what of a window is missing; pure functions."""
+"""Offsets of the old group and of the fill, and what of a window is missing; pure functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -31,8 +31,11 @@ def gap_in(partition: Partition, first_ms: int | None, needed_ms: int) -> str | 
     )
 
 
-def places_of(
-    old: Mapping[Partition, Committed], marks: Mapping[Partition, tuple[int, int]], topics: Sequence[str], group: str
+def group_offsets(
+    old: Mapping[Partition, Committed],
+    watermarks: Mapping[Partition, tuple[int, int]],
+    topics: Sequence[str],
+    group: str,
 ) -> dict[Partition, int]:
     """Return the offset of the old group in each partition; where it has none, the partition's first offset.
 
@@ -43,10 +46,10 @@ def places_of(
             f"the group {group} has committed nothing of {', '.join(topics)}: name the group of the consumers in"
             " force with --from-group"
         )
-    return {partition: old[partition].offset if partition in old else low for partition, (low, _) in marks.items()}
+    return {partition: old[partition].offset if partition in old else low for partition, (low, _) in watermarks.items()}
 
 
-def filled_places(new: Mapping[Partition, Committed], group: str) -> dict[Partition, int]:
+def filled_offsets(new: Mapping[Partition, Committed], group: str) -> dict[Partition, int]:
     """Return how far the fill has come; empty where it has not begun.
 
     Raises ``ConfigError`` where the offsets are not those of a fill.
