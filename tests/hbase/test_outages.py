@@ -17,6 +17,7 @@ from storage.hbase.connection import Change
 from storage.hbase.deadline import Deadline
 from storage.hbase.store import HbaseStore
 from storage.records import Stored, Version
+from storage.watched import StoreCalled, StoreConnected, StoreRepeated, StoreReport
 from tests.builders import make_version
 from tests.hbase.proxy import Answer, Proxy, pass_on, proxied
 
@@ -32,9 +33,14 @@ def proxy(hbase_address: str) -> Iterator[Proxy]:
         yield one
 
 
-def opened(addresses: Sequence[str], namespace: str, options: HbaseOptions | None = None) -> HbaseStore:
+def opened(
+    addresses: Sequence[str],
+    namespace: str,
+    options: HbaseOptions | None = None,
+    report: StoreReport | None = None,
+) -> HbaseStore:
     """A store behind these gateways."""
-    return HbaseStore.open(parse_place(f"hbase://{','.join(addresses)}/{namespace}"), options)
+    return HbaseStore.open(parse_place(f"hbase://{','.join(addresses)}/{namespace}"), options, report)
 
 
 def batch_of(number: int, size: int = BATCH) -> list[Version]:
@@ -94,11 +100,17 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(
 
 
 def test_of_two_gateways_one_may_be_dead(hbase_address: str, hbase_namespace: str) -> None:
-    """The other one serves, and the dead one is not asked each time."""
+    """The other one serves, and the dead one is asked again only after a while."""
     dead = f"127.0.0.1:{free_ports(1)[0]}"
-    for addresses in ([dead, hbase_address], [hbase_address, dead]):
-        store = opened(addresses, hbase_namespace, HbaseOptions(deadline_s=10))
-        judged(store, batch_of(1))
+    for number, addresses in enumerate(([dead, hbase_address], [hbase_address, dead])):
+        reports: list[StoreCalled | StoreConnected | StoreRepeated] = []
+        began_s = time.monotonic()
+        store = opened(addresses, hbase_namespace, HbaseOptions(deadline_s=10), reports.append)
+        references = [reference for batch in range(5) for reference in judged(store, batch_of(5 * number + batch))]
+        assert [stored and stored.verdict for stored in store.read(references)] == references
+        # Avoided for at least half a second after the first refusal, and for longer after each further one.
+        refused = reports.count(StoreConnected("refused"))
+        assert refused <= HbaseOptions().connections_max + 2 * (time.monotonic() - began_s)
         store.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.pages.access import Access, Account, Address, check_exposure, read_password
+from consumer.pages.access import Access, Account, Address, check_exposure, is_loopback, read_password
 
 
 def basic(credentials: str) -> str:
@@ -15,14 +15,16 @@ def basic(credentials: str) -> str:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
-def test_this_machine_alone_may_always_look(host: str) -> None:
-    """A loopback address needs no password."""
+def test_a_loopback_address_needs_no_password(host: str) -> None:
+    """Only this machine can connect to it."""
+    assert is_loopback(Address(host, 0))
     check_exposure(Address(host, 0), Access(), is_open=False)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # it is refused
-def test_other_machines_need_a_password_or_a_word(host: str) -> None:
-    """The error says what to set; with credentials, or with ``http.open``, it is allowed."""
+def test_other_addresses_need_a_password_or_http_open(host: str) -> None:
+    """The error names both settings; with either of them it is allowed."""
+    assert not is_loopback(Address(host, 0))
     with pytest.raises(ConfigError, match=r"http\.user and http\.password_file, or http\.open = true"):
         check_exposure(Address(host, 9464), Access(), is_open=False)
     check_exposure(Address(host, 9464), Access(), is_open=True)

@@ -89,12 +89,14 @@ def beginning_of(feed: Path) -> Beginning:
 
 @pytest.mark.parametrize("offset", [0, 10, HEAD_BYTES_MAX, 10**9])
 def test_a_feed_that_grew_or_moved_is_the_same(tmp_path: Path, offset: int) -> None:
-    """A file is identified by the first part of what was read."""
+    """A file is identified by the first part of what was read, which growing and moving leave as it is."""
     feed, moved = tmp_path / "feed", tmp_path / "moved"
     feed.write_bytes(b"0123456789" * 7_000)
-    checkpoint = msgspec.structs.replace(CHECKPOINT, head=head_of(beginning_of(feed), Position(1, offset), Head()))
+    head = head_of(beginning_of(feed), Position(1, offset), Head())
+    assert head.size_bytes == min(offset, HEAD_BYTES_MAX)
     moved.write_bytes(feed.read_bytes() + b"more")
-    check_source(checkpoint, "moved", beginning_of(moved))
+    check_source(msgspec.structs.replace(CHECKPOINT, head=head), "moved", beginning_of(moved))
+    assert head_of(beginning_of(moved), Position(1, offset), Head()) == head
 
 
 def test_another_feed_is_refused(tmp_path: Path) -> None:

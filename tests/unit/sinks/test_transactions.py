@@ -72,9 +72,10 @@ def test_producers_without_a_commit_are_a_defect_and_end_the_run(outbox: Transac
 
 
 def test_a_commit_ends_the_count(outbox: TransactionalOutbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Losses now and then are outages, however many they come to."""
+    """Losses with commits between them are outages, however many they are: each one has a new producer."""
     for _ in range(2):
         lose(outbox, RENEWALS_MAX)
         monkeypatch.setattr(LostProducing, "lets_through", True)
         outbox.commit({}, b"")
         monkeypatch.setattr(LostProducing, "lets_through", False)
+    assert LostProducing.made == 1 + 2 * RENEWALS_MAX

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 
@@ -171,13 +172,20 @@ def test_a_writer_waits_for_a_transaction_that_began_before_it_could_be_seen(
 
 
 def test_a_writer_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever was stopped in a transaction does not hold up a consumer for good."""
+    """A process that was stopped in a transaction holds up a consumer for ten seconds, and no longer."""
     LmdbStore.open(tmp_path, SMALL).close()
-    monkeypatch.setattr(opening, "_UNLOCKED_READERS_S", 0.05)
+    clock_s = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock_s[0] += seconds
+
+    monkeypatch.setattr(opening, "time", SimpleNamespace(monotonic=lambda: clock_s[0], sleep=sleep))
     reading = UnlockedReading(tmp_path)
     with reading:
         store = LmdbStore.open(tmp_path, SMALL)
+        assert clock_s[0] == pytest.approx(10.0, abs=0.1)
         store.create([make_version()])
+        assert store.stats().versions == 1
         store.close()
     reading.close()
 
