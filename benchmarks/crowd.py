@@ -54,7 +54,7 @@ class Maker:
     def __init__(self, settings: JudgeSettings) -> None:
         self._builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
         self._chance = np.random.default_rng(secrets.randbits(64))
-        self._made = 0
+        self._count = 0
 
     def crowd(self, count: int) -> list[Version]:
         """So many of the crowd."""
@@ -79,8 +79,8 @@ class Maker:
             text_digests=self._chance.integers(0, 255, (count, 16), np.uint8),
             keyword_counts=np.full(count, 2, np.int64),
         )
-        numbers = range(self._made, self._made + count)
-        self._made += count
+        numbers = range(self._count, self._count + count)
+        self._count += count
         articles = [Article(id=f"article {number}", body="") for number in numbers]
         return self._builder.versions(articles, [ArrivedAt(now_ms(), number) for number in numbers], fingerprints)
 

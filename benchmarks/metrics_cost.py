@@ -133,8 +133,8 @@ class Judging:
 def cut(articles: int, chars: int, records: int) -> list[RawBatch]:
     """A feed of so many articles from some sources, in batches of so many records."""
     lines = [
-        msgspec.json.encode({"id": made.id, "body": made.body, "source": f"source {number % _SOURCES}"})
-        for number, made in enumerate(make_feed(articles, chars))
+        msgspec.json.encode({"id": text.id, "body": text.body, "source": f"source {number % _SOURCES}"})
+        for number, text in enumerate(make_feed(articles, chars))
     ]
     whole = [
         RawRecord(number, 0, line, len(line), None, None, Position(number, 0)) for number, line in enumerate(lines, 1)

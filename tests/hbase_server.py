@@ -86,7 +86,7 @@ def hbase_servers() -> tuple[Hbase, ThriftGateway]:
         state = _state("hbase")
         hbase, gateway = _hbase(_folder() / "hbase", state["ports"] if state else None)
         if state:
-            hbase.process, gateway.process = (Process(*one) for one in state["processes"])
+            hbase.process, gateway.process = (Process(*identity) for identity in state["processes"])
         else:
             start_together([hbase, gateway])
             hbase.keep_classes()

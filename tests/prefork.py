@@ -72,7 +72,9 @@ class Forked(subprocess.Popen[bytes]):
         _, _, _, _, cwd, env, _, _, _, *pipes = rest
         stdin, _, _, stdout, _, stderr = pipes[:6]
         streams = [own if own != -1 else standard for standard, own in enumerate((stdin, stdout, stderr))]
-        request = Request([os.fspath(one) for one in args], dict(env or os.environ), os.fspath(cwd or Path.cwd()))
+        request = Request(
+            [os.fspath(argument) for argument in args], dict(env or os.environ), os.fspath(cwd or Path.cwd())
+        )
         self._status, theirs = os.pipe()
         try:
             self.pid = _preparer().start(request, [*streams, theirs])
@@ -88,12 +90,12 @@ class Forked(subprocess.Popen[bytes]):
         assert self._status is not None
         if wait_flags & os.WNOHANG and not select.select([self._status], [], [], 0)[0]:
             return 0, 0
-        told = os.read(self._status, _NUMBER.size)
+        status = os.read(self._status, _NUMBER.size)
         os.close(self._status)
         self._status = None
         # Without a word its preparer has gone; the process may be there still.
-        assert told, "the process that prepares others has ended"
-        return self.pid, _NUMBER.unpack(told)[0]
+        assert status, "the process that prepares others has ended"
+        return self.pid, _NUMBER.unpack(status)[0]
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:  # noqa: ANN401  # as Popen calls it
         with self._waitpid_lock:  # type: ignore[attr-defined]  # Popen's own
@@ -113,7 +115,7 @@ def kill_those_begun(since_s: float) -> None:
     A failed test leaves its process behind. It would be found when memory is next collected, and count as a failure of
     whichever test runs by then.
     """
-    for process in [one for one in _FORKED if one.begun_s >= since_s]:
+    for process in [process for process in _FORKED if process.begun_s >= since_s]:
         if process.poll() is None:
             process.kill()
             process.wait()
@@ -146,9 +148,9 @@ class _Preparer:
         with self._turn:
             socket.send_fds(self._control, [_NUMBER.pack(len(asked))], descriptors)
             self._control.sendall(asked)
-            told = self._control.recv(_NUMBER.size, socket.MSG_WAITALL)
-        assert told, "the process that prepares others has ended"
-        return int(_NUMBER.unpack(told)[0])
+            status = self._control.recv(_NUMBER.size, socket.MSG_WAITALL)
+        assert status, "the process that prepares others has ended"
+        return int(_NUMBER.unpack(status)[0])
 
 
 @cache

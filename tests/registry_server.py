@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 _REAL = "TEST_REGISTRY"
 
 
-class Said(NamedTuple):
+class Answer(NamedTuple):
     """An answer."""
 
     status: int
@@ -27,12 +27,12 @@ class Said(NamedTuple):
     headers: Mapping[str, str] = {}
 
     @classmethod
-    def json(cls, status: int, **content: object) -> "Said":
+    def json(cls, status: int, **content: object) -> "Answer":
         """An answer as a registry gives it."""
         return cls(status, json.dumps(content).encode())
 
 
-NO_SCHEMA = Said.json(404, error_code=40403, message="Schema not found")
+NO_SCHEMA = Answer.json(404, error_code=40403, message="Schema not found")
 
 
 @dataclass
@@ -43,7 +43,7 @@ class RegistryServer:
     byte. ``user`` may ask, "NAME:PASSWORD".
     """
 
-    says: Said | None = None
+    says: Answer | None = None
     drip_s: float = 0
     user: str | None = None
     url: str = ""
@@ -56,14 +56,14 @@ class RegistryServer:
     def add(self, text: str, kind: str = "AVRO", subject: str = "s", references: object = ()) -> int:
         """Register a schema, as the API does: the same one twice is one; its id."""
         schema = {"schema": text, "schemaType": kind, "references": list(references or ())}  # type: ignore[call-overload]
-        schema_id = next((known for known, one in self.schemas.items() if one == schema), len(self.schemas) + 1)
+        schema_id = next((known for known, stored in self.schemas.items() if stored == schema), len(self.schemas) + 1)
         self.schemas[schema_id] = schema
         versions = self.subjects.setdefault(subject, [])
         if schema_id not in versions:
             versions.append(schema_id)
         return schema_id
 
-    def answer(self, method: str, target: str, given: Any, authorization: str | None) -> Said:  # noqa: ANN401  # JSON
+    def answer(self, method: str, target: str, given: Any, authorization: str | None) -> Answer:  # noqa: ANN401  # JSON
         """What is said to a request."""
         self.asked.append(f"{method} {target}")
         while self.silent.is_set() and not self.closing.wait(0.02):
@@ -71,31 +71,31 @@ class RegistryServer:
         if self.says is not None:
             return self.says
         if self.user and authorization != f"Basic {base64.b64encode(self.user.encode()).decode()}":
-            return Said.json(401, error_code=40101, message="Unauthorized")
-        return self._found(method, target, given) or Said.json(404, error_code=404, message="HTTP 404 Not Found")
+            return Answer.json(401, error_code=40101, message="Unauthorized")
+        return self._found(method, target, given) or Answer.json(404, error_code=404, message="HTTP 404 Not Found")
 
-    def _found(self, method: str, target: str, given: Any) -> Said | None:  # noqa: ANN401  # JSON
+    def _found(self, method: str, target: str, given: Any) -> Answer | None:  # noqa: ANN401  # JSON
         match method, [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]:
             case "POST", ["subjects", subject, "versions"]:
-                return Said.json(200, id=self._added(subject, given))
+                return Answer.json(200, id=self._added(subject, given))
             case "POST", ["subjects", subject]:
                 return self._version(subject, self._added(subject, given))
             case "GET", ["schemas", "ids", number]:
                 found = self.schemas.get(int(number))
-                return NO_SCHEMA if found is None else Said.json(200, **found)
+                return NO_SCHEMA if found is None else Answer.json(200, **found)
             case "GET", ["subjects", subject, "versions", number]:
                 versions = self.subjects.get(subject, [])
                 if not 1 <= int(number) <= len(versions):
-                    return Said.json(404, error_code=40402, message="Version not found")
+                    return Answer.json(404, error_code=40402, message="Version not found")
                 return self._version(subject, versions[int(number) - 1])
         return None
 
     def _added(self, subject: str, given: dict[str, Any]) -> int:
         return self.add(given["schema"], given.get("schemaType", "AVRO"), subject, given.get("references"))
 
-    def _version(self, subject: str, schema_id: int) -> Said:
+    def _version(self, subject: str, schema_id: int) -> Answer:
         version = self.subjects[subject].index(schema_id) + 1
-        return Said.json(200, subject=subject, id=schema_id, version=version, **self.schemas[schema_id])
+        return Answer.json(200, subject=subject, id=schema_id, version=version, **self.schemas[schema_id])
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -108,17 +108,17 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _answer(self, given: object) -> None:
-        said = self.registry.answer(self.command, self.path, given, self.headers["Authorization"])
-        self.send_response(said.status)
-        headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "Content-Length": str(len(said.body))}
-        for name, value in {**headers, **said.headers}.items():
+        answer = self.registry.answer(self.command, self.path, given, self.headers["Authorization"])
+        self.send_response(answer.status)
+        headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "Content-Length": str(len(answer.body))}
+        for name, value in {**headers, **answer.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if not self.registry.drip_s:
-            self.wfile.write(said.body)
+            self.wfile.write(answer.body)
             return
-        for place in range(len(said.body)):
-            self.wfile.write(said.body[place : place + 1])
+        for place in range(len(answer.body)):
+            self.wfile.write(answer.body[place : place + 1])
             self.registry.closing.wait(self.registry.drip_s)
 
     def log_message(self, *_: object) -> None:

@@ -87,7 +87,7 @@ def article_file() -> descriptor_pb2.FileDescriptorProto:
     meta = article.nested_type.add(name="MetaEntry")
     meta.options.map_entry = True
     text, message, number = 9, 11, 14
-    for made, name, place, kind, label, kind_name in (
+    for owner, name, place, kind, label, kind_name in (
         (content, "title", 1, text, 1, None),
         (content, "body", 2, text, 1, None),
         (meta, "key", 1, text, 1, None),
@@ -98,7 +98,7 @@ def article_file() -> descriptor_pb2.FileDescriptorProto:
         (article, "content", 4, message, 1, ".feed.Article.Content"),
         (article, "published", 5, message, 1, ".google.protobuf.Timestamp"),
     ):
-        made.field.add(
+        owner.field.add(
             name=name,
             number=place,
             type=kind,
@@ -117,11 +117,11 @@ def protobuf_writer(registry_url: str, topic: str) -> Iterator[Write]:
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(timestamp_pb2.DESCRIPTOR.serialized_pb)
     pool.Add(article_file())
-    made: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("feed.Article"))
+    message_class: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("feed.Article"))
     context = SerializationContext(topic, MessageField.VALUE)
 
     def value(article: dict[str, Any]) -> bytes:
-        message = made(
+        message = message_class(
             lang=("none", "en", "zh").index(article["lang"]),
             meta={"id": article["id"], "source": article["source"]},
             tags=["a", "b"],
@@ -133,7 +133,7 @@ def protobuf_writer(registry_url: str, topic: str) -> Iterator[Write]:
         return written
 
     with SchemaRegistryClient({"url": registry_url}) as client:
-        write = ProtobufSerializer(made, client)
+        write = ProtobufSerializer(message_class, client)
         yield value
 
 

@@ -78,7 +78,7 @@ def consume(job: Job, asked: "Connection[Judged | None, str | None]") -> None:
     """Be a consumer: get articles ready when told a setting's name, judge them at the next word; None is the end."""
     store = HbaseStore.open(parse_place(job.url))
     detectors = {name: Detector(store, settings, now_ms) for name, settings in _settings(job.plan).items()}
-    feeds = {name: MadeFeed(job.model, _builder(one.settings)) for name, one in detectors.items()}
+    feeds = {name: MadeFeed(job.model, _builder(detector.settings)) for name, detector in detectors.items()}
     while (name := asked.recv()) is not None:
         versions = feeds[name].take(job.articles)
         gc.collect()
@@ -130,22 +130,22 @@ def consumers(count: int, job: Job) -> Iterator[list["Connection[str | None, Jud
 
 
 def judge_round(
-    name: str, told: Sequence["Connection[str | None, Judged | None]"], running: Servers, each: int
+    name: str, connections: Sequence["Connection[str | None, Judged | None]"], running: Servers, each: int
 ) -> Round:
     """Let every consumer judge so many articles by this setting at the same time."""
-    for pipe in told:
+    for pipe in connections:
         pipe.send(name)
-    for pipe in told:
+    for pipe in connections:
         pipe.recv()
     gateways_s, server_s = running.processor_s()
     began_s = time.perf_counter()
-    for pipe in told:
+    for pipe in connections:
         pipe.send(name)
-    judged = [done for pipe in told if (done := pipe.recv()) is not None]
+    judged = [done for pipe in connections if (done := pipe.recv()) is not None]
     took_s = time.perf_counter() - began_s
     gateways_after_s, server_after_s = running.processor_s()
     return Round(
-        each * len(told),
+        each * len(connections),
         took_s,
         sum(result.processor_s for result in judged),
         gateways_after_s - gateways_s,
@@ -188,10 +188,10 @@ def measure(
     """Let each consumer judge so many articles in a round, by both settings in turn."""
     job = Job(filled(running, wanted), wanted.plan, model_of_texts(), each)
     done: dict[str, list[Round]] = {LANE_0: [], DEFAULTS: []}
-    with consumers(consumer_count, job) as told:
+    with consumers(consumer_count, job) as connections:
         for number in range(sum(rounds)):
             for name, of_setting in done.items():
-                found = judge_round(name, told, running, each)
+                found = judge_round(name, connections, running, each)
                 if number >= rounds[0]:
                     of_setting.append(found)
     return [row(name, of_setting, consumer_count) for name, of_setting in done.items()]

@@ -106,7 +106,7 @@ def main(
     """Measure look-ups in batches."""
     with servers(folder) as running:
         wanted = {name: Wanted(plan, articles, name == "packed", density_bits) for name in ("hot", "packed")}
-        stores = {name: HbaseStore.open(parse_place(filled(running, one))) for name, one in wanted.items()}
+        stores = {name: HbaseStore.open(parse_place(filled(running, url))) for name, url in wanted.items()}
         for size in batch or [128]:
             entries = entries_of(model_of_texts(), size * _BATCHES, _SEED, density_bits)
             rows, met, near = measure(stores, queries_of(BlockPlan.named(plan), entries), size)

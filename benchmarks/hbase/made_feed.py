@@ -49,7 +49,7 @@ class MadeFeed:
         self._builder = builder
         self._rng = np.random.default_rng()
         self._name = uuid4().hex
-        self._bodies = [made.body for made in make_feed(_BODIES, BODY_CHARS)]
+        self._bodies = [text.body for text in make_feed(_BODIES, BODY_CHARS)]
         self._line = 0
         self._last: _Drawn | None = None
 

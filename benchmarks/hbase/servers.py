@@ -82,8 +82,8 @@ def processor_s(pid: int) -> float:
 @contextmanager
 def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> Iterator[Servers]:
     """Run an HBase, and so many gateways, while this is entered."""
-    with ExitStack() as held:
-        place = folder or Path(held.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
+    with ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
         place.mkdir(parents=True, exist_ok=True)
         zookeeper, master, regions, *ports = free_ports(3 + gateways)
         program, jars, owner = java.java(), fetch.jars(), getpid()
@@ -109,8 +109,8 @@ def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> I
             )
             for number, port in enumerate(ports)
         )
-        for one in (hbase, *ways):
-            held.callback(one.stop)
+        for server in (hbase, *ways):
+            stack.callback(server.stop)
         start_together([hbase, *ways])
         yield Servers(hbase, ways)
 

@@ -40,7 +40,7 @@ def broker() -> Iterator[KafkaBroker]:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="dupwatch-bench-") as folder:
         port, controller_port = free_ports(2)
-        one = KafkaBroker(
+        started = KafkaBroker(
             folder=Path(folder) / "kafka",
             port=port,
             controller_port=controller_port,
@@ -48,11 +48,11 @@ def broker() -> Iterator[KafkaBroker]:
             java=java.java(),
             owner=getpid(),
         )
-        one.start()
+        started.start()
         try:
-            yield one
+            yield started
         finally:
-            one.kill9()
+            started.kill9()
 
 
 @contextmanager
@@ -79,16 +79,16 @@ def make_topics(address: str, name: str) -> tuple[str, str]:
     prefix = f"{PREFIX}-{name}"
     sinks = [f"{prefix}.{suffix}" for suffix in ("duplicates", "verdicts", "dead-letters")]
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in (name, *sinks)]).values():
-        made.result(_WAIT_S)
+    for future in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in (name, *sinks)]).values():
+        future.result(_WAIT_S)
     return f"kafka://{address}/{name}", f"kafka://{address}/{prefix}"
 
 
 def articles(count: int, chars: int, seed: int) -> list[Record]:
     """Articles of about so many characters, some of them edited copies of earlier ones."""
     return [
-        Record(made.id, msgspec.json.encode({"id": made.id, "body": made.body}))
-        for made in make_feed(count, chars, seed=seed)
+        Record(text.id, msgspec.json.encode({"id": text.id, "body": text.body}))
+        for text in make_feed(count, chars, seed=seed)
     ]
 
 

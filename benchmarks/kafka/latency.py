@@ -92,12 +92,12 @@ def main(  # noqa: PLR0913  # options of a command
     """Measure latency at one rate."""
     records = articles(rate * (warm_up + seconds), chars, 1)
     more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
-    with ExitStack() as held:
-        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
-        address = held.enter_context(broker()).address
-        store = held.enter_context(store_of(folder, hbase=hbase))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        address = stack.enter_context(broker()).address
+        store = stack.enter_context(store_of(folder, hbase=hbase))
         source, sink = make_topics(address, "feed")
-        held.enter_context(consumer(source, sink, store, more))
+        stack.enter_context(consumer(source, sink, store, more))
         sending = threading.Thread(target=send, args=(address, "feed", records, rate))
         sending.start()
         found = latencies(address, f"{sink.rsplit('/', 1)[1]}.verdicts", len(records))

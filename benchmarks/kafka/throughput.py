@@ -115,9 +115,9 @@ def main(
         send(running.address, "feed", records)
 
         def folder() -> Path:
-            made = Path(name) / f"round-{next(numbers)}"
-            made.mkdir()
-            return made
+            created = Path(name) / f"round-{next(numbers)}"
+            created.mkdir()
+            return created
 
         def topic(delivery: str) -> float:
             place = folder()

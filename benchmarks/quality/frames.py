@@ -139,12 +139,12 @@ def _corrected(slot: Slot, kind: FactKind, language: Language, random: Random) -
 
 def _reworded(words: Sequence[str], language: Language, random: Random) -> tuple[str, ...]:
     """Say up to three things in other words, once each."""
-    told = list(words)
-    known = [pair for pair in _OTHER_WORDS[language] if any(pair[0] in part for part in told)]
+    drawn = list(words)
+    known = [pair for pair in _OTHER_WORDS[language] if any(pair[0] in part for part in drawn)]
     for old, new in random.sample(known, min(len(known), random.randint(1, REWORDINGS_MAX))):
-        place = random.choice([number for number, part in enumerate(told) if old in part] or [0])
-        told[place] = told[place].replace(old, new, 1)
-    return tuple(told)
+        place = random.choice([number for number, part in enumerate(drawn) if old in part] or [0])
+        drawn[place] = drawn[place].replace(old, new, 1)
+    return tuple(drawn)
 
 
 def _figure(asked: str, language: Language, random: Random) -> str:

@@ -50,15 +50,15 @@ class Pair(NamedTuple):
     """Two records that are judged, of texts made from one frame."""
 
     frame: Frame
-    one: Stored
+    first: Stored
     other: Stored
 
 
 class Pairs(NamedTuple):
-    """Template pairs, all near without a guard, of so many that were ``made``; rewrites of as many of their stories."""
+    """Template pairs near without a guard, found among ``drawn`` ones, and rewrites of as many of their stories."""
 
     templates: list[Pair]
-    made: int
+    drawn: int
     rewrites: list[Pair]
     rewrites_of_two: list[Pair]
 
@@ -105,7 +105,7 @@ def make_pairs(which: Frames, wanted: int, seed: int, lexicon: Lexicon) -> Pairs
                 pairs.rewrites.append(rewritten)
                 pairs.rewrites_of_two.append(twice)
             if len(pairs.templates) == wanted:
-                return pairs._replace(made=start + number + 1)
+                return pairs._replace(drawn=start + number + 1)
     raise AssertionError("count() does not end")
 
 
@@ -133,7 +133,7 @@ def _stored(
 
 def near(pair: Pair, judged_by: JudgeSettings) -> bool:
     """Whether the judge would flag the one for the other."""
-    return compare(pair.one, [pair.other], judged_by)[0].near
+    return compare(pair.first, [pair.other], judged_by)[0].near
 
 
 def curve(pairs: Pairs, lexicon: Lexicon, thresholds: Sequence[float] = THRESHOLDS) -> list[Point]:
@@ -153,7 +153,7 @@ def curve(pairs: Pairs, lexicon: Lexicon, thresholds: Sequence[float] = THRESHOL
 def _curve_table(points: Sequence[Point], pairs: Pairs) -> Table:
     table = Table(
         "facts_shared_min", "templates flagged", "precision", "95 %", "rewrites found", "95 %", "two facts corrected",
-        title=f"{len(pairs.templates)} template pairs near without a guard ({pairs.made} made), as many rewrites",
+        title=f"{len(pairs.templates)} template pairs near without a guard ({pairs.drawn} drawn), as many rewrites",
     )  # fmt: skip
     for point in points:
         table.add_row(
@@ -195,10 +195,10 @@ def main(
 ) -> None:
     """Print what the fact guard does to template pairs and to light rewrites, for a range of thresholds."""
     lexicon = load_lexicon()
-    made = make_pairs(which, pairs, seed, lexicon)
+    counts = make_pairs(which, pairs, seed, lexicon)
     console = Console(width=_WIDTH)
-    console.print(_curve_table(curve(made, lexicon), made))
-    console.print(_group_table(made, settings(CHOSEN, lexicon)))
+    console.print(_curve_table(curve(counts, lexicon), counts))
+    console.print(_group_table(counts, settings(CHOSEN, lexicon)))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.peers import DATASKETCH, STOCK, MinHashLsh, StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import Made, make_feed
+from benchmarks.speed.texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "end_to_end"
@@ -43,17 +43,17 @@ class Judging(NamedTuple):
     """Something that judges articles one after the other, its index preloaded."""
 
     name: str
-    judge: Callable[[Sequence[Made]], object]
+    judge: Callable[[Sequence[FeedText]], object]
 
 
-def preloaded_judges(held: ExitStack, count: int, scratch: Path, model_texts: int = _MODEL_TEXTS) -> list[Judging]:
+def preloaded_judges(stack: ExitStack, count: int, scratch: Path, model_texts: int = _MODEL_TEXTS) -> list[Judging]:
     """Build everything that is measured, with ``count`` articles in each index; ``held`` closes the stores."""
     lexicon = load_lexicon()
-    texts = [made.body for made in make_feed(model_texts, _MODEL_CHARS, copies_share=0.0, seed=2)]
+    texts = [text.body for text in make_feed(model_texts, _MODEL_CHARS, copies_share=0.0, seed=2)]
     built: list[Judging] = []
     model: CodeModel | None = None
     for name, url, overrides in _SETTINGS:
-        ours = Dupwatch.opened(held, lexicon, url.format(scratch=scratch), overrides)
+        ours = Dupwatch.opened(stack, lexicon, url.format(scratch=scratch), overrides)
         if model is None:
             model = CodeModel.fitted(ours.fingerprinter.fingerprint(texts).codes.reshape(-1))
         ours.preload(model, count, np.random.default_rng(3))
@@ -70,10 +70,10 @@ def preloaded_judges(held: ExitStack, count: int, scratch: Path, model_texts: in
     return built
 
 
-def measure(judges: Sequence[Judging], feed: Sequence[Made], articles: int, rounds: int) -> list[Timing]:
+def measure(judges: Sequence[Judging], feed: Sequence[FeedText], articles: int, rounds: int) -> list[Timing]:
     """Time the judges; round r judges ``feed[r * articles:(r + 1) * articles]``, the first one to warm up."""
 
-    def judged(judge: Callable[[Sequence[Made]], object], number: int) -> int:
+    def judged(judge: Callable[[Sequence[FeedText]], object], number: int) -> int:
         part = feed[number * articles : (number + 1) * articles]
         judge(part)
         return len(part)
@@ -95,7 +95,7 @@ def rows(timings: Sequence[Timing]) -> list[Row]:
     ]
 
 
-def _one_by_one(judge: Callable[[str, str], bool], articles: Sequence[Made]) -> None:
+def _one_by_one(judge: Callable[[str, str], bool], articles: Sequence[FeedText]) -> None:
     for article in articles:
         judge(article.id, article.body)
 
@@ -110,10 +110,10 @@ def main(
     single_threaded()
     keep_to_one_core()
     articles, rounds, count = (128, 3, preloaded // 10) if quick else (512, 7, preloaded)
-    with ExitStack() as held:
-        scratch = held.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-"))
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-"))
         tell(f"Preloading {count:,} articles for each contender …")
-        judges = preloaded_judges(held, count, Path(scratch))
+        judges = preloaded_judges(stack, count, Path(scratch))
         for chars in CHARS:
             feed = make_feed((rounds + 1) * articles, chars, seed=chars)
             found = rows(measure(judges, feed, articles, rounds))

@@ -74,7 +74,7 @@ def main(
     keep_to_one_core()
     articles, rounds = (64, 3) if quick else (256, 7)
     for chars in CHARS:
-        texts = [made.body for made in make_feed((rounds + 1) * articles, chars, seed=chars)]
+        texts = [text.body for text in make_feed((rounds + 1) * articles, chars, seed=chars)]
         found = rows(take_turns(contenders(texts, articles), rounds))
         title = f"Fingerprint only, one core, articles of {chars:,} characters"
         publish(PART, title, found, out=out, chars=chars, articles=articles, rounds=rounds)

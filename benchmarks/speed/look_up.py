@@ -104,15 +104,15 @@ def draw_queries(stored: Codes, model: CodeModel, count: int, rng: np.random.Gen
 @contextmanager
 def indexes(stored: Codes, plan: BlockPlan, scratch: Path) -> Iterator[list[Index]]:
     """Build every index over these fingerprints, and measure what each takes."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         yield [
             Index(BRUTE_FORCE, partial(search_by_force, stored), float(stored.itemsize), _SLOW_QUERIES),
-            *_stores(stored, plan, scratch, held),
+            *_stores(stored, plan, scratch, stack),
             *_peers(stored),
         ]
 
 
-def _stores(stored: Codes, plan: BlockPlan, scratch: Path, held: ExitStack) -> Iterator[Index]:
+def _stores(stored: Codes, plan: BlockPlan, scratch: Path, stack: ExitStack) -> Iterator[Index]:
     none = np.zeros((len(stored), 0), np.uint64)
     entries = Entries(stored, stored, none)
     before = resident_bytes()
@@ -124,12 +124,12 @@ def _stores(stored: Codes, plan: BlockPlan, scratch: Path, held: ExitStack) -> I
     other.mkdir()
     shutil.copyfile(scratch / DATA_FILE, other / DATA_FILE)
     store = open_filled(scratch)
-    held.callback(store.close)
+    stack.callback(store.close)
     size = (store.stats().size_bytes or 0) / len(stored)
     yield Index(LMDB, partial(search_store, store, plan), size)
-    environment = held.enter_context(lmdb.open(str(other), readonly=True, lock=False, max_dbs=len(DATABASES)))
+    environment = stack.enter_context(lmdb.open(str(other), readonly=True, lock=False, max_dbs=len(DATABASES)))
     database = environment.open_db(b"postings", create=False, dupsort=True, dupfixed=True)
-    transaction = held.enter_context(environment.begin(db=database))
+    transaction = stack.enter_context(environment.begin(db=database))
     yield Index(LMDB_OPEN, partial(search_open_transaction, transaction.cursor(), plan), size)
 
 
@@ -202,7 +202,7 @@ def rows(built: Sequence[Index], single: Sequence[Timing], batched: Sequence[Tim
 
 def model_of_texts(count: int = _MODEL_TEXTS) -> CodeModel:
     """Fit the model to fingerprints of made texts of 500 characters."""
-    texts = [made.body for made in make_feed(count, 500, copies_share=0.0, seed=2)]
+    texts = [text.body for text in make_feed(count, 500, copies_share=0.0, seed=2)]
     codes = Fingerprinter(Scheme(), load_lexicon()).fingerprint(texts).codes
     return CodeModel.fitted(codes.reshape(-1))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
-from benchmarks.speed.texts import Made
+from benchmarks.speed.texts import FeedText
 from consumer.config.loading import load_config
 from consumer.fingerprint import Fingerprints, Lexicon, TextKind
 from consumer.judge import events
@@ -44,10 +44,10 @@ class Dupwatch:
         self._lines = 0
 
     @classmethod
-    def opened(cls, held: ExitStack, lexicon: Lexicon, store_url: str, overrides: dict[str, Any]) -> Self:
+    def opened(cls, stack: ExitStack, lexicon: Lexicon, store_url: str, overrides: dict[str, Any]) -> Self:
         """Build it with these settings over the store of this URL, which ``held`` closes."""
         config = load_config(None, overrides | {"store": {"url": store_url}})
-        return cls(held.enter_context(opened_store(config)), judge_settings(config, lexicon), lexicon)
+        return cls(stack.enter_context(opened_store(config)), judge_settings(config, lexicon), lexicon)
 
     def preload(self, model: CodeModel, count: int, rng: np.random.Generator) -> None:
         """Store articles that were kept: record, verdict and postings of each, without a body."""
@@ -61,14 +61,14 @@ class Dupwatch:
             self._store.settle(list(zip((record.reference for record in records), kept, strict=True)))
             self._store.add(records)
 
-    def judge(self, articles: Sequence[Made]) -> list[VerdictEvent]:
+    def judge(self, articles: Sequence[FeedText]) -> list[VerdictEvent]:
         """Judge articles in batches of the default size; return their verdicts."""
         verdicts: list[VerdictEvent] = []
         for start in range(0, len(articles), _BATCH):
             verdicts += self.detector.judge(self.versions(articles[start : start + _BATCH]))
         return verdicts
 
-    def versions(self, articles: Sequence[Made]) -> list[Version]:
+    def versions(self, articles: Sequence[FeedText]) -> list[Version]:
         """Fingerprint articles and make them ready to be judged."""
         fingerprints = self.fingerprinter.fingerprint([article.body for article in articles])
         line, time_ms = self._next_line(len(articles)), now_ms()

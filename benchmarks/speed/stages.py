@@ -22,7 +22,7 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import Made, make_feed
+from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint import default_tokenizer, normalise, sketch_batch
 from consumer.judge import detector, search
 from consumer.judge.comparison import ComparisonBatch
@@ -60,17 +60,17 @@ class Clock:
 @contextmanager
 def watched(clock: Clock, store: object) -> Iterator[None]:
     """Time the store's calls and the judge's own steps while this is entered."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for name in STORE_CALLS:
             stand_in = clock.timed(f"store: {name}", getattr(store, name))
-            held.enter_context(mock.patch.object(store, name, stand_in))
+            stack.enter_context(mock.patch.object(store, name, stand_in))
         for owner, name in JUDGE_STEPS:
             stand_in = clock.timed(f"judge: {name}", getattr(owner, name))
-            held.enter_context(mock.patch.object(owner, name, stand_in))
+            stack.enter_context(mock.patch.object(owner, name, stand_in))
         yield
 
 
-def measure(ours: Dupwatch, feed: Sequence[Made]) -> dict[str, float]:
+def measure(ours: Dupwatch, feed: Sequence[FeedText]) -> dict[str, float]:
     """Judge the feed in batches; microseconds an article of each stage, and of the whole."""
     clock = Clock()
     fingerprint = clock.timed("fingerprint", ours.fingerprinter.fingerprint)
@@ -90,12 +90,12 @@ def measure(ours: Dupwatch, feed: Sequence[Made]) -> dict[str, float]:
     return {name: 1e6 * seconds / len(feed) for name, seconds in sorted(clock.seconds.items())}
 
 
-def _engine(clock: Clock, ours: Dupwatch, feed: Sequence[Made]) -> None:
+def _engine(clock: Clock, ours: Dupwatch, feed: Sequence[FeedText]) -> None:
     sketched = ours.detector.settings.sketched
     tokenizer = default_tokenizer()
     layout = ours.fingerprinter.scheme.sketch
     for start in range(0, len(feed), _BATCH):
-        texts = [made.body for made in feed[start : start + _BATCH]]
+        texts = [text.body for text in feed[start : start + _BATCH]]
         normalised = clock.timed("fingerprint: normalise", lambda texts=texts: [normalise(text) for text in texts])()
         clock.timed("fingerprint: cut and count", lambda cut=normalised: [tokenizer.count(text) for text in cut])()
         if sketched:
@@ -121,11 +121,11 @@ def main(
     single_threaded()
     keep_to_one_core()
     feed = make_feed(2 * articles, chars, seed=chars)
-    with ExitStack() as held:
-        scratch = held.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-"))
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-"))
         overrides = LIKE_FOR_LIKE if like_for_like else {}
-        ours = Dupwatch.opened(held, load_lexicon(), f"lmdb:{scratch}/store", overrides)
-        codes = ours.fingerprinter.fingerprint([made.body for made in feed]).codes.reshape(-1)
+        ours = Dupwatch.opened(stack, load_lexicon(), f"lmdb:{scratch}/store", overrides)
+        codes = ours.fingerprinter.fingerprint([text.body for text in feed]).codes.reshape(-1)
         ours.preload(CodeModel.fitted(codes), preloaded, np.random.default_rng(3))
         ours.judge(feed[:articles])
         found = measure(ours, feed[articles:])

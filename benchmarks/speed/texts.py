@@ -30,7 +30,7 @@ _FIELDS_SEED: Final = 20
 _HAN: Final = ("\u4e00", "\u9fff")
 
 
-class Made(NamedTuple):
+class FeedText(NamedTuple):
     """An article; ``original`` is the id of the one it is an edited copy of, None where it is of its own."""
 
     id: str
@@ -46,22 +46,22 @@ class _Vocabulary(NamedTuple):
     fields: npt.NDArray[np.int64]
 
 
-def make_feed(articles: int, chars: int, *, copies_share: float = 0.2, seed: int = 1) -> list[Made]:
+def make_feed(articles: int, chars: int, *, copies_share: float = 0.2, seed: int = 1) -> list[FeedText]:
     """Make articles of about ``chars`` characters; equal arguments make equal articles."""
     rng = np.random.default_rng(seed)
     drafts: list[npt.NDArray[np.int64]] = []
-    made: list[Made] = []
+    feed: list[FeedText] = []
     for number in range(articles):
         original = None
         if drafts and rng.random() < copies_share:
             copied = int(rng.integers(len(drafts)))
-            original = made[copied].original or made[copied].id
+            original = feed[copied].original or feed[copied].id
             draft = _edited(drafts[copied], rng)
         else:
             draft = _draft(chars, rng)
         drafts.append(draft)
-        made.append(Made(f"{seed}-{chars}-{number}", "".join(_written(draft, chars, rng)), original))
-    return made
+        feed.append(FeedText(f"{seed}-{chars}-{number}", "".join(_written(draft, chars, rng)), original))
+    return feed
 
 
 def _draft(chars: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -72,12 +72,12 @@ def _draft(chars: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     # In a field some words are in most texts; and in a text, too, the first words are said more often than the last.
     topic = field[(FIELD_WORDS * rng.random(TOPIC_WORDS) ** 2).astype(np.int64)]
     places = (TOPIC_WORDS * rng.random(tokens) ** 2).astype(np.int64)
-    return np.where(rng.random(tokens) < TOPIC_SHARE, topic[places], _said(tokens, rng))
+    return np.where(rng.random(tokens) < TOPIC_SHARE, topic[places], _drawn_words(tokens, rng))
 
 
 def _edited(draft: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Replace some words by others."""
-    return np.where(rng.random(len(draft)) < rng.uniform(0, COPY_EDITS_SHARE_MAX), _said(len(draft), rng), draft)
+    return np.where(rng.random(len(draft)) < rng.uniform(0, COPY_EDITS_SHARE_MAX), _drawn_words(len(draft), rng), draft)
 
 
 def _written(draft: npt.NDArray[np.int64], chars: int, rng: np.random.Generator) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _written(draft: npt.NDArray[np.int64], chars: int, rng: np.random.Generator)
     yield str(rng.integers(10))
 
 
-def _said(count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _drawn_words(count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Draw words as often as they are said."""
     cumulated = _vocabulary().cumulated
     drawn: npt.NDArray[np.int64] = np.searchsorted(cumulated, rng.random(count) * cumulated[-1], side="right")

@@ -30,8 +30,8 @@ def write_feed(path: Path, articles: int, chars: int) -> None:
     """Write a feed of made articles as JSON lines."""
     encoder = msgspec.json.Encoder()
     with path.open("wb") as lines:
-        for made in make_feed(articles, chars, seed=chars):
-            lines.write(encoder.encode({"id": made.id, "lang": "zh", "body": made.body}) + b"\n")
+        for text in make_feed(articles, chars, seed=chars):
+            lines.write(encoder.encode({"id": text.id, "lang": "zh", "body": text.body}) + b"\n")
 
 
 def run_once(feed: Path, articles: int, workers: int, number: int) -> int:

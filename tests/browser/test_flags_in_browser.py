@@ -61,8 +61,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     process = start("demo", "--forever", "--rate", "1000", "--feed", path, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
-        told = next(line.decode() for line in process.stderr if line.startswith(b"Latest flags"))
-        url = told.split()[-1].rstrip("/")
+        line = next(line.decode() for line in process.stderr if line.startswith(b"Latest flags"))
+        url = line.split()[-1].rstrip("/")
         wait_for(lambda: len(flags(url)) == 3, END_S)
         yield Shown(url, flags(url))
     finally:
@@ -73,8 +73,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
 def flags(url: str) -> list[dict[str, Any]]:
     """The flags as JSON."""
     with urllib.request.urlopen(f"{url}/flags.json", timeout=10) as answer:
-        told: list[dict[str, Any]] = json.load(answer)["flags"]
-        return told
+        flags: list[dict[str, Any]] = json.load(answer)["flags"]
+        return flags
 
 
 def card(browser: Chrome, name: str) -> WebElement:

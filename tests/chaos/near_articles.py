@@ -113,7 +113,7 @@ def near_chain(chance: random.Random, name: str, size: int, first_sequence: int)
         for _ in range(size):
             text = edited(text, chance, 0.22)
             texts.append(text)
-        chain = [version_of(f"{name}.{number}", one, first_sequence + number) for number, one in enumerate(texts)]
+        chain = [version_of(f"{name}.{number}", text, first_sequence + number) for number, text in enumerate(texts)]
         linked = all(are_near(a, b) for a, b in pairwise(chain))
         if linked and not are_near(chain[0], chain[-1]):
             return chain

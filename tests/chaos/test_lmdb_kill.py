@@ -109,12 +109,12 @@ def check_whole(store: LmdbStore) -> None:
             for name, database in databases.items()
         }
 
-    held = store._environment.read(keys)
-    versions, tombstones = set(held["records"]), set(held["tombstones"])
-    assert set(held["bodies"]) == versions
-    assert set(held["verdicts"]) <= versions
-    assert sorted(layout.decode_arrival(key).reference for key in held["timeline"]) == sorted(versions | tombstones)
-    assert sorted(layout.decode_expiry(key)[1] for key in held["expiry"]) == sorted(versions | tombstones)
+    stored = store._environment.read(keys)
+    versions, tombstones = set(stored["records"]), set(stored["tombstones"])
+    assert set(stored["bodies"]) == versions
+    assert set(stored["verdicts"]) <= versions
+    assert sorted(layout.decode_arrival(key).reference for key in stored["timeline"]) == sorted(versions | tombstones)
+    assert sorted(layout.decode_expiry(key)[1] for key in stored["expiry"]) == sorted(versions | tombstones)
     assert len(list(store.scan())) == len(versions) + len(tombstones)
 
 

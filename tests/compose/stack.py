@@ -67,8 +67,8 @@ def engine() -> Engine | None:
 def _podman_compose_version() -> tuple[int, ...]:
     if shutil.which("podman-compose") is None:
         return (0,)
-    told = subprocess.run(["podman-compose", "--version"], capture_output=True, text=True, timeout=30, check=False)
-    found = re.search(r"podman-compose\D*(\d+)\.(\d+)", told.stdout)
+    version = subprocess.run(["podman-compose", "--version"], capture_output=True, text=True, timeout=30, check=False)
+    found = re.search(r"podman-compose\D*(\d+)\.(\d+)", version.stdout)
     return (0,) if found is None else (int(found[1]), int(found[2]))
 
 
@@ -92,8 +92,8 @@ class Stack:
         """Read what the files say of each service; the later file goes before."""
         self.services = {}
         for name in self.files:
-            for service, said in yaml.safe_load((ROOT / name).read_text())["services"].items():
-                self.services[service] = {**self.services.get(service, {}), **said}
+            for service, service_settings in yaml.safe_load((ROOT / name).read_text())["services"].items():
+                self.services[service] = {**self.services.get(service, {}), **service_settings}
 
     def say(self, words: str) -> None:
         """A line of the transcript."""
@@ -120,7 +120,11 @@ class Stack:
 
     def up(self) -> None:
         """Start all services that no profile asks for, each when what it depends on is as it has to be."""
-        wanted = {name: said.get("depends_on", {}) for name, said in self.services.items() if "profiles" not in said}
+        wanted = {
+            name: settings.get("depends_on", {})
+            for name, settings in self.services.items()
+            if "profiles" not in settings
+        }
         conditions = {(on, how["condition"]) for needs in wanted.values() for on, how in needs.items()}
         for service in TopologicalSorter({name: set(needs) for name, needs in wanted.items()}).static_order():
             self.compose("up", "--detach", "--no-deps", service)

@@ -83,7 +83,7 @@ def _trial(folder: Path, name: str, records: list[dict[str, Any]]) -> Trial:
 
 def verdicts_of(events: Iterable[dict[str, Any]]) -> Verdicts:
     """What events say, and how often."""
-    return Counter((one["id"], one["version"], one["outcome"]) for one in events)
+    return Counter((event["id"], event["version"], event["outcome"]) for event in events)
 
 
 def verdicts_on(stack: Stack, topic: str) -> list[dict[str, Any]]:
@@ -92,9 +92,9 @@ def verdicts_on(stack: Stack, topic: str) -> list[dict[str, Any]]:
     return json_lines(stack.container("exec", consumer, "python3", "-c", READ, f"dupwatch.{topic}").encode())
 
 
-def flags_of(said: Verdicts) -> set[tuple[str, str, str]]:
+def flags_of(verdicts: Verdicts) -> set[tuple[str, str, str]]:
     """The duplicates alone."""
-    return {one for one in said if one[2] == "duplicate"}
+    return {verdict for verdict in verdicts if verdict[2] == "duplicate"}
 
 
 def page(stack: Stack, service: str, port: int, path: str, index: int = 0) -> bytes:
@@ -116,7 +116,7 @@ def asked(stack: Stack, query: str) -> dict[str, float]:
     """What Prometheus answers, by outcome."""
     path = "/api/v1/query?" + urllib.parse.urlencode({"query": query})
     results = json.loads(page(stack, "prometheus", 9090, path))["data"]["result"]
-    return {one["metric"].get("outcome", ""): float(one["value"][1]) for one in results}
+    return {result["metric"].get("outcome", ""): float(result["value"][1]) for result in results}
 
 
 def send(stack: Stack, feed: Path, rate: int, *options: str) -> None:
@@ -146,11 +146,11 @@ def test_the_demo_feed_gives_the_flags_that_a_run_over_the_file_gives(stack: Sta
     """One command sends it; the topics of verdicts and of flags have exactly what ``make run`` finds."""
     stack.run("feed")
     stack.say("sample feed sent")
-    said = wait_for_verdicts(stack, trials[0].expected, "every verdict is on its topic")
-    assert set(said) == set(trials[0].expected)
+    verdicts = wait_for_verdicts(stack, trials[0].expected, "every verdict is on its topic")
+    assert set(verdicts) == set(trials[0].expected)
     flags = set(verdicts_of(verdicts_on(stack, "duplicates")))
     assert flags == flags_of(trials[0].expected)
-    stack.say(f"{len(said)} verdicts and {len(flags)} flags on their topics, those of a run over the file")
+    stack.say(f"{len(verdicts)} verdicts and {len(flags)} flags on their topics, those of a run over the file")
 
 
 def test_the_page_shows_the_flags(stack: Stack, trials: list[Trial]) -> None:
@@ -166,11 +166,11 @@ def test_the_page_shows_the_flags(stack: Stack, trials: list[Trial]) -> None:
 
 def test_prometheus_has_the_metrics(stack: Stack, trials: list[Trial]) -> None:
     """Articles by outcome are what the consumer's own page tells, and as many as there were."""
-    told = {outcome: metric(stack, "dupwatch_articles_total", outcome=outcome) for outcome in OUTCOMES}
-    assert sum(told.values()) >= sum(trials[0].expected.values())
-    shown = [f"{count:.0f} {outcome}" for outcome, count in told.items()]
+    counts = {outcome: metric(stack, "dupwatch_articles_total", outcome=outcome) for outcome in OUTCOMES}
+    assert sum(counts.values()) >= sum(trials[0].expected.values())
+    shown = [f"{count:.0f} {outcome}" for outcome, count in counts.items()]
     query = "sum by (outcome) (dupwatch_articles_total)"
-    stack.wait(lambda: asked(stack, query) == told, f"Prometheus has {', '.join(shown)}", "prometheus")
+    stack.wait(lambda: asked(stack, query) == counts, f"Prometheus has {', '.join(shown)}", "prometheus")
 
 
 def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: list[Trial]) -> None:
@@ -191,10 +191,10 @@ def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: 
 
     stack.wait(again, "consumer started again and healthy", "consumer")
     sending.join(HEALTH_S)
-    said = wait_for_verdicts(stack, trials[1].expected, "every verdict is on its topic")
-    ours = {one for one in said if one[0].endswith("-again")}
+    verdicts = wait_for_verdicts(stack, trials[1].expected, "every verdict is on its topic")
+    ours = {verdict for verdict in verdicts if verdict[0].endswith("-again")}
     assert ours == set(trials[1].expected)
-    repeated = sum(said[one] for one in ours) - sum(trials[1].expected.values())
+    repeated = sum(verdicts[verdict] for verdict in ours) - sum(trials[1].expected.values())
     stack.say(f"{len(ours)} versions judged as expected, {repeated} verdicts repeated")
 
 
@@ -209,8 +209,8 @@ def test_two_consumers_share_the_partitions(stack: Stack, trials: list[Trial]) -
     stack.wait(lambda: asked(stack, 'count(up{job="dupwatch"} == 1)') == {"": 2}, "Prometheus has both", "prometheus")
     before = [metric(stack, "dupwatch_articles_total", index) for index in (0, 1)]
     send(stack, trials[2].feed, 100)
-    said = wait_for_verdicts(stack, trials[2].expected, "every verdict is on its topic")
-    ours = {one for one in said if one[0].endswith("-once-more")}
+    verdicts = wait_for_verdicts(stack, trials[2].expected, "every verdict is on its topic")
+    ours = {verdict for verdict in verdicts if verdict[0].endswith("-once-more")}
     assert ours == set(trials[2].expected)
     assert {outcome for _, _, outcome in ours} == {"duplicate"}
     judged = [metric(stack, "dupwatch_articles_total", index) - before[index] for index in (0, 1)]

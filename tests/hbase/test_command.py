@@ -31,7 +31,7 @@ def test_a_run_judges_as_with_lmdb_and_can_be_looked_into(
     again = run_process("run", "--source", SAMPLE, "--sink", tmp_path / "hbase.jsonl", "--emit", "all", *hbase)
     assert (again.code, (tmp_path / "hbase.jsonl").read_bytes()) == (0, before)
     flag = next(verdict for verdict in verdicts if verdict.get("duplicate_of"))
-    told = {
+    report = {
         "show": run_process("show", str(flag["id"]), "--json", *hbase),
         "explain": run_process("explain", str(flag["id"]), str(flag["duplicate_of"]), *hbase),
         "query": run_process("query", SAMPLE, *hbase),
@@ -39,10 +39,10 @@ def test_a_run_judges_as_with_lmdb_and_can_be_looked_into(
         "stats": run_process("store", "stats", "--json", *hbase),
         "verify": run_process("store", "verify", "--json", *hbase),
     }
-    assert {name: ended.code for name, ended in told.items()} == dict.fromkeys(told, 0), told
-    assert json.loads(told["release"].out)["released"]["duplicate_of"] == flag["duplicate_of"]
-    assert json.loads(told["stats"].out)["versions"] == json.loads(told["verify"].out)["versions"] > 200
-    assert json.loads(told["verify"].out)["wrong"] == []
+    assert {name: ended.code for name, ended in report.items()} == dict.fromkeys(report, 0), report
+    assert json.loads(report["release"].out)["released"]["duplicate_of"] == flag["duplicate_of"]
+    assert json.loads(report["stats"].out)["versions"] == json.loads(report["verify"].out)["versions"] > 200
+    assert json.loads(report["verify"].out)["wrong"] == []
 
 
 def test_a_namespace_without_tables_is_refused_with_what_makes_them(hbase_address: str) -> None:

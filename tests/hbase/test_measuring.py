@@ -36,9 +36,9 @@ def running(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path, monkeypa
 def test_judging_and_look_ups_are_measured(running: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores are filled once, hold the same hot and packed, and are judged against by both settings."""
     wanted = [Wanted("4x16", 200, packed) for packed in (False, True)]
-    urls = [filled(running, one) for one in wanted]
+    urls = [filled(running, measured) for measured in wanted]
     monkeypatch.setattr(servers, "fill", lambda *_: pytest.fail("it is there already"))
-    assert [filled(running, one) for one in wanted] == urls
+    assert [filled(running, measured) for measured in wanted] == urls
     stores = {name: HbaseStore.open(parse_place(url)) for name, url in zip(("hot", "packed"), urls, strict=True)}
     rows, met, _ = look_up.measure(stores, look_up.queries_of(BlockPlan.named("4x16"), entries_of(MODEL, 200)), 100)
     assert [row["what"] for row in rows] == ["hot", "packed"]

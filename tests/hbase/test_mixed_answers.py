@@ -26,8 +26,8 @@ OPTIONS = HbaseOptions(call_s=0.3, connections_max=THREADS, deadline_s=60)
 @pytest.fixture
 def proxy(hbase_address: str) -> Iterator[Proxy]:
     """A proxy before the gateway."""
-    with proxied(hbase_address) as one:
-        yield one
+    with proxied(hbase_address) as proxy:
+        yield proxy
 
 
 def wrong_answers(store: HbaseStore, thread: int) -> list[str]:

@@ -29,8 +29,8 @@ BATCH = 50
 @pytest.fixture
 def proxy(hbase_address: str) -> Iterator[Proxy]:
     """A proxy before the gateway."""
-    with proxied(hbase_address) as one:
-        yield one
+    with proxied(hbase_address) as started:
+        yield started
 
 
 def opened(
@@ -116,11 +116,11 @@ def test_of_two_gateways_one_may_be_dead(hbase_address: str, hbase_namespace: st
 
 def test_connections_are_spread_over_the_gateways(hbase_address: str, hbase_namespace: str) -> None:
     """With several questions at once both have some."""
-    with proxied(hbase_address) as one, proxied(hbase_address) as other:
-        store = opened([one.address, other.address], hbase_namespace)
+    with proxied(hbase_address) as proxy, proxied(hbase_address) as other:
+        store = opened([proxy.address, other.address], hbase_namespace)
         judged(store, batch_of(1, 500))
-        assert min(len(one.links), len(other.links)) > 0
-        assert len(one.links) + len(other.links) <= 2 * HbaseOptions().connections_max
+        assert min(len(proxy.links), len(other.links)) > 0
+        assert len(proxy.links) + len(other.links) <= 2 * HbaseOptions().connections_max
         store.close()
 
 

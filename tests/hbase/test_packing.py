@@ -215,9 +215,9 @@ def test_sets_of_a_bucket_are_merged(store: HbaseStore) -> None:
     bucket_ms = (now_ms // DAY_MS - 3) * DAY_MS
     names = [SetName(bucket_ms, now_ms + DAY_MS + number, bytes(8)) for number in range(3)]
     other = SetName(bucket_ms - DAY_MS, now_ms, bytes(8))
-    made = [posting_set(key, name, number) for number, name in enumerate([*names, other])]
-    packed_rows.put(store, [change for change, _ in made])
-    everything = set().union(*(postings for _, postings in made))
+    sets = [posting_set(key, name, number) for number, name in enumerate([*names, other])]
+    packed_rows.put(store, [change for change, _ in sets])
+    everything = set().union(*(postings for _, postings in sets))
     tally = pack(store, bucket_ms=DAY_MS)
     assert (tally.merged, tally.written) == (3, 1)
     qualifiers = sorted(column[2:] for _, column in packed_rows.family(store, b"s:"))

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.servers
 
 def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     """A certificate that signs itself for this name, and its key."""
-    made = folder / f"{name}.pem", folder / f"{name}.key"
+    paths = folder / f"{name}.pem", folder / f"{name}.key"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    told = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-days", "2"]
-    subprocess.run([*command, *told, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
-    return made
+    options = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-days", "2"]
+    subprocess.run([*command, *options, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
 
 
 @pytest.fixture

@@ -69,10 +69,10 @@ def _asked(address: str, topic: str, partition: int, batch: bytes) -> tuple[int,
     ):
         connection.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", answer.read(4))
-        said = answer.read(size)
+        received = answer.read(size)
     # Correlation, one topic with its name, one partition with its number.
     at = 4 + 4 + len(_text(topic)) + 4 + 4
-    error, offset = struct.unpack_from(">hq", said, at)
+    error, offset = struct.unpack_from(">hq", received, at)
     return error, offset
 
 

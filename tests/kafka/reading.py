@@ -95,8 +95,8 @@ def evict(address: str, group: str, instance_id: str) -> None:
         answer = connection.makefile("rb")
         (size,) = struct.unpack(">i", answer.read(4))
         # Correlation and throttling, four bytes each, are before the two errors: of the request, and of the one member.
-        said = answer.read(size)
-        assert (said[8:10], said[-2:]) == (b"\0\0", b"\0\0")
+        received = answer.read(size)
+        assert (received[8:10], received[-2:]) == (b"\0\0", b"\0\0")
 
 
 def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> None:
@@ -283,10 +283,10 @@ class Group:
 @contextmanager
 def grouped(address: str, topic: str, protocol: GroupProtocol = "classic", group: str | None = None) -> Iterator[Group]:
     """A group, a new one where it is not named, whose members are closed at the end, whatever happens."""
-    made = Group(address, topic, protocol, group or f"group-{uuid.uuid4().hex}")
+    consumers = Group(address, topic, protocol, group or f"group-{uuid.uuid4().hex}")
     with ExitStack() as stack:
-        yield made
-        for member in made.members:
+        yield consumers
+        for member in consumers.members:
             stack.callback(member.close)
 
 

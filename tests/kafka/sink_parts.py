@@ -72,13 +72,13 @@ class Watching:
     """Notes what a sink says of itself."""
 
     def __init__(self) -> None:
-        self.said: list[str | None] = []
+        self.outages: list[str | None] = []
         self.reconnections = 0
         self.times_moved = 0
 
     def listen(self, hooks: Hooks) -> None:
         """Listen."""
-        hooks.on(Outage, lambda outage: self.said.append(outage.why))
+        hooks.on(Outage, lambda outage: self.outages.append(outage.why))
         hooks.on(SinkReconnected, self._reconnected)
         hooks.on(RecordTimeMoved, self._moved)
 

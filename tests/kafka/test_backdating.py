@@ -39,7 +39,7 @@ def send(topics: Topics, articles: Sequence[tuple[str, str | None, int]]) -> Non
 
 def verdicts_of(topics: Topics) -> dict[str, dict[str, Any]]:
     """The verdicts by id."""
-    return {message.said["id"]: message.said for message in read_all(topics, topics.sink("verdicts"))}
+    return {message.content["id"]: message.content for message in read_all(topics, topics.sink("verdicts"))}
 
 
 @BOTH

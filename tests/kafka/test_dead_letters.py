@@ -280,15 +280,15 @@ def test_what_cannot_be_replayed_is_said(feed: Feed) -> None:
     feed.bury(rejected(feed.articles))
     ended = feed.run("replay")
     assert ended.code == 0
-    told = [line for line in ended.err.splitlines() if line.startswith("Not replayed: ")]
-    assert [line.split()[2] for line in told] == ["0:0:", "0:1:", "0:2:", "0:3:"]
+    lines = [line for line in ended.err.splitlines() if line.startswith("Not replayed: ")]
+    assert [line.split()[2] for line in lines] == ["0:0:", "0:1:", "0:2:", "0:3:"]
     reasons = (
         "only 8 bytes of its value were kept, of 18",
         "its topic gone does not exist",
         "which is not a topic",
         "do not say that it is a dead letter",
     )
-    for line, why in zip(told, reasons, strict=True):
+    for line, why in zip(lines, reasons, strict=True):
         assert why in line
     assert ended.out.decode().split() == ["Replayed", "sent", "1", "refused", "4"]
     assert len(feed.read(feed.articles)) == 1

@@ -30,25 +30,25 @@ pytestmark = pytest.mark.servers
 
 LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's stubs leave it out
 QUICK = ("--set", "store.hbase.deadline_s=1")
-Told = dict[str, list[dict[str, Any]]]
+Findings = dict[str, list[dict[str, Any]]]
 
 
-def doctor(*arguments: str) -> tuple[int, Told]:
+def doctor(*arguments: str) -> tuple[int, Findings]:
     """The exit code, and the findings by check."""
     ended = run_process("doctor", "--json", *arguments)
     assert "Traceback" not in ended.err, ended.err
-    told: Told = {}
+    findings: Findings = {}
     for finding in json.loads(ended.out)["findings"]:
-        told.setdefault(finding["check"], []).append(finding)
+        findings.setdefault(finding["check"], []).append(finding)
         assert finding["status"] == "ok" or finding["remedy"], finding
-    return ended.code, told
+    return ended.code, findings
 
 
-def wrong(told: Told) -> list[str]:
+def wrong(findings: Findings) -> list[str]:
     """All that is wrong, "check: sentence"."""
     return [
         f"{name}: {finding['found']}"
-        for name, found in told.items()
+        for name, found in findings.items()
         for finding in found
         if finding["status"] == "wrong"
     ]
@@ -86,14 +86,14 @@ def topics_like_ours(kafka_address: str, own: Mapping[str, str] = MappingProxyTy
     admin = AdminClient({"bootstrap.servers": kafka_address})
     ends = {TopicPartition(topics.source, number): LATEST for number in range(topics.partitions)}
     # Their leaders are elected a moment later.
-    until(lambda: not any(one.exception() for one in admin.list_offsets(ends).values()))
+    until(lambda: not any(offset.exception() for offset in admin.list_offsets(ends).values()))
     return topics
 
 
 def committed(topics: Topics, offset: int, **settings: str) -> Consumer:
     """A member of the group that has its partitions and has committed an offset; to be closed."""
-    told = {"bootstrap.servers": topics.address, "group.id": topics.prefix, "auto.offset.reset": "earliest"}
-    member = Consumer({**told, "enable.auto.commit": False, **settings})
+    client = {"bootstrap.servers": topics.address, "group.id": topics.prefix, "auto.offset.reset": "earliest"}
+    member = Consumer({**client, "enable.auto.commit": False, **settings})
     member.subscribe([topics.source])
     until_s = time.monotonic() + WAIT_S
     while not member.assignment():
@@ -110,31 +110,31 @@ def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hb
 
     def seen() -> Any:  # noqa: ANN401  # all that can be asked
         groups = {group.group_id for group in admin.list_consumer_groups().result().valid}
-        places = {TopicPartition(good.source, one): LATEST for one in range(2)}
+        places = {TopicPartition(good.source, partition): LATEST for partition in range(2)}
         ends = [answer.result().offset for answer in admin.list_offsets(places).values()]
         # Other tests make topics beside this one.
-        own = {one for one in admin.list_topics(timeout=WAIT_S).topics if one.startswith(good.prefix)}
+        own = {topic for topic in admin.list_topics(timeout=WAIT_S).topics if topic.startswith(good.prefix)}
         return good.prefix in groups, own, ends
 
     before = seen()
-    code, told = doctor(*stream(good), "--store", store)
-    assert code == 0, told
-    assert wrong(told) == []
-    assert list(told) == [
+    code, findings = doctor(*stream(good), "--store", store)
+    assert code == 0, findings
+    assert wrong(findings) == []
+    assert list(findings) == [
         "configuration", "open files", "TLS files", "address of the pages", "brokers", "topics of articles", "group",
         "clocks", "topics of verdicts", "gateways and tables", "settings of the store",
     ]  # fmt: skip
-    assert "1 brokers" in told["brokers"][0]["found"]
-    assert "not bound to any settings yet" in told["settings of the store"][0]["found"]
+    assert "1 brokers" in findings["brokers"][0]["found"]
+    assert "not bound to any settings yet" in findings["settings of the store"][0]["found"]
     assert seen() == before
     config = load_config(None, {"store": {"url": store}})
     settings = parts.judge_settings(config, parts.lexicon_of(config))
     with stores.opened_store(config) as opened:
         assert opened.settings() is None
         opened.agree(settings.encode())
-    code, told = doctor(*stream(good, "judge.max_distance=2"), "--store", store)
+    code, findings = doctor(*stream(good, "judge.max_distance=2"), "--store", store)
     assert code == 4
-    (sentence,) = wrong(told)
+    (sentence,) = wrong(findings)
     assert "max_distance is 3 in the store and 2 here" in sentence
 
 
@@ -146,9 +146,9 @@ def test_topics_that_are_not_as_they_have_to_be(kafka_address: str) -> None:
     admin.create_topics([NewTopic(compacted, 1, 1, config={"cleanup.policy": "compact"})])[compacted].result()
     wait_until_known(admin, [compacted])
     there = topics._replace(source=f"{compacted},{topics.prefix}-nowhere", prefix=f"{topics.prefix}-no")
-    code, told = doctor(*stream(there))
+    code, findings = doctor(*stream(there))
     assert code == 3
-    found = wrong(told)
+    found = wrong(findings)
     assert [finding for finding in found if f"{compacted}: is compacted" in finding]
     assert f"topics of articles: No topic {topics.prefix}-nowhere." in found
     assert f"topics of verdicts: No topic {topics.prefix}-no.dead-letters." in found
@@ -169,12 +169,12 @@ def test_messages_that_were_deleted_and_a_member_of_the_same_name(backdated: Top
     try:
         (deleted,) = admin.delete_records([TopicPartition(good.source, 0, end - 1)]).values()
         deleted.result()
-        _, told = doctor(*stream(good, "kafka.instance_id=dupwatch-0"))
-        assert "1 members" in told["group"][0]["found"]
-        assert f"{end - 1} messages of {good.source}[0] were deleted before the group read them" in wrong(told)[0]
-        assert "ahead of this machine" in told["clocks"][0]["found"]
-        assert told["clocks"][0]["status"] == "wrong"
-        assert any("can backdate a copy" in one["found"] for one in told["topics of articles"])
+        _, findings = doctor(*stream(good, "kafka.instance_id=dupwatch-0"))
+        assert "1 members" in findings["group"][0]["found"]
+        assert f"{end - 1} messages of {good.source}[0] were deleted before the group read them" in wrong(findings)[0]
+        assert "ahead of this machine" in findings["clocks"][0]["found"]
+        assert findings["clocks"][0]["status"] == "wrong"
+        assert any("can backdate a copy" in finding["found"] for finding in findings["topics of articles"])
     finally:
         member.close()
 
@@ -185,7 +185,7 @@ def test_the_clock_of_the_brokers_is_seen_where_a_group_commits(good: Topics) ->
     try:
         asked = Brokers(good.address, {"bootstrap.servers": good.address})
         asked.cluster()
-        newest = {one.topic: one for one in asked.newest([good.source])}["__consumer_offsets"]
+        newest = {message.topic: message for message in asked.newest([good.source])}["__consumer_offsets"]
         assert abs(newest.now_ms - newest.time_ms) < 60_000
     finally:
         member.close()
@@ -207,7 +207,7 @@ def test_unread_messages_that_are_old(backdated: Topics) -> None:
         (0, 3, None, 2),
         (0, 1, None, 1),
     ]
-    assert {one.young for one in asked.progress(good.prefix, [good.source], lambda _: None)} == {None}
+    assert {place.young for place in asked.progress(good.prefix, [good.source], lambda _: None)} == {None}
 
 
 def test_brokers_that_do_not_answer_hide_nothing_else(
@@ -217,22 +217,22 @@ def test_brokers_that_do_not_answer_hide_nothing_else(
     (nobody,) = free_ports(1)
     topics = Topics(f"127.0.0.1:{nobody}", "articles", "p", 1)
     store = f"hbase://127.0.0.1:{nobody},{hbase_address}/{hbase_namespace}"
-    code, told = doctor(*stream(topics), "--store", store, *QUICK)
+    code, findings = doctor(*stream(topics), "--store", store, *QUICK)
     assert code == 3
-    (sentence,) = wrong(told)
+    (sentence,) = wrong(findings)
     assert "do not answer" in sentence
     assert "Connection refused" in sentence
-    assert [told[name][0]["status"] for name in ("topics of articles", "group", "clocks")] == ["unchecked"] * 3
-    gateways = {one["status"]: one["found"] for one in told["gateways and tables"]}
+    assert [findings[name][0]["status"] for name in ("topics of articles", "group", "clocks")] == ["unchecked"] * 3
+    gateways = {finding["status"]: finding["found"] for finding in findings["gateways and tables"]}
     assert f"127.0.0.1:{nobody} does not answer" in gateways["warning"]
     # A password that no broker asked for: the handshake says so.
     given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u"}
     pairs = ",".join(f"'{name}'='{value}'" for name, value in (given | {"sasl.password": "geheim"}).items())
     sasl = f"kafka.client={{{pairs}}}"
-    code, told = doctor(*stream(topics._replace(address=kafka_address), sasl))
+    code, findings = doctor(*stream(topics._replace(address=kafka_address), sasl))
     assert code == 3
-    assert told["brokers"][0]["status"] == "wrong"
-    assert "geheim" not in json.dumps(told)
+    assert findings["brokers"][0]["status"] == "wrong"
+    assert "geheim" not in json.dumps(findings)
 
 
 def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: Path) -> None:
@@ -248,24 +248,24 @@ def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: 
         (row,) = [line for line in shown.out.decode().splitlines() if line.startswith(url)]
         assert row.split()[-4:] == ["0", "0", "2", "ready"]
         assert "commit" in shown.out.decode()
-        _, told = doctor(
+        _, findings = doctor(
             *stream(good), "--set", f"http.listen=127.0.0.1:{consumer.port}", "--store", f"lmdb:{tmp_path / 'store'}"
         )
-        assert told["address of the pages"][0]["found"].endswith("and is ready.")
-        assert "1 members" in told["group"][0]["found"]
-        assert told["settings of the store"][0]["status"] == "ok"
-        assert wrong(told) == []
+        assert findings["address of the pages"][0]["found"].endswith("and is ready.")
+        assert "1 members" in findings["group"][0]["found"]
+        assert findings["settings of the store"][0]["status"] == "ok"
+        assert wrong(findings) == []
         consumer.kill()
         assert "unreachable: Connection refused" in run_process(*watching).out.decode()
 
 
 def test_gateways_without_the_tables_and_without_an_answer(hbase_address: str) -> None:
     """Tables are made by a command; that nobody answers is another code."""
-    code, told = doctor("--store", f"hbase://{hbase_address}/nobodys")
+    code, findings = doctor("--store", f"hbase://{hbase_address}/nobodys")
     assert code == 4
-    (sentence,) = wrong(told)
+    (sentence,) = wrong(findings)
     assert "There is no table nobodys:postings" in sentence
     (nobody,) = free_ports(1)
-    code, told = doctor("--store", f"hbase://127.0.0.1:{nobody}/nobodys", *QUICK)
+    code, findings = doctor("--store", f"hbase://127.0.0.1:{nobody}/nobodys", *QUICK)
     assert code == 5
-    assert told["settings of the store"][0]["status"] == "unchecked"
+    assert findings["settings of the store"][0]["status"] == "unchecked"

@@ -78,8 +78,8 @@ def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tupl
     assert len(letters) == count - len(verdicts)
     letter = by_key(letters)[b"headers-bad"]
     assert (letter.value, letter.headers[: len(AS_READ)]) == (BROKEN, AS_READ)
-    told = dict(letter.headers)
-    assert (told["__connect.errors.topic"], told["__connect.errors.offset"]) == (topics.source.encode(), b"16")
+    headers = dict(letter.headers)
+    assert (headers["__connect.errors.topic"], headers["__connect.errors.offset"]) == (topics.source.encode(), b"16")
     many = by_key(letters)[b"many-bad"]
     assert [value for name, value in many.headers if name == UNREADABLE_NAME] == [b"%d" % at for at in range(10_000)]
     clean = by_key(read_all(topics, topics.sink("unique")))[b"headers"]

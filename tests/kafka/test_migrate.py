@@ -157,9 +157,9 @@ class Migrating:
         number = len(list(folder.glob("migrate-*.txt")))
         self.log = folder / f"migrate-{number}.txt"
         self._report = folder / f"report-{number}.json"
-        with self.log.open("wb") as said, self._report.open("wb") as report:
+        with self.log.open("wb") as log, self._report.open("wb") as report:
             self.process = start(
-                "migrate", *arguments(topics, old, new), *NEW, "--json", *more, stdout=report, stderr=said
+                "migrate", *arguments(topics, old, new), *NEW, "--json", *more, stdout=report, stderr=log
             )
 
     def says(self, words: str) -> bool:
@@ -267,14 +267,14 @@ def move_under_load(
 ) -> tuple[dict[str, Any], int]:
     """Have articles come, and migrate; check what was sent; the last report, and how many the old ones answered."""
     old, new, settings = places(way.old, "old"), places(way.new, "new"), way.settings
-    with Sending(topics, min(RATES[way.old], RATES[way.new])) as sending, ExitStack() as held:
-        old_ones = [held.enter_context(running(topics, old, folder, *OLD, *settings)) for _ in range(2)]
+    with Sending(topics, min(RATES[way.old], RATES[way.new])) as sending, ExitStack() as stack:
+        old_ones = [stack.enter_context(running(topics, old, folder, *OLD, *settings)) for _ in range(2)]
         for consumer in old_ones:
             consumer.wait_ready()
         wait_for_count(topics, ["verdicts"], 100)
         for _ in range(kills):
             with migrating(topics, old, new, folder, *settings) as killed:
-                wait_for(lambda one=killed: one.says("Filling"), 60)  # type: ignore[misc]
+                wait_for(lambda consumer=killed: consumer.says("Filling"), 60)  # type: ignore[misc]
                 time.sleep(random.uniform(0.0, 3.0))
         with migrating(topics, old, new, folder, *settings) as migration:
             wait_for(lambda: migration.says("Stop its consumers"), 120)
@@ -288,7 +288,7 @@ def move_under_load(
             with migrating(topics, old, new, folder, *settings) as migration:
                 report = migration.end()
         by_old = {message.key for message in read_all(topics, topics.sink("verdicts"))}
-        new_one = held.enter_context(running(topics, new, folder, *NEW, *settings, *new_group(topics)))
+        new_one = stack.enter_context(running(topics, new, folder, *NEW, *settings, *new_group(topics)))
         wait_for_count(topics, ["verdicts"], len(by_old) + 150)
         sending.stop()
         wait_for(lambda: not unanswered(topics), 60)
@@ -376,8 +376,8 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
 @pytest.mark.parametrize(
     ("engine", "protocol"),
     [
-        pytest.param(*one, id=", ".join(one), marks=[] if one == ("lmdb", "classic") else pytest.mark.load)
-        for one in product(ENGINES, PROTOCOLS)
+        pytest.param(*pair, id=", ".join(pair), marks=[] if pair == ("lmdb", "classic") else pytest.mark.load)
+        for pair in product(ENGINES, PROTOCOLS)
     ],
 )
 def test_killed_in_the_middle_of_a_batch_it_goes_on(
@@ -432,8 +432,8 @@ def posted_in(url: str) -> set[str]:
         rows = dict(zip(keys, store.look_up(keys), strict=True))
         posted = {key: {posting["reference"].tobytes() for posting in row.postings} for key, row in rows.items()}
     there = {record.id: [record.reference in posted[key] for key in record.keys] for record in records}
-    assert all(all(one) or not any(one) for one in there.values()), "postings of some keys only"
-    return {name for name, one in there.items() if all(one)}
+    assert all(all(present) or not any(present) for present in there.values()), "postings of some keys only"
+    return {name for name, present in there.items() if all(present)}
 
 
 def sizes(topics: Topics) -> dict[str, int]:

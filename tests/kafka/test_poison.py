@@ -76,7 +76,7 @@ def held_by(consumer: Running) -> list[str]:
 
 def held_by_any(consumers: Iterable[Running]) -> list[str]:
     """What several of them hold together."""
-    return sorted(one for consumer in consumers for one in held_by(consumer))
+    return sorted(partition for consumer in consumers for partition in held_by(consumer))
 
 
 def name(topics: Topics, partition: int = BAD) -> str:
@@ -183,17 +183,17 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
     """It says which; what cannot be meant is refused, and changes nothing; other notes are not in the way."""
     send(topics, BAD, poison(50))
     send(topics, BAD, articles(range(3)), 50)
-    held = Note(held=Held(bad=9, records=10, reason="invalid_json"), highest_ms=5)
+    note = Note(held=Held(bad=9, records=10, reason="invalid_json"), highest_ms=5)
     consumer = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     places = [
-        TopicPartition(topics.source, BAD, 20, encode_note(held)),
+        TopicPartition(topics.source, BAD, 20, encode_note(note)),
         TopicPartition(topics.source, GOOD, 0, "somebody else's"),
     ]
     consumer.commit(offsets=places, asynchronous=False)
     consumer.close()
     assert b"9 of the last 10" in command(topics, "list").out
-    told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
-    assert f"{name(topics)} is held at offset 20: 9 of the last 10 records" in " ".join(told.split())
+    report = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
+    assert f"{name(topics)} is held at offset 20: 9 of the last 10 records" in " ".join(report.split())
     wrong: list[tuple[tuple[str, ...], str]] = [
         (("resume", name(topics), "--skip-to", "20"), "waits at offset 20"),
         (("resume", name(topics), "--skip-to", "54"), "up to 53"),
@@ -205,7 +205,7 @@ def test_offsets_are_skipped_only_where_that_was_said(topics: Topics, tmp_path: 
         refused = command(topics, *words)
         assert refused.code == 2, words
         assert why in refused.err
-    assert notes(topics, BAD)[BAD] == (20, held)
+    assert notes(topics, BAD)[BAD] == (20, note)
     done = command(topics, "resume", name(topics), "--skip-to", "50")
     assert b"Offsets 20 to 49 are skipped" in done.out
     assert notes(topics, BAD)[BAD] == (50, Note(highest_ms=5))

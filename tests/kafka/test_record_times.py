@@ -55,8 +55,8 @@ def test_a_time_that_the_topic_refuses_goes_into_a_header(kafka_address: str, *,
     times = {"a": OLD_MS, "b": recent_ms, "c": OLD_MS + 5, "a2": recent_ms + 1, "old": 0, "odd": -7, "none": -1}
 
     def send() -> None:
-        given.sink.emit([answer(one, record=raw(key=one.encode(), timestamp_ms=ms)) for one, ms in times.items()])
-        given.letters.reject([rejection(raw(key=one.encode(), timestamp_ms=ms)) for one, ms in times.items()])
+        given.sink.emit([answer(key, record=raw(key=key.encode(), timestamp_ms=ms)) for key, ms in times.items()])
+        given.letters.reject([rejection(raw(key=key.encode(), timestamp_ms=ms)) for key, ms in times.items()])
 
     given_up = batch(kafka_address, given, send, transactional=transactional)
     assert given_up <= 2
@@ -69,11 +69,13 @@ def test_a_time_that_the_topic_refuses_goes_into_a_header(kafka_address: str, *,
         assert keys(last) == list(times)
         # What is sent in time has it in a header too in the clean feed, whose topic the brokers usually date.
         in_headers = times if topic == given.topics.unique_topic else times.keys() - {"b", "a2"}
-        told = {(one.key or b"").decode(): dict(one.headers).get("dupwatch-timestamp-ms") for one in last}
-        assert told == {one: b"%d" % ms if one in in_headers and ms != -1 else None for one, ms in times.items()}
-        kept = {(one.key or b"").decode(): one.timestamp_ms for one in last}
+        in_header = {
+            (message.key or b"").decode(): dict(message.headers).get("dupwatch-timestamp-ms") for message in last
+        }
+        assert in_header == {key: b"%d" % ms if key in in_headers and ms != -1 else None for key, ms in times.items()}
+        kept = {(message.key or b"").decode(): message.timestamp_ms for message in last}
         assert (kept["b"], kept["a2"]) == (recent_ms, recent_ms + 1)
-        assert all(kept[one] > recent_ms for one in ("a", "c", "old", "odd", "none"))
+        assert all(kept[key] > recent_ms for key in ("a", "c", "old", "odd", "none"))
     assert given.watching.times_moved >= 8
 
 

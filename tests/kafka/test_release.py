@@ -54,7 +54,7 @@ def last(topics: Topics, name: str) -> Seen:
 
 def flagged_version(topics: Topics, name: str) -> str:
     """The version of an article that was flagged."""
-    flags = (message.said for message in read_all(topics, topics.sink("duplicates")) if message.key == name.encode())
+    flags = (message.content for message in read_all(topics, topics.sink("duplicates")) if message.key == name.encode())
     return str(next(flag["version"] for flag in flags if flag["outcome"] == "duplicate"))
 
 
@@ -76,7 +76,7 @@ def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release:
     back = last(topics, "plain")
     time = ("dupwatch-timestamp-ms", b"%d" % original.timestamp_ms)
     assert (back.value, back.headers) == (original.value, [*original.headers, time])
-    events = [message.said for message in read_all(topics, topics.sink("duplicates")) if message.key == b"plain"]
+    events = [message.content for message in read_all(topics, topics.sink("duplicates")) if message.key == b"plain"]
     assert [event["outcome"] for event in events] == ["duplicate", "unique"]
     # Again it sends the same again, and nothing is changed.
     assert release("plain", "--yes", "--json").code == 0

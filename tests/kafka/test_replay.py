@@ -59,7 +59,7 @@ def replayed(topics: Topics, store: Path, *more: str | Path, since: str = "0") -
     )
 
 
-def said(outcome: Outcome) -> dict[str, Any]:
+def report_of(outcome: Outcome) -> dict[str, Any]:
     """Its report."""
     assert outcome.code == 0, outcome.err
     report: dict[str, Any] = json.loads(outcome.out)
@@ -79,7 +79,7 @@ def in_force(topics: Topics, tmp_path: Path) -> str:
 
 def test_the_same_settings_change_nothing_but_partners(topics: Topics, in_force: str, tmp_path: Path) -> None:
     """What is flagged is the same pairs; in order of time, so that the later of each is the flagged one."""
-    report = said(replayed(topics, tmp_path / "other", "--against", in_force))
+    report = report_of(replayed(topics, tmp_path / "other", "--against", in_force))
     assert report["judged"]["articles"] == 100
     assert report["judged"]["duplicates"] == 20
     flagged = {f"a{number}" for number in range(4, 100, 5)}
@@ -94,8 +94,8 @@ def test_other_thresholds_and_what_they_would_change(topics: Topics, tmp_path: P
     """A stricter threshold lets the edits pass; the report counts them and shows some, for people and programs."""
     send_at(topics, [*feed(100)], int(time.time() * 1000) - DAY_MS, 60_000)
     in_force = f"lmdb:{tmp_path / 'in-force'}"
-    assert said(replayed(topics, tmp_path / "in-force"))["judged"]["duplicates"] == 20
-    report = said(replayed(topics, tmp_path / "other", "--against", in_force, "--examples", "3", *OTHERS))
+    assert report_of(replayed(topics, tmp_path / "in-force"))["judged"]["duplicates"] == 20
+    report = report_of(replayed(topics, tmp_path / "other", "--against", in_force, "--examples", "3", *OTHERS))
     assert report["judged"]["duplicates"] == 10
     assert report["versions"] == {
         "same": 90,
@@ -125,8 +125,8 @@ def test_times_bound_it_and_articles_came_when_their_messages_say(topics: Topics
     first_ms = 1_700_000_000_000
     send_at(topics, [("a", text(1)), ("b", text(2)), ("c", text(1)), ("d", text(2)), ("e", None)], first_ms, 1_000)
     in_force = f"lmdb:{tmp_path / 'in-force'}"
-    assert said(replayed(topics, tmp_path / "in-force"))["judged"]["duplicates"] == 2
-    report = said(
+    assert report_of(replayed(topics, tmp_path / "in-force"))["judged"]["duplicates"] == 2
+    report = report_of(
         replayed(
             topics, tmp_path / "other", "--until", "2023-11-14T22:13:24Z", "--against", in_force,
             since="2023-11-14T22:13:21Z",
@@ -152,10 +152,10 @@ def test_verdicts_go_to_another_prefix(topics: Topics, tmp_path: Path) -> None:
     producer = Producer({"bootstrap.servers": topics.address})
     producer.produce(topics.source, b"{", b"poison")
     assert producer.flush(30) == 0
-    report = said(replayed(topics, tmp_path / "other", "--sink", other.sink_url()))
+    report = report_of(replayed(topics, tmp_path / "other", "--sink", other.sink_url()))
     assert report["judged"]["dead_letters"] == 1
     flags = read_all(other, other.sink("duplicates"))
-    assert sorted(flag.said["id"] for flag in flags) == ["a4", "a9"]
+    assert sorted(flag.content["id"] for flag in flags) == ["a4", "a9"]
     assert dict(flags[0].headers)["dupwatch-origin-topic"] == topics.source.encode()
     assert [message.key for message in read_all(other, other.sink("dead-letters"))] == [b"poison"]
 
@@ -169,7 +169,7 @@ def test_transactions_leave_holes_and_no_wait(topics: Topics, tmp_path: Path) ->
         producer.produce(topics.source, json.dumps({"body": text(1)}), name)
         producer.flush(30)
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
-    report = said(replayed(topics, tmp_path / "other"))
+    report = report_of(replayed(topics, tmp_path / "other"))
     assert (report["judged"]["articles"], report["judged"]["duplicates"]) == (2, 1)
 
 
@@ -177,7 +177,7 @@ def test_it_leaves_the_group_alone(topics: Topics, tmp_path: Path) -> None:
     """The offsets of the group that the settings name stay as they are."""
     send_at(topics, [*feed(10)], 1_700_000_000_000, 1_000)
     group = ("--set", f"kafka.group={topics.prefix}")
-    assert said(replayed(topics, tmp_path / "other", *group))["judged"]["articles"] == 10
+    assert report_of(replayed(topics, tmp_path / "other", *group))["judged"]["articles"] == 10
     looking = Consumer({"bootstrap.servers": topics.address, "group.id": topics.prefix})
     places = [TopicPartition(topics.source, number) for number in range(topics.partitions)]
     assert {place.offset for place in looking.committed(places, timeout=30)} == {-1001}

@@ -62,15 +62,15 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
     verdicts = read_all(topics, topics.sink("verdicts"))
     validator = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "verdict.schema.json").read_bytes()))
     for verdict in verdicts:
-        validator.validate(verdict.said)
-        assert verdict.key == verdict.said["id"].encode()
+        validator.validate(verdict.content)
+        assert verdict.key == verdict.content["id"].encode()
         headers = dict(verdict.headers)
         assert headers["traceparent"] == trace[0][1]
         assert headers["dupwatch-origin-topic"] == topics.source.encode()
-    assert Counter(verdict.said["outcome"] for verdict in verdicts) == {"unique": 80, "duplicate": 20}
+    assert Counter(verdict.content["outcome"] for verdict in verdicts) == {"unique": 80, "duplicate": 20}
     flags = read_all(topics, topics.sink("duplicates"))
     # Which of a pair is kept depends on whose partition was read first.
-    pairs = {frozenset((flag.said["id"], flag.said["duplicate_of"])) for flag in flags}
+    pairs = {frozenset((flag.content["id"], flag.content["duplicate_of"])) for flag in flags}
     assert pairs == {frozenset((f"a{number - 1}", f"a{number}")) for number in range(4, 100, 5)}
     sent = {message.key: message for message in read_all(topics, topics.source)}
     for message in read_all(topics, topics.sink("unique")):
@@ -88,18 +88,18 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
 @BOTH
 def test_versions_and_retractions(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """No value retracts; new content under an id is judged anew; what was retracted matches nothing."""
-    one, other = text(1), text(2)
-    send(topics, [("a", article(one)), ("a", article(other)), ("a", article(one)), ("a", None)])
+    original, other = text(1), text(2)
+    send(topics, [("a", article(original)), ("a", article(other)), ("a", article(original)), ("a", None)])
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *more) as consumer:
         wait_for_count(topics, ALL, 4)
         send(topics, [("b", article(other)), ("c", article(other))])
         wait_for_count(topics, ALL, 6)
         assert consumer.stop() == 0
-    said = [verdict.said for verdict in read_all(topics, topics.sink("verdicts"))]
-    of_a = [verdict for verdict in said if verdict["id"] == "a"]
+    events = [verdict.content for verdict in read_all(topics, topics.sink("verdicts"))]
+    of_a = [verdict for verdict in events if verdict["id"] == "a"]
     assert [verdict["outcome"] for verdict in of_a] == ["unique", "unique", "unique", "retracted"]
     assert of_a[0] == of_a[2]
-    assert Counter(verdict["outcome"] for verdict in said if verdict["id"] in "bc") == {"unique": 1, "duplicate": 1}
+    assert Counter(verdict["outcome"] for verdict in events if verdict["id"] in "bc") == {"unique": 1, "duplicate": 1}
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def wait_for_seen(topics: Topics, count: int) -> None:
 def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
     """Every article has a verdict, all events of one are equal, and a fifth are duplicates of the one before."""
     seen = read_all(topics, topics.sink("verdicts"))
-    said: dict[bytes | None, set[bytes | None]] = {}
+    events: dict[bytes | None, set[bytes | None]] = {}
     for verdict in seen:
-        said.setdefault(verdict.key, set()).add(verdict.value)
-    assert len(said) == count
-    assert {len(values) for values in said.values()} == {1}
-    assert Counter(json.loads(value or b"")["outcome"] for (value,) in said.values()) == {
+        events.setdefault(verdict.key, set()).add(verdict.value)
+    assert len(events) == count
+    assert {len(values) for values in events.values()} == {1}
+    assert Counter(json.loads(value or b"")["outcome"] for (value,) in events.values()) == {
         "unique": count * 4 // 5,
         "duplicate": count // 5,
     }

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command import text, wait_for
 from tests.kafka.running import running
 from tests.kafka.topics import Topics, make_topics, read_all, send, wait_for_count
-from tests.registry_server import RegistryServer, Said, any_registry, serving
+from tests.registry_server import Answer, RegistryServer, any_registry, serving
 from tests.written_articles import FIELDS, WRITERS, as_json
 
 pytestmark = pytest.mark.servers
@@ -43,20 +43,20 @@ def written_by(value_format: str, registry_url: str) -> tuple[str, ...]:
     return ("--set", f"kafka.value_format={value_format}", "--set", f"registry.url={registry_url}", *MAPPED)
 
 
-def said(topics: Topics) -> list[dict[str, Any]]:
+def verdicts_in(topics: Topics) -> list[dict[str, Any]]:
     """All verdicts, but for when they were."""
-    verdicts = [message.said for message in read_all(topics, topics.sink("verdicts"))]
-    return [{name: what for name, what in one.items() if not name.endswith("_at")} for one in verdicts]
+    verdicts = [message.content for message in read_all(topics, topics.sink("verdicts"))]
+    return [{name: what for name, what in verdict.items() if not name.endswith("_at")} for verdict in verdicts]
 
 
 def test_verdicts_are_those_of_the_same_articles_in_json(kafka_address: str, tmp_path: Path) -> None:
     """Word for word; what cannot be read is a dead letter; the clean feed has the bytes as they were."""
     given = articles(30)
     everything: dict[str, Topics] = {}
-    with any_registry() as url, ExitStack() as held:
+    with any_registry() as url, ExitStack() as stack:
         writers: dict[str, Callable[[dict[str, Any]], bytes]] = {"json": as_json}
         for value_format, writer in WRITERS.items():
-            writers[value_format] = held.enter_context(writer(url, f"articles-{value_format}"))
+            writers[value_format] = stack.enter_context(writer(url, f"articles-{value_format}"))
         running_ones = []
         for value_format, write in writers.items():
             topics = everything[value_format] = make_topics(kafka_address, partitions=1)
@@ -67,15 +67,15 @@ def test_verdicts_are_those_of_the_same_articles_in_json(kafka_address: str, tmp
             folder.mkdir()
             settings = MAPPED if value_format == "json" else written_by(value_format, url)
             more = ("--set", "kafka.unique=true", *settings)
-            running_ones.append(held.enter_context(running(topics, f"lmdb:{folder / 'store'}", folder, *more)))
+            running_ones.append(stack.enter_context(running(topics, f"lmdb:{folder / 'store'}", folder, *more)))
         for topics, consumer in zip(everything.values(), running_ones, strict=True):
             wait_for_count(topics, ALL, len(given) + 1 + (0 if topics is everything["json"] else len(BAD)))
             assert consumer.stop() == 0, consumer.log.read_text()
-    expected = said(everything["json"])
+    expected = verdicts_in(everything["json"])
     assert [verdict["outcome"] for verdict in expected].count("duplicate") == 6
     for value_format in WRITERS:
         topics = everything[value_format]
-        assert said(topics) == expected
+        assert verdicts_in(topics) == expected
         letters = {message.key: (message.value, dict(message.headers)["dupwatch-reason"]) for message in
                    read_all(topics, topics.sink("dead-letters"))}  # fmt: skip
         assert letters == BAD
@@ -92,11 +92,11 @@ def test_a_registry_that_is_away_is_waited_for(kafka_address: str, tmp_path: Pat
     with serving(RegistryServer()) as registry:
         with WRITERS["avro"](registry.url, topics.source) as write:
             send(topics, [(article["id"], write(article)) for article in articles(10)])
-        registry.says = Said.json(503, message="no leader")
+        registry.says = Answer.json(503, message="no leader")
         settings = written_by("avro", registry.url)
 
-        def away(one: str) -> bool:
-            return one.startswith("source: ") and registry.url in one and "no leader" in one
+        def away(stored: str) -> bool:
+            return stored.startswith("source: ") and registry.url in stored and "no leader" in stored
 
         # Decoded by the thread that reads ahead, and by the judge's own.
         for workers, back in ((1, False), (0, True)):
@@ -109,5 +109,5 @@ def test_a_registry_that_is_away_is_waited_for(kafka_address: str, tmp_path: Pat
                     wait_for_count(topics, ALL, 10)
                     consumer.wait_ready()
                 assert consumer.stop() == 0, consumer.log.read_text()
-    assert [one["outcome"] for one in said(topics)].count("duplicate") == 2
+    assert [verdict["outcome"] for verdict in verdicts_in(topics)].count("duplicate") == 2
     assert read_all(topics, topics.sink("dead-letters")) == []

@@ -28,25 +28,25 @@ def given(kafka_address: str) -> Iterator[Given]:
 
 def test_each_outcome_goes_to_its_topics(kafka_address: str, given: Given) -> None:
     """Flags are in duplicates, all verdicts in verdicts, each under its id, with its event's bytes and its headers."""
-    said = [answer("a"), answer("b", "duplicate"), answer("c", "retracted")]
-    given.sink.emit(said)
+    answers = [answer("a"), answer("b", "duplicate"), answer("c", "retracted")]
+    given.sink.emit(answers)
     given.sink.flush()
     verdicts = read(kafka_address, given.topics.verdicts_topic)
     assert [(message.key, message.value) for message in verdicts] == [
-        (answer.verdict.id.encode(), answer.event) for answer in said
+        (answer.verdict.id.encode(), answer.event) for answer in answers
     ]
     assert verdicts[2].headers == [("outcome", b"retracted")]
     (flag,) = read(kafka_address, given.topics.duplicates_topic)
-    assert (flag.key, flag.value, flag.headers) == (b"b", said[1].event, [("outcome", b"duplicate")])
+    assert (flag.key, flag.value, flag.headers) == (b"b", answers[1].event, [("outcome", b"duplicate")])
 
 
 def test_topics_that_are_off_get_nothing(kafka_address: str) -> None:
     """Without ``unique`` and ``verdicts`` only flags are sent, and the other topics need not be there."""
     topics = fresh_topics(kafka_address, every=False)
-    made = sink_to(kafka_address, topics)
-    made.sink.emit([answer("a"), answer("b", "duplicate"), answer("c", "retracted")])
-    made.sink.flush()
-    made.sink.close()
+    parts = sink_to(kafka_address, topics)
+    parts.sink.emit([answer("a"), answer("b", "duplicate"), answer("c", "retracted")])
+    parts.sink.flush()
+    parts.sink.close()
     assert keys(read(kafka_address, topics.duplicates_topic)) == ["b"]
     assert read(kafka_address, topics.verdicts_topic) == read(kafka_address, topics.unique_topic) == []
 
@@ -123,9 +123,9 @@ def test_a_dead_letter_is_the_record_as_it_came(  # a case has this many parts
 def test_a_long_record_s_dead_letter_is_whole(kafka_address: str, given: Given) -> None:
     """A letter keeps 64 KiB of a record, the topic all of its 8 MiB."""
     record = raw(b"z" * (8 << 20))
-    one = rejection(record)
-    assert one.letter.cut
-    given.letters.reject([one])
+    rejected = rejection(record)
+    assert rejected.letter.cut
+    given.letters.reject([rejected])
     given.sink.flush()
     assert read(kafka_address, given.topics.dead_letters_topic)[0].value == record.data
 
@@ -142,20 +142,20 @@ def test_events_stay_in_order(kafka_address: str, given: Given) -> None:
 def test_a_queue_that_is_full_is_waited_for(kafka_address: str) -> None:
     """More than the producer's queue takes is sent all the same, each once and in order."""
     topics = fresh_topics(kafka_address, every=False)
-    made = sink_to(kafka_address, topics, queue_buffering_max_messages=20)
+    parts = sink_to(kafka_address, topics, queue_buffering_max_messages=20)
     ids = [f"{number:05}" for number in range(500)]
-    made.sink.emit(duplicates(*ids))
-    made.sink.flush()
-    made.sink.close()
+    parts.sink.emit(duplicates(*ids))
+    parts.sink.flush()
+    parts.sink.close()
     assert keys(read(kafka_address, topics.duplicates_topic)) == ids
 
 
 def test_a_message_larger_than_the_queue_ends_the_run(kafka_address: str) -> None:
     """What can never be queued is an error that names the setting, not a wait without end."""
-    made = sink_to(kafka_address, fresh_topics(kafka_address), queue_buffering_max_kbytes=100)
+    parts = sink_to(kafka_address, fresh_topics(kafka_address), queue_buffering_max_kbytes=100)
     with pytest.raises(SinkError, match=r"'a'.*queue\.buffering\.max\.kbytes"):
-        made.sink.emit([answer("a", record=raw(b"z" * 200_000))])
-    made.sink.close()
+        parts.sink.emit([answer("a", record=raw(b"z" * 200_000))])
+    parts.sink.close()
 
 
 @pytest.mark.parametrize("where", ["topic", "client"])
@@ -163,25 +163,25 @@ def test_a_message_that_is_too_large_is_named(kafka_address: str, where: str) ->
     """A record that the topic, or the client, never takes ends the run: which topic, which id, which setting."""
     topics = fresh_topics(kafka_address, {"unique": {"max.message.bytes": "2000"}} if where == "topic" else None)
     own = {"message_max_bytes": 2000, "batch_size": 2000} if where == "client" else {"compression_type": "none"}
-    made = sink_to(kafka_address, topics, **own)
+    parts = sink_to(kafka_address, topics, **own)
     with pytest.raises(SinkError, match=rf"{topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
-        send_and_flush(made, "long", b"z" * 5000)
-    made.sink.close()
+        send_and_flush(parts, "long", b"z" * 5000)
+    parts.sink.close()
 
 
-def send_and_flush(made: Given, article_id: str, value: bytes) -> None:
+def send_and_flush(parts: Given, article_id: str, value: bytes) -> None:
     """One unique article, to the end."""
-    made.sink.emit([answer(article_id, record=raw(value, article_id.encode()))])
-    made.sink.flush()
+    parts.sink.emit([answer(article_id, record=raw(value, article_id.encode()))])
+    parts.sink.flush()
 
 
 def test_a_topic_that_is_not_there_is_named(kafka_address: str) -> None:
     """A missing topic ends the run, and the error says how it is made."""
-    made = sink_to(kafka_address, SinkTopics("test-nowhere"), topic_metadata_propagation_max_ms=500)
-    made.sink.emit(duplicates("a"))
+    parts = sink_to(kafka_address, SinkTopics("test-nowhere"), topic_metadata_propagation_max_ms=500)
+    parts.sink.emit(duplicates("a"))
     with pytest.raises(SinkError, match=r"test-nowhere\.duplicates \(id 'a'\).*dupwatch topics init"):
-        made.sink.flush()
-    made.sink.close()
+        parts.sink.flush()
+    parts.sink.close()
 
 
 def test_a_setting_that_is_none_is_refused(kafka_address: str) -> None:
@@ -199,27 +199,27 @@ def test_waiting_ends_when_it_is_given_up() -> None:
         if len(asked) > 12:
             raise Abandoned("enough")
 
-    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), give_up=give_up)
-    made.sink.emit(duplicates("a"))
+    parts = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), give_up=give_up)
+    parts.sink.emit(duplicates("a"))
     with pytest.raises(Abandoned, match="enough"):
-        made.sink.flush()
+        parts.sink.flush()
     assert max(b - a for a, b in pairwise(asked)) < 0.5
-    assert len(made.watching.said) == 1
-    assert "127.0.0.1:1" in str(made.watching.said[0])
+    assert len(parts.watching.outages) == 1
+    assert "127.0.0.1:1" in str(parts.watching.outages[0])
     begun_s = time.monotonic()
-    made.sink.close()
-    made.sink.close()
+    parts.sink.close()
+    parts.sink.close()
     assert time.monotonic() - begun_s < 1
 
 
 def test_closing_ends_the_client() -> None:
     """Once a sink is closed no thread of its client is left, though what it had was not sent."""
     before = native_threads()
-    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"))
-    made.sink.emit(duplicates("a"))
+    parts = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"))
+    parts.sink.emit(duplicates("a"))
     assert native_threads() > before
     begun_s = time.monotonic()
-    made.sink.close()
+    parts.sink.close()
     assert time.monotonic() - begun_s < 2
     assert native_threads() == before
 
@@ -235,17 +235,17 @@ def test_a_broker_that_comes_back_gets_everything(own_kafka: Callable[[], KafkaB
     """A broker killed while a flush waits, and started again, has every event once, in order; the trouble was told."""
     broker = own_kafka()
     topics = fresh_topics(broker.address, every=False)
-    made = sink_to(broker.address, topics)
+    parts = sink_to(broker.address, topics)
     ids = [f"{number:04}" for number in range(2_000)]
     with ExitStack() as stack:
-        stack.callback(made.sink.close)
-        made.sink.emit(duplicates("first"))
-        made.sink.flush()
+        stack.callback(parts.sink.close)
+        parts.sink.emit(duplicates("first"))
+        parts.sink.flush()
         broker.kill9()
-        made.sink.emit(duplicates(*ids))
+        parts.sink.emit(duplicates(*ids))
         revival = threading.Timer(3.0, broker.start)
         revival.start()
         stack.callback(revival.join)
-        made.sink.flush()
+        parts.sink.flush()
     assert keys(read(broker.address, topics.duplicates_topic)) == ["first", *ids]
-    assert [why is None for why in made.watching.said] == [False, True]
+    assert [why is None for why in parts.watching.outages] == [False, True]

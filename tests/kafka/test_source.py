@@ -266,13 +266,13 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
         first.hold()
         send(kafka_address, topic, range(400))
         until(lambda: first.watched.pauses == [True])
-        held = first.source._handover.partitions.waiting()
+        waiting = first.source._handover.partitions.waiting()
         until(lambda: len(second.finished()) == 200)
         second.close()
         until(lambda: first.watched.partitions == 2)
         send(kafka_address, topic, range(400, 600))
         time.sleep(0.7)
-        assert first.source._handover.partitions.waiting() == held
+        assert first.source._handover.partitions.waiting() == waiting
         first.go_on.set()
         until(lambda: len(group.answered()) >= 600)
         assert group.answered() == list(range(600))
@@ -429,7 +429,7 @@ def test_a_static_member_that_is_another_member_now_gives_up_what_it_had_begun(k
     states: list[str] = []
     client = {
         "statistics.interval.ms": 50,
-        "stats_cb": lambda said: states.append(json.loads(said)["cgrp"]["join_state"]),
+        "stats_cb": lambda statistics: states.append(json.loads(statistics)["cgrp"]["join_state"]),
     }
     with grouped(kafka_address, topic) as group, grouped(kafka_address, other, group=group.group) as others:
         first = group.joined(instance_id="one", client=client)

@@ -36,7 +36,7 @@ def send(address: str, places: list[tuple[int, int]], value: bytes = b"{}") -> N
     assert producer.flush(10) == 0
 
 
-def made(
+def range_source(
     address: str, since: Bound = BEGINNING, until: Bound | None = None, limits: ReadLimits | None = None
 ) -> StretchSource:
     """A source over all partitions."""
@@ -63,7 +63,7 @@ def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> N
     shuffled = random.Random(1)
     sent = [(shuffled.randrange(PARTITIONS), 1_000 + number) for number in range(3_000)]
     send(address, sent)
-    found = places(read(made(address)))
+    found = places(read(range_source(address)))
     assert [(partition, time_ms) for time_ms, partition, _ in found] == sent
 
 
@@ -76,27 +76,27 @@ def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.Mo
     sent = [(0, 1_000 + number) for number in range(200)]
     sent += [(1 + number % 3, 2_000 + number) for number in range(300)]
     send(address, sent, b"x" * 1_000)
-    source = made(address)
-    held = 0
+    source = range_source(address)
+    most = 0
     found: list[RawRecord] = []
     for batch in source.batches():
         found += batch.records
-        held = max(held, sum(len(part.kept) for part in source._parts.values()))
+        most = max(most, sum(len(part.kept) for part in source._parts.values()))
     source.close()
     assert [(partition, time_ms) for time_ms, partition, _ in places(found)] == sent
-    assert held <= PARTITIONS * (5 + 10)
+    assert most <= PARTITIONS * (5 + 10)
 
 
 def test_times_that_go_back_within_a_partition_keep_its_order(address: str) -> None:
     """The order of a partition is that of its offsets."""
     send(address, [(0, 5_000), (0, 1_000), (1, 3_000), (1, 6_000)])
-    assert places(read(made(address))) == [(3_000, 1, 0), (5_000, 0, 0), (1_000, 0, 1), (6_000, 1, 1)]
+    assert places(read(range_source(address))) == [(3_000, 1, 0), (5_000, 0, 0), (1_000, 0, 1), (6_000, 1, 1)]
 
 
 def test_it_ends_where_the_topic_ended_when_it_began(address: str) -> None:
     """What comes while it is read is another replay's."""
     send(address, [(0, 1_000), (1, 1_001)])
-    source = made(address)
+    source = range_source(address)
     send(address, [(0, 1_002), (1, 1_003)])
     assert len(read(source)) == 2
 
@@ -104,20 +104,20 @@ def test_it_ends_where_the_topic_ended_when_it_began(address: str) -> None:
 def test_offsets_bound_it_in_every_partition(address: str) -> None:
     """From is inclusive, until exclusive; a partition that has no such offset gives what it has."""
     send(address, [(0, number) for number in range(10)] + [(1, number) for number in range(3)])
-    found = places(read(made(address, Bound(offset=2), Bound(offset=5))))
+    found = places(read(range_source(address, Bound(offset=2), Bound(offset=5))))
     assert sorted((partition, offset) for _, partition, offset in found) == [(0, 2), (0, 3), (0, 4), (1, 2)]
-    assert read(made(address, Bound(offset=5), Bound(offset=2))) == []
+    assert read(range_source(address, Bound(offset=5), Bound(offset=2))) == []
 
 
 def test_an_empty_topic_ends_at_once(address: str) -> None:
     """There is nothing to wait for."""
-    assert read(made(address)) == []
+    assert read(range_source(address)) == []
 
 
 def test_batches_are_bounded_and_say_what_comes_next(address: str) -> None:
     """By count; the end names the first offset of each partition that was not given."""
     send(address, [(number % 2, 1_000 + number) for number in range(10)])
-    source = made(address, limits=ReadLimits(batch_records_max=4))
+    source = range_source(address, limits=ReadLimits(batch_records_max=4))
     batches = list(source.batches())
     assert [len(batch.records) for batch in batches] == [4, 4, 2]
     assert isinstance(batches[0].end, Offsets)
@@ -139,7 +139,7 @@ def test_named_offsets_are_read_and_no_others(address: str) -> None:
 def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
     """Nothing is committed for the group whose name the settings have."""
     send(address, [(0, 1_000)])
-    assert len(read(made(address))) == 1
+    assert len(read(range_source(address))) == 1
     looking = Consumer({"bootstrap.servers": address, "group.id": "replayed"})
     assert [place.offset for place in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
     looking.close()
@@ -149,7 +149,7 @@ def test_silence_ends_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that gives nothing any more is an error, not the end of the stretch."""
     monkeypatch.setattr(stretch, "SILENCE_MAX_S", 0.5)
     send(address, [(0, 1_000)])
-    source = made(address)
+    source = range_source(address)
     source._consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
     monkeypatch.setattr(stretch, "TopicPartition", lambda topic, number, _: TopicPartition(topic, number, 1))
     with pytest.raises(SourceError, match="no message for"):

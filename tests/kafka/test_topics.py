@@ -40,38 +40,42 @@ def changed(**settings: str) -> FoundTopic:
     return GOOD._replace(settings={**GOOD.settings, **{name.replace("_", "."): at for name, at in settings.items()}})
 
 
-def said(topic: object, found: FoundTopic, shape: Shape = Shape(None, None)) -> str:  # noqa: B008  # it is a constant
+def problems_of(topic: object, found: FoundTopic, shape: Shape = Shape(None, None)) -> str:  # noqa: B008  # it is a constant
     """All differences, in one text."""
     return " | ".join(differences(topic, found, shape))  # type: ignore[arg-type]
 
 
 def test_a_topic_as_it_has_to_be_has_no_differences() -> None:
     """Defaults of a broker differ from ours in nothing that matters."""
-    assert said(DUPLICATES, GOOD) == said(VERDICTS, GOOD) == said(UNIQUE, GOOD) == ""
+    assert problems_of(DUPLICATES, GOOD) == problems_of(VERDICTS, GOOD) == problems_of(UNIQUE, GOOD) == ""
 
 
 def test_only_the_clean_feed_may_be_compacted() -> None:
     """Compaction is named for every other topic, with its reason."""
     compacted = changed(cleanup_policy="compact", retention_ms="1")
-    assert said(UNIQUE, compacted) == ""
+    assert problems_of(UNIQUE, compacted) == ""
     for topic in (DUPLICATES, VERDICTS, LETTERS, ARTICLES):
-        assert f"is compacted, but must not be ({topic.compaction})" in said(topic, compacted)
+        assert f"is compacted, but must not be ({topic.compaction})" in problems_of(topic, compacted)
 
 
 def test_short_retention_is_named() -> None:
     """Less than a day is too short; any time limit is for dead letters, which keep their records' times."""
-    assert "retention.ms is 3600000 (1.0 h)" in said(VERDICTS, changed(retention_ms="3600000"))
-    assert said(VERDICTS, changed(retention_ms="86400000")) == said(VERDICTS, changed(retention_ms="-1")) == ""
-    assert "would be deleted at once" in said(LETTERS, changed(retention_ms="604800000"))
-    assert said(LETTERS, changed(retention_ms="-1")) == ""
+    assert "retention.ms is 3600000 (1.0 h)" in problems_of(VERDICTS, changed(retention_ms="3600000"))
+    assert (
+        problems_of(VERDICTS, changed(retention_ms="86400000"))
+        == problems_of(VERDICTS, changed(retention_ms="-1"))
+        == ""
+    )
+    assert "would be deleted at once" in problems_of(LETTERS, changed(retention_ms="604800000"))
+    assert problems_of(LETTERS, changed(retention_ms="-1")) == ""
 
 
 def test_partitions_copies_and_sizes_are_compared() -> None:
     """What was asked for is compared; of three copies two are in sync; a topic takes what a record may be."""
-    assert said(DUPLICATES, GOOD, Shape(3, 2)) == "has 6 partitions, not 3 | has 1 copies, not 2"
-    assert said(DUPLICATES, GOOD, Shape(6, 1)) == ""
-    assert "min.insync.replicas is 1" in said(DUPLICATES, GOOD._replace(replication=3))
-    assert "max.message.bytes is 1048588" in said(UNIQUE, changed(max_message_bytes="1048588"))
+    assert problems_of(DUPLICATES, GOOD, Shape(3, 2)) == "has 6 partitions, not 3 | has 1 copies, not 2"
+    assert problems_of(DUPLICATES, GOOD, Shape(6, 1)) == ""
+    assert "min.insync.replicas is 1" in problems_of(DUPLICATES, GOOD._replace(replication=3))
+    assert "max.message.bytes is 1048588" in problems_of(UNIQUE, changed(max_message_bytes="1048588"))
 
 
 def test_three_copies_are_safe_copies() -> None:
@@ -151,8 +155,8 @@ def test_an_old_article_stays_in_the_clean_feed(own_kafka: Callable[..., KafkaBr
     admin = AdminClient(settings)
     by_article = NewTopic("by-article", 1, 1, config={"retention.ms": str(30 * DAY_MS)})
     admin.create_topics([by_article])["by-article"].result()
-    made = dupwatch("--sink", f"kafka://{broker.address}/p", "--partitions", "1")
-    assert made.code == 0, made.err
+    created = dupwatch("--sink", f"kafka://{broker.address}/p", "--partitions", "1")
+    assert created.code == 0, created.err
     wait_for(lambda: missing(settings, ["p.unique", "by-article"]) == [])
     producer = Producer(settings)
     for topic in ("p.unique", "by-article"):

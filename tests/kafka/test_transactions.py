@@ -34,30 +34,30 @@ pytestmark = pytest.mark.servers
 @pytest.fixture
 def given(kafka_address: str) -> Iterator[Given]:
     """A sink that writes everything, to topics that are there."""
-    made = sink_to(kafka_address, fresh_topics(kafka_address), transactional=True)
-    yield made
-    made.sink.close()
+    parts = sink_to(kafka_address, fresh_topics(kafka_address), transactional=True)
+    yield parts
+    parts.sink.close()
 
 
 @pytest.fixture
 def member(kafka_address: str, given: Given) -> Iterator[Member]:
     """The one consumer of a group, on some topic of one partition that has records."""
     put(kafka_address, given.topics.verdicts_topic, 5)
-    one = Member(kafka_address, given.topics.verdicts_topic)
-    yield one
-    one.close()
+    member = Member(kafka_address, given.topics.verdicts_topic)
+    yield member
+    member.close()
 
 
-def deliver(made: Given, member: Member, place: int, *ids: str) -> None:
+def deliver(parts: Given, member: Member, place: int, *ids: str) -> None:
     """One batch of flags, to the commit."""
-    made.sink.emit(duplicates(*ids))
-    made.sink.flush()
-    made.outbox.commit({(member.topic, 0): place}, member.metadata())
+    parts.sink.emit(duplicates(*ids))
+    parts.sink.flush()
+    parts.outbox.commit({(member.topic, 0): place}, member.metadata())
 
 
-def flags(address: str, made: Given, *, committed: bool = True) -> list[str]:
+def flags(address: str, parts: Given, *, committed: bool = True) -> list[str]:
     """The ids of the flags that a reader sees."""
-    return keys(read(address, made.topics.duplicates_topic, committed=committed))
+    return keys(read(address, parts.topics.duplicates_topic, committed=committed))
 
 
 def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Member) -> None:
@@ -90,7 +90,7 @@ def test_a_batch_that_was_aborted_is_never_seen(kafka_address: str, given: Given
         given.outbox.abort()
         deliver(given, member, number + 1, f"good-{number}")
     assert flags(kafka_address, given) == [f"good-{number}" for number in range(6)]
-    assert any(one.startswith("void") for one in flags(kafka_address, given, committed=False))
+    assert any(value.startswith("void") for value in flags(kafka_address, given, committed=False))
     assert member.committed() == 6
 
 
@@ -187,46 +187,48 @@ def test_a_second_process_with_the_same_id_ends_the_first(
 @pytest.mark.parametrize("when", ["flush", "commit"])
 def test_a_message_that_is_never_taken_ends_the_run(kafka_address: str, member: Member, when: str) -> None:
     """A record too large for its topic is an error that names it, and its batch does not count."""
-    made = sink_to(
+    parts = sink_to(
         kafka_address,
         fresh_topics(kafka_address, {"unique": {"max.message.bytes": "2000"}}),
         transactional=True,
         compression_type="none",
     )
-    made.sink.emit([*duplicates("a"), answer("long", record=raw(b"z" * 5000, b"long"))])
-    end = made.sink.flush if when == "flush" else partial(made.outbox.commit, {(member.topic, 0): 1}, member.metadata())
-    with pytest.raises(SinkError, match=rf"{made.topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
+    parts.sink.emit([*duplicates("a"), answer("long", record=raw(b"z" * 5000, b"long"))])
+    end = (
+        parts.sink.flush if when == "flush" else partial(parts.outbox.commit, {(member.topic, 0): 1}, member.metadata())
+    )
+    with pytest.raises(SinkError, match=rf"{parts.topics.unique_topic} \(id 'long'\).*raise max\.message\.bytes"):
         end()
-    made.sink.close()
-    assert flags(kafka_address, made) == []
+    parts.sink.close()
+    assert flags(kafka_address, parts) == []
     assert member.committed() < 0
 
 
 def test_a_transaction_that_took_too_long_is_begun_anew(kafka_address: str, given: Given, member: Member) -> None:
     """The brokers end a transaction that is open too long; the batch is given up, and a new producer delivers it."""
-    made = sink_to(kafka_address, given.topics, transactional=True, transaction_timeout_ms=1_000)
-    made.sink.emit(duplicates("a"))
-    made.sink.flush()
+    parts = sink_to(kafka_address, given.topics, transactional=True, transaction_timeout_ms=1_000)
+    parts.sink.emit(duplicates("a"))
+    parts.sink.flush()
     until_s = time.monotonic() + 15
     # The brokers look for such transactions every ten seconds; who begins another with this id ends it sooner.
     while "a" not in flags(kafka_address, given, committed=False):
         assert time.monotonic() < until_s
     time.sleep(1.1)
-    usurper = sink_to(kafka_address, given.topics, transactional=True, transactional_id=id_of(made))
+    usurper = sink_to(kafka_address, given.topics, transactional=True, transactional_id=id_of(parts))
     usurper.outbox.commit({}, None)
     usurper.sink.close()
     with pytest.raises(Abandoned):
-        made.outbox.commit({(member.topic, 0): 1}, member.metadata())
-    made.outbox.abort()
-    deliver(made, member, 1, "a")
-    made.sink.close()
+        parts.outbox.commit({(member.topic, 0): 1}, member.metadata())
+    parts.outbox.abort()
+    deliver(parts, member, 1, "a")
+    parts.sink.close()
     assert flags(kafka_address, given) == ["a"]
-    assert made.watching.reconnections == 1
+    assert parts.watching.reconnections == 1
 
 
-def id_of(made: Given) -> str:
+def id_of(parts: Given) -> str:
     """The transactional id of a sink."""
-    found: str = made.outbox._settings["transactional.id"]
+    found: str = parts.outbox._settings["transactional.id"]
     return found
 
 
@@ -254,37 +256,37 @@ def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
         if len(asked) > 4:
             raise Abandoned("enough")
 
-    made = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), transactional=True, give_up=give_up)
+    parts = sink_to("127.0.0.1:1", SinkTopics("test-nowhere"), transactional=True, give_up=give_up)
     with pytest.raises(Abandoned, match="enough"):
-        made.sink.emit(duplicates("a"))
+        parts.sink.emit(duplicates("a"))
     assert asked[-1] - asked[0] < 2.0
-    made.outbox.abort()
-    made.sink.close()
+    parts.outbox.abort()
+    parts.sink.close()
 
 
 def test_a_broker_killed_in_mid_transaction(own_kafka: Callable[[], KafkaBroker]) -> None:
     """Killed before the commit, and while it is under way: once the broker is back each batch counts once."""
     broker = own_kafka()
     topics = fresh_topics(broker.address)
-    made = sink_to(broker.address, topics, transactional=True)
+    parts = sink_to(broker.address, topics, transactional=True)
     put(broker.address, topics.verdicts_topic, 5)
     member = Member(broker.address, topics.verdicts_topic)
     with ExitStack() as stack:
         stack.callback(member.close)
-        stack.callback(made.sink.close)
-        deliver(made, member, 1, "0")
+        stack.callback(parts.sink.close)
+        deliver(parts, member, 1, "0")
         for number, when in enumerate(["flushed", "committing"], 1):
-            made.sink.emit(duplicates(str(number)))
-            made.sink.flush()
+            parts.sink.emit(duplicates(str(number)))
+            parts.sink.flush()
             kill = threading.Timer(0.002, broker.kill9)
             kill.start()
             if when == "flushed":
                 kill.join()
             revival = threading.Thread(target=start_after, args=(kill, broker))
             revival.start()
-            settle(made, member, number)
+            settle(parts, member, number)
             revival.join()
-    assert flags(broker.address, made) == ["0", "1", "2"]
+    assert flags(broker.address, parts) == ["0", "1", "2"]
 
 
 def start_after(kill: threading.Timer, broker: KafkaBroker) -> None:
@@ -293,22 +295,22 @@ def start_after(kill: threading.Timer, broker: KafkaBroker) -> None:
     broker.start()
 
 
-def settle(made: Given, member: Member, number: int) -> None:
+def settle(parts: Given, member: Member, number: int) -> None:
     """Commit a batch as a run does: again and again until the group is behind it."""
     until_s = time.monotonic() + 90
     while time.monotonic() < until_s:
         member.consumer.poll(0)
         try:
-            made.outbox.commit({(member.topic, 0): number + 1}, member.metadata())
+            parts.outbox.commit({(member.topic, 0): number + 1}, member.metadata())
         except OutcomeUnknown:
-            made.outbox.abort()
+            parts.outbox.abort()
             if member.committed() == number + 1:
                 return
         except Abandoned:
-            made.outbox.abort()
+            parts.outbox.abort()
         else:
             assert member.committed() == number + 1
             return
         with suppress(Abandoned):
-            made.sink.emit(duplicates(str(number)))
+            parts.sink.emit(duplicates(str(number)))
     raise AssertionError("the batch was never committed")

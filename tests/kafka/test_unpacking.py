@@ -79,8 +79,8 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
     assert (offset, note.held) == (BEFORE, Held(bad=0, records=0, reason="bad_compression", batch_offset=BEFORE))
     listed = json.loads(command(topics, "list", "--json").out)
     assert [(line["partition"], line["offset"], line["batch_offset"]) for line in listed] == [(BAD, BEFORE, BEFORE)]
-    told = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
-    assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(told.split())
+    report = run_process("doctor", "--source", topics.url(), "--set", f"kafka.group={topics.prefix}").out.decode()
+    assert f"{name(topics)} is held at offset {BEFORE}: {why}" in " ".join(report.split())
     way = () if again == BEFORE else ("--skip-to", str(again))
     assert f"resumes at offset {again}".encode() in command(topics, "resume", name(topics), *way).out
     assert notes(topics)[BAD][1].held is None

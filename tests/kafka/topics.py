@@ -27,7 +27,7 @@ class Seen(NamedTuple):
     timestamp_ms: int
 
     @property
-    def said(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """The value as JSON."""
         found: dict[str, Any] = json.loads(self.value or b"null")
         return found

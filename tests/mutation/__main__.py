@@ -74,7 +74,7 @@ class _Results:
             path.unlink(missing_ok=True)
         lines = path.read_bytes().splitlines() if path.exists() else []
         found = [msgspec.json.decode(line, type=Result) for line in lines]
-        self.known = {one.mutant: one for one in found if one.ending in _SEEN}
+        self.known = {result.mutant: result for result in found if result.ending in _SEEN}
 
     def add(self, result: Result) -> None:
         """Keep it and tell of it."""
@@ -88,7 +88,7 @@ class _Results:
 def _try_all(trials: Trials, mutants: list[Mutant], seed: int, results: _Results) -> None:
     try:
         # Of one group after the other, so that servers are started late.
-        for mutant in sorted(mutants, key=lambda one: list(GROUPS).index(one.group)):
+        for mutant in sorted(mutants, key=lambda mutant: list(GROUPS).index(mutant.group)):
             result = trials.try_out(mutant, seed)
             if trials.is_stopped:
                 return

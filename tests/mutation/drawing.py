@@ -55,7 +55,7 @@ def draw(root: Path, seed: int, groups: Sequence[str], count: int) -> list[Mutan
     for at, group in enumerate(groups):
         wanted = count * (at + 1) // len(groups) - count * at // len(groups)
         ranked = sorted(ranked for module in files(root, group) for ranked in _ranked(root, module, seed))
-        found = (mutant for place in ranked if (mutant := _made(root, group, place)) is not None)
+        found = (mutant for place in ranked if (mutant := _mutant_at(root, group, place)) is not None)
         drawn += islice(found, wanted)
     return drawn
 
@@ -101,7 +101,7 @@ def _ranked(root: Path, module: str, seed: int) -> Iterator[_Place]:
     yield from best.values()
 
 
-def _made(root: Path, group: str, place: _Place) -> Mutant | None:
+def _mutant_at(root: Path, group: str, place: _Place) -> Mutant | None:
     """The mutant, None where it is no program or no change."""
     source = (root / place.module).read_text(encoding="utf-8")
     code = mutated(source, place.operator, place.occurrence)
@@ -113,7 +113,7 @@ def _made(root: Path, group: str, place: _Place) -> Mutant | None:
         return None
     before, after = source.splitlines(), code.splitlines()
     changed = next(
-        (at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), place.line - 1
+        (at for at, (line, other) in enumerate(zip(before, after, strict=False)) if line != other), place.line - 1
     )
     return Mutant(
         group=group,

@@ -66,5 +66,5 @@ def test_a_story_is_filled_and_rewritten_as_its_seed_has_it(frame: Frame) -> Non
     assert other.text != story.text
     assert other.lasting == story.lasting
     rewritten = rewrite(story, Random(9))
-    corrected = {one for one, now in zip(story.slots, rewritten.slots, strict=True) if one != now}
+    corrected = {slot for slot, now in zip(story.slots, rewritten.slots, strict=True) if slot != now}
     assert len(corrected) == 1

@@ -57,9 +57,9 @@ def archives_mapped(server: Server) -> set[str]:
 
 def test_no_server_outlives_a_killed_run(tmp_path: Path) -> None:
     """When pytest is killed with -9 while a worker waits, the broker that the worker started is gone within seconds."""
-    said = tmp_path / "address"
+    address_file = tmp_path / "address"
     waiting = tmp_path / "test_waiting.py"
-    waiting.write_text(_WAITING_TEST.format(said=str(said)))
+    waiting.write_text(_WAITING_TEST.format(said=str(address_file)))
     options = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "tests.hbase_server"]
     command = [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-n", "1", str(waiting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "TEST_"))}
@@ -67,13 +67,13 @@ def test_no_server_outlives_a_killed_run(tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
         run = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=tmp_path)
         try:
-            assert wait_until(said.exists, 60), (tmp_path / "out").read_text()
-            assert wait_until(lambda: bool(said.read_text()), 1)
-            assert answers(said.read_text())
+            assert wait_until(address_file.exists, 60), (tmp_path / "out").read_text()
+            assert wait_until(lambda: bool(address_file.read_text()), 1)
+            assert answers(address_file.read_text())
         finally:
             run.send_signal(signal.SIGKILL)
             run.wait()
-    assert wait_until(lambda: not answers(said.read_text()), 5)
+    assert wait_until(lambda: not answers(address_file.read_text()), 5)
 
 
 def test_a_broker_keeps_its_messages(own_kafka: Callable[[], KafkaBroker]) -> None:
@@ -181,7 +181,7 @@ def test_the_stack_goes_up_and_down(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     finally:
         ended = stack.down(wipe=True)
     assert ended == ["gateway", "hbase", "kafka"]
-    assert not any(Process(*one).alive for one in running)
+    assert not any(Process(*identity).alive for identity in running)
     assert stack.down() == []
     assert stack.status() == []
     assert not (tmp_path / "hbase").exists()

@@ -47,7 +47,7 @@ def misfits_of(connection: happybase.Connection, schema: Schema) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Made:
+class ObservedTables:
     """What was seen while tables were made, written to, broken and mended."""
 
     hbase: Hbase
@@ -55,15 +55,15 @@ class Made:
     schema: Schema
     short: Schema
     broken: Schema
-    made: dict[str, Any]
+    first_state: dict[str, Any]
     misfits: list[str]
-    said_again: str
+    second_output: str
     described: str
     printed: dict[Path, str]
 
 
 @pytest.fixture(scope="module")
-def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
+def observed(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[ObservedTables]:
     """Tables in three namespaces: as they are made; with a short life; one of them made anew by happybase.
 
     The whole shell starts once: it applies again what was made without it, mends what was broken, makes the tables of a
@@ -94,11 +94,11 @@ def made(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[Made]:
     written = _PRINTING.format(
         files=hbase.folder / "data" / "hbase" / "{data,mobdir/data}" / schema.namespace / "*" / "*" / "?" / "*"
     )
-    said = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}{written}puts 'PRINTING'\n{new}")
-    said_again, _, looked = said.partition("LOOKING\n")
+    output = shell.run(hbase.conf, f"{again}puts 'LOOKING'\n{''.join(looks + flushes)}{written}puts 'PRINTING'\n{new}")
+    second_output, _, looked = output.partition("LOOKING\n")
     described, *prints, _ = re.split(r"^PRINTING ?", looked, flags=re.MULTILINE)
-    printed = {Path(path): says for path, _, says in (one.partition("\n") for one in prints)}
-    yield Made(hbase, connection, schema, short, broken, before, misfits, said_again, described, printed)
+    printed = {Path(path): says for path, _, says in (part.partition("\n") for part in prints)}
+    yield ObservedTables(hbase, connection, schema, short, broken, before, misfits, second_output, described, printed)
     connection.close()
 
 
@@ -127,103 +127,111 @@ def families(connection: happybase.Connection, table: str) -> list[DescribedFami
 def regions(connection: happybase.Connection, schema: Schema) -> dict[str, list[tuple[bytes, bytes]]]:
     """Each table's regions: where they begin, and their names, which a region has for its life."""
     return {
-        table.name: [(one.startKey, one.name) for one in connection.client.getTableRegions(table.name.encode())]
+        table.name: [
+            (region.startKey, region.name) for region in connection.client.getTableRegions(table.name.encode())
+        ]
         for table in schema.tables
     }
 
 
-def description(made: Made, table: str, family: str) -> str:
+def description(observed: ObservedTables, table: str, family: str) -> str:
     """The line in which the shell describes a family."""
-    of_table = made.described.partition(f"\n{table}, {{TABLE_ATTRIBUTES")[2]
+    of_table = observed.described.partition(f"\n{table}, {{TABLE_ATTRIBUTES")[2]
     found = re.search(rf"^{{NAME => '{family}', .*}}$", of_table, re.MULTILINE)
-    assert found, made.described
+    assert found, observed.described
     return found[0]
 
 
-def files(made: Made, area: str, table: str, family: str) -> list[Path]:
+def files(observed: ObservedTables, area: str, table: str, family: str) -> list[Path]:
     """The files of a family on the disk, of all regions; ``area`` is where cells are, or large ones."""
-    folder = made.hbase.folder / "data" / "hbase" / area / table.replace(":", "/")
+    folder = observed.hbase.folder / "data" / "hbase" / area / table.replace(":", "/")
     return sorted(path for path in folder.glob(f"*/{family}/*") if path.is_file())
 
 
-def test_what_is_made_fits(made: Made) -> None:
+def test_what_is_made_fits(observed: ObservedTables) -> None:
     """What Thrift shows of new tables passes the check, and regions are cut where the schema cuts them."""
-    described = {name: value for name, value in made.made.items() if name != "regions"}
-    assert check(made.schema, place_of(made.schema), described) == []
-    assert misfits_of(made.connection, made.short) == []
-    of_shell = regions(made.connection, made.short)
-    for table in (*made.schema.tables, *made.short.tables):
-        assert [start for start, _ in (made.made["regions"] | of_shell)[table.name]] == [b"", *table.splits]
-    assert (len(made.schema.postings.splits), len(made.short.articles.splits)) == (_REGIONS - 1, 1)
+    described = {name: value for name, value in observed.first_state.items() if name != "regions"}
+    assert check(observed.schema, place_of(observed.schema), described) == []
+    assert misfits_of(observed.connection, observed.short) == []
+    of_shell = regions(observed.connection, observed.short)
+    for table in (*observed.schema.tables, *observed.short.tables):
+        assert [start for start, _ in (observed.first_state["regions"] | of_shell)[table.name]] == [b"", *table.splits]
+    assert (len(observed.schema.postings.splits), len(observed.short.articles.splits)) == (_REGIONS - 1, 1)
 
 
-def test_applying_it_again_changes_nothing(made: Made) -> None:
+def test_applying_it_again_changes_nothing(observed: ObservedTables) -> None:
     """A second run of the script alters no table that fits, and no region is made anew."""
-    lines = made.said_again.splitlines()
+    lines = observed.second_output.splitlines()
     altered = [line for line in lines if line.startswith(("creating ", "altering "))]
     assert altered
-    assert all(made.broken.namespace in line for line in altered)
+    assert all(observed.broken.namespace in line for line in altered)
     assert lines.count("The tables are correct.") == 2
-    assert regions(made.connection, made.schema) == made.made["regions"]
+    assert regions(observed.connection, observed.schema) == observed.first_state["regions"]
 
 
-def test_a_table_made_by_another_is_named_and_mended(made: Made) -> None:
+def test_a_table_made_by_another_is_named_and_mended(observed: ObservedTables) -> None:
     """Every differing attribute of a table of happybase's is named with the value it must have; the script fixes it."""
-    of_a = [misfit for misfit in made.misfits if f"{made.broken.articles.name}, family a: " in misfit]
+    of_a = [misfit for misfit in observed.misfits if f"{observed.broken.articles.name}, family a: " in misfit]
     assert {found[0] for misfit in of_a if (found := re.search(r"[A-Z]+ is \S+, but must be \w+", misfit))} == {
         "VERSIONS is 3, but must be 1",
         "COMPRESSION is NONE, but must be SNAPPY",
         "BLOOMFILTER is NONE, but must be ROW",
         "BLOCKCACHE is false, but must be true",
     }
-    (of_b,) = set(made.misfits) - set(of_a)
-    assert f"{made.broken.articles.name} has no family b" in of_b
+    (of_b,) = set(observed.misfits) - set(of_a)
+    assert f"{observed.broken.articles.name} has no family b" in of_b
     assert all(
-        f"dupwatch store init --apply --store hbase://gateway:9090/{made.broken.namespace}" in m for m in made.misfits
+        f"dupwatch store init --apply --store hbase://gateway:9090/{observed.broken.namespace}" in m
+        for m in observed.misfits
     )
-    assert misfits_of(made.connection, made.broken) == []
-    assert "NEW_VERSION_BEHAVIOR' => 'true'" in description(made, made.broken.articles.name, "a")
+    assert misfits_of(observed.connection, observed.broken) == []
+    assert "NEW_VERSION_BEHAVIOR' => 'true'" in description(observed, observed.broken.articles.name, "a")
 
 
 @pytest.mark.parametrize(
     ("table", "family"), [("postings", "p"), ("postings", "s"), ("articles", "a"), ("articles", "b")]
 )
-def test_files_are_compressed_and_encoded(made: Made, table: str, family: str) -> None:
+def test_files_are_compressed_and_encoded(observed: ObservedTables, table: str, family: str) -> None:
     """Every file on the disk says that its blocks are compressed by Snappy and encoded by FAST_DIFF."""
-    found = files(made, "data", f"{made.schema.namespace}:{table}", family)
+    found = files(observed, "data", f"{observed.schema.namespace}:{table}", family)
     assert found
     for path in found:
-        says = made.printed[path]
+        says = observed.printed[path]
         assert "compression=snappy" in says.lower()
         assert re.search(r"DATA_BLOCK_ENCODING\W+FAST_DIFF", says)
 
 
 @pytest.mark.parametrize(("table", "family"), [("postings", "s"), ("articles", "b")])
-def test_large_cells_lie_apart(made: Made, table: str, family: str) -> None:
+def test_large_cells_lie_apart(observed: ObservedTables, table: str, family: str) -> None:
     """A cell above the threshold lies under HBase's folder for large cells, one below does not, and both are read."""
-    name = f"{made.schema.namespace}:{table}"
-    (path,) = files(made, "mobdir/data", name, family)
-    assert f"{family}:large" in made.printed[path]
-    assert f"{family}:small" not in made.printed[path]
+    name = f"{observed.schema.namespace}:{table}"
+    (path,) = files(observed, "mobdir/data", name, family)
+    assert f"{family}:large" in observed.printed[path]
+    assert f"{family}:small" not in observed.printed[path]
     assert path.stat().st_size > len(_LARGE)
-    row = made.connection.table(name).row(b"\x00\x00\x01", [family.encode()])
+    row = observed.connection.table(name).row(b"\x00\x00\x01", [family.encode()])
     assert row == {f"{family}:large".encode(): _LARGE, f"{family}:small".encode(): _SMALL}
 
 
 @pytest.mark.parametrize(("table", "family"), [("postings", "p"), ("articles", "a")])
-def test_cells_that_are_compared_lie_together(made: Made, table: str, family: str) -> None:
+def test_cells_that_are_compared_lie_together(observed: ObservedTables, table: str, family: str) -> None:
     """Families of small cells have nothing in the folder for large ones."""
-    assert files(made, "mobdir/data", f"{made.schema.namespace}:{table}", family) == []
+    assert files(observed, "mobdir/data", f"{observed.schema.namespace}:{table}", family) == []
 
 
 @pytest.mark.parametrize(
     ("table", "family", "new"), [("postings", "p", True), ("articles", "a", True), ("postings", "s", False)]
 )
-def test_a_put_counts_after_a_delete_of_its_millisecond(made: Made, table: str, family: str, new: bool) -> None:  # noqa: FBT001  # a parameter
+def test_a_put_counts_after_a_delete_of_its_millisecond(
+    observed: ObservedTables,
+    table: str,
+    family: str,
+    new: bool,  # noqa: FBT001  # a parameter
+) -> None:
     """With NEW_VERSION_BEHAVIOR a put is seen after a delete with the same timestamp; without it is not."""
-    name = f"{made.schema.namespace}:{table}"
-    assert f"'NEW_VERSION_BEHAVIOR' => '{str(new).lower()}'" in description(made, name, family)
-    cells = made.connection.table(name)
+    name = f"{observed.schema.namespace}:{table}"
+    assert f"'NEW_VERSION_BEHAVIOR' => '{str(new).lower()}'" in description(observed, name, family)
+    cells = observed.connection.table(name)
     column, now_ms = f"{family}:again".encode(), int(time.time() * 1000)
     cells.put(b"row", {column: b"1"}, timestamp=now_ms)
     cells.delete(b"row", [column], timestamp=now_ms)
@@ -231,14 +239,14 @@ def test_a_put_counts_after_a_delete_of_its_millisecond(made: Made, table: str, 
     assert cells.row(b"row", [column]) == ({column: b"2"} if new else {})
 
 
-def test_cells_expire(made: Made) -> None:
+def test_cells_expire(observed: ObservedTables) -> None:
     """Postings, versions and bodies are gone when their time is over; what the store is bound to stays."""
-    tables = {table.name: made.connection.table(table.name) for table in made.short.tables}
-    for table in made.short.tables:
+    tables = {table.name: observed.connection.table(table.name) for table in observed.short.tables}
+    for table in observed.short.tables:
         tables[table.name].put(b"row", {f"{family.name}:c".encode(): b"1" for family in table.families})
-    assert all(len(tables[table.name].row(b"row")) == len(table.families) for table in made.short.tables)
+    assert all(len(tables[table.name].row(b"row")) == len(table.families) for table in observed.short.tables)
     until = time.monotonic() + 10 * _SHORT_TTL_S
-    while any(tables[table.name].row(b"row") for table in (made.short.postings, made.short.articles)):
+    while any(tables[table.name].row(b"row") for table in (observed.short.postings, observed.short.articles)):
         assert time.monotonic() < until
         time.sleep(0.1)
-    assert tables[made.short.meta.name].row(b"row") == {b"m:c": b"1"}
+    assert tables[observed.short.meta.name].row(b"row") == {b"m:c": b"1"}

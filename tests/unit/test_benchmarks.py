@@ -80,17 +80,17 @@ def test_published_lines_stand_for_themselves(tmp_path: Path, capsys: pytest.Cap
 def test_made_texts_have_their_length_and_copies_resemble_their_originals() -> None:
     """Lengths are as asked, the share of copies too, equal seeds give equal feeds, and only copies are alike."""
     feed = make_feed(200, 500, copies_share=0.3)
-    assert all(500 <= len(made.body) <= 520 for made in feed)
-    assert 40 <= sum(made.original is not None for made in feed) <= 80
+    assert all(500 <= len(text.body) <= 520 for text in feed)
+    assert 40 <= sum(text.original is not None for text in feed) <= 80
     assert feed == make_feed(200, 500, copies_share=0.3)
-    parts = {made.id: shingles(made.body) for made in feed}
+    parts = {text.id: shingles(text.body) for text in feed}
     alike = [
-        len(parts[made.id] & parts[made.original]) / len(parts[made.id] | parts[made.original])
-        for made in feed
-        if made.original
+        len(parts[text.id] & parts[text.original]) / len(parts[text.id] | parts[text.original])
+        for text in feed
+        if text.original
     ]
     assert np.median(alike) > 0.8
-    own = [parts[made.id] for made in feed if made.original is None]
+    own = [parts[text.id] for text in feed if text.original is None]
     assert max(len(own[0] & other) / len(own[0] | other) for other in own[1:]) < 0.2
 
 
@@ -193,8 +193,8 @@ def test_preloaded_articles_change_no_verdict(overrides: dict[str, object], tmp_
     lexicon = load_lexicon()
     outcomes = []
     for preloaded in (0, 200):
-        with ExitStack() as held:
-            ours = Dupwatch.opened(held, lexicon, f"lmdb:{tmp_path}/{preloaded}", overrides)
+        with ExitStack() as stack:
+            ours = Dupwatch.opened(stack, lexicon, f"lmdb:{tmp_path}/{preloaded}", overrides)
             ours.preload(_model(), preloaded, np.random.default_rng(5))
             stats = ours.detector.store.stats()
             assert (stats.versions, stats.verdicts) == (preloaded, preloaded)
@@ -207,8 +207,8 @@ def test_preloaded_articles_change_no_verdict(overrides: dict[str, object], tmp_
 def test_the_stages_of_an_article_add_up(tmp_path: Path) -> None:
     """Every step of the judge is timed, and no stage takes longer than the whole."""
     feed = make_feed(20, 500, copies_share=0.3)
-    with ExitStack() as held:
-        found = measure(Dupwatch.opened(held, load_lexicon(), f"lmdb:{tmp_path}/store", {}), feed)
+    with ExitStack() as stack:
+        found = measure(Dupwatch.opened(stack, load_lexicon(), f"lmdb:{tmp_path}/store", {}), feed)
     steps = {f"judge: {name}" for name in ("find_candidates", "compare", "decide", "the rest")}
     assert steps | {f"store: {name}" for name in STORE_CALLS} <= found.keys()
     assert found["judge"] + found["fingerprint"] + found["versions"] == pytest.approx(found["whole"])
@@ -223,8 +223,8 @@ def test_workers_are_compared_without_their_start() -> None:
 
 def test_dupwatch_is_run_as_configured_and_scored(tmp_path: Path) -> None:
     """Each setting gives one verdict an article and reads as many rows as it says; the table has a row for each."""
-    made = make_feed(40, 500, copies_share=0.3)
-    articles = [Article(id=one.id, body=one.body, lang="zh") for one in made]
+    texts = make_feed(40, 500, copies_share=0.3)
+    articles = [Article(id=text.id, body=text.body, lang="zh") for text in texts]
     feed, pairs = tmp_path / "feed.jsonl", tmp_path / "pairs.jsonl"
     write_lines(feed, articles)
     write_lines(pairs, similar_pairs(articles))

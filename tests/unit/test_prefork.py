@@ -60,7 +60,7 @@ def test_many_at_once_are_kept_apart() -> None:
     """Threads that start commands at the same time each get their own."""
     with ThreadPoolExecutor(4) as threads:
         ended = list(threads.map(lambda number: run_process("show", f"--no-such-{number}"), range(8)))
-    assert [f"--no-such-{number}" in one.err for number, one in enumerate(ended)] == [True] * 8
+    assert [f"--no-such-{number}" in process.err for number, process in enumerate(ended)] == [True] * 8
 
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

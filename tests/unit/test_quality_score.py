@@ -178,10 +178,10 @@ def _pairs_by_definition(articles: list[Article], jaccard_min: float) -> list[tu
     order = {article.id: place for place, article in enumerate(articles)}
     pairs = []
     for first, second in combinations(sets, 2):
-        one, other = sets[first], sets[second]
-        shared = len(one & other)
-        if shared and shared / len(one | other) >= jaccard_min:
-            jaccard, containment = shared / len(one | other), shared / min(len(one), len(other))
+        shingles, other = sets[first], sets[second]
+        shared = len(shingles & other)
+        if shared and shared / len(shingles | other) >= jaccard_min:
+            jaccard, containment = shared / len(shingles | other), shared / min(len(shingles), len(other))
             pairs.append((first, second, round(jaccard, 4), round(containment, 4)))
     return sorted(pairs, key=lambda pair: (order[pair[1]], order[pair[0]]))
 

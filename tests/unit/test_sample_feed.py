@@ -81,9 +81,9 @@ def sent_at(article: Fields) -> datetime:
 
 def test_shipped_files_are_what_the_generator_makes(make_feed: ModuleType) -> None:
     """Making the feed again gives the shipped bytes of every file."""
-    made = make_feed.build()
-    assert list(made) == ["feed.jsonl", "labels.jsonl", "pairs.jsonl"]
-    assert {name: (SAMPLE / name).read_bytes() for name in made} == {name: text.encode() for name, text in made.items()}
+    feed = make_feed.build()
+    assert list(feed) == ["feed.jsonl", "labels.jsonl", "pairs.jsonl"]
+    assert {name: (SAMPLE / name).read_bytes() for name in feed} == {name: text.encode() for name, text in feed.items()}
 
 
 def test_check_fails_when_a_file_differs(

@@ -79,8 +79,8 @@ def test_settings_with_rules_and_facts_keep_their_bytes() -> None:
 
 def test_notes_keep_their_bytes() -> None:
     """Members of a group may run different releases, and read one another's notes."""
-    held = Held(bad=501, records=1_000, reason="missing_id")
-    note = Note(highest_ms=1_767_225_600_000, window=((50, 3), (12, 0)), held=held, free_until=9)
+    held_partition = Held(bad=501, records=1_000, reason="missing_id")
+    note = Note(highest_ms=1_767_225_600_000, window=((50, 3), (12, 0)), held=held_partition, free_until=9)
     assert encode_note(note) == (
         '{"dupwatch":1,"free_until":9,"held":{"bad":501,"reason":"missing_id","records":1000},'
         '"highest_ms":1767225600000,"window":[[50,3],[12,0]]}'

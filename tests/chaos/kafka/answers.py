@@ -13,8 +13,8 @@ from consumer.store_tools.inspection import Findings, verify
 from consumer.wiring.parts import lexicon_of
 from consumer.wiring.stores import opened_store, stored_settings
 from storage.records import Tombstone
+from tests.chaos.kafka.feed_message import FeedMessage
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX
-from tests.chaos.kafka.made import Made
 from tests.chaos.kafka.reading_back import NO_TIME_MS, Found, brief, read_topic
 from tests.chaos.kafka.sending import NUMBER
 from tests.kafka.topics import Topics
@@ -48,7 +48,7 @@ class Counts(NamedTuple):
 class Answers:
     """The messages of the source by origin, the answers to each, and their timestamps."""
 
-    made: Mapping[Origin, Made]
+    messages: Mapping[Origin, FeedMessage]
     verdicts: Mapping[Origin, Sequence[bytes]]
     letters: Mapping[Origin, Sequence[Found]]
     flags: Mapping[Origin, Sequence[bytes]]
@@ -56,7 +56,7 @@ class Answers:
 
     def complete(self) -> bool:
         """Whether something was said of every message."""
-        return self.made.keys() == self.verdicts.keys() | self.letters.keys()
+        return self.messages.keys() == self.verdicts.keys() | self.letters.keys()
 
 
 def check(answers: Answers, store_url: str, *, once: bool) -> Counts:
@@ -64,24 +64,24 @@ def check(answers: Answers, store_url: str, *, once: bool) -> Counts:
     _check_answered(answers)
     if once:
         _check_once(answers)
-    said = _check_equal(answers)
-    verdicts = {reference: decode_verdict(event) for reference, event in said.items()}
+    settled = _check_equal(answers)
+    verdicts = {reference: decode_verdict(event) for reference, event in settled.items()}
     _check_groups(answers, verdicts)
-    findings = _check_store(store_url, answers, said)
+    findings = _check_store(store_url, answers, settled)
     events = sum(map(len, answers.verdicts.values())) + sum(map(len, answers.letters.values()))
     return Counts(
-        messages=len(answers.made),
+        messages=len(answers.messages),
         verdicts=len(answers.verdicts),
         letters=len(answers.letters),
-        repeated=events - len(answers.made),
+        repeated=events - len(answers.messages),
         kept=findings.kept,
         duplicates=findings.duplicates,
     )
 
 
-def read_answers(topics: Topics, made: Sequence[Made]) -> Answers:
+def read_answers(topics: Topics, messages: Sequence[FeedMessage]) -> Answers:
     """Read all topics but the clean feed, waiting for open transactions."""
-    sent, times_ms = _read_source(topics, made)
+    sent, times_ms = _read_source(topics, messages)
     until_s = time.monotonic() + UNDECIDED_S
     while True:
         answers = Answers(
@@ -96,33 +96,37 @@ def read_answers(topics: Topics, made: Sequence[Made]) -> Answers:
         time.sleep(1)
 
 
-def _read_source(topics: Topics, made: Sequence[Made]) -> tuple[dict[Origin, Made], dict[Origin, int]]:
+def _read_source(
+    topics: Topics, messages: Sequence[FeedMessage]
+) -> tuple[dict[Origin, FeedMessage], dict[Origin, int]]:
     """Its committed messages and their times: everything that was sent except aborted transactions."""
-    by_key = {one.key: number for number, one in enumerate(made) if one.way.raw}
-    sent: dict[Origin, Made] = {}
+    by_key = {message.key: number for number, message in enumerate(messages) if message.way.raw}
+    sent: dict[Origin, FeedMessage] = {}
     times_ms: dict[Origin, int] = {}
     seen: Counter[int] = Counter()
     for found in read_topic(topics, topics.source):
         number = by_key[found.key] if found.headers is None else int(dict(found.headers)[NUMBER] or b"")
         seen[number] += 1
-        one = made[number]
-        assert (found.key, found.value) == (one.key, one.value), f"message {number} is not what was sent"
-        sent[found.partition, found.offset] = one
+        message = messages[number]
+        assert (found.key, found.value) == (message.key, message.value), f"message {number} is not what was sent"
+        sent[found.partition, found.offset] = message
         times_ms[found.partition, found.offset] = found.timestamp_ms
-    assert seen.keys() == {number for number, one in enumerate(made) if not one.aborted}, (
+    assert seen.keys() == {number for number, message in enumerate(messages) if not message.aborted}, (
         "the source is not what was sent"
     )
     again = [
         number
         for number, times in seen.items()
-        if times > 1 and not (made[number].way.raw or made[number].way.transaction)
+        if times > 1 and not (messages[number].way.raw or messages[number].way.transaction)
     ]
     assert not again, f"messages are in the source twice: {again[:5]}"
     return sent, times_ms
 
 
 def _values(found: Iterable[Found], names: tuple[str, str]) -> dict[Origin, list[bytes]]:
-    return {origin: [one.value or b"" for one in all_] for origin, all_ in _by_origin(found, names, whole=True).items()}
+    return {
+        origin: [found.value or b"" for found in all_] for origin, all_ in _by_origin(found, names, whole=True).items()
+    }
 
 
 def _by_origin(found: Iterable[Found], names: tuple[str, str], *, whole: bool = False) -> dict[Origin, list[Found]]:
@@ -138,55 +142,59 @@ def _by_origin(found: Iterable[Found], names: tuple[str, str], *, whole: bool = 
 def _check_answered(answers: Answers) -> None:
     """Each message has one kind of answer, of those it may get; a dead letter is the record as it came."""
     answered = answers.verdicts.keys() | answers.letters.keys()
-    missing = sorted(answers.made.keys() - answered)
+    missing = sorted(answers.messages.keys() - answered)
     assert not missing, f"{len(missing)} messages have no answer: {_named(answers, missing)}"
-    strange = sorted(answered - answers.made.keys())
+    strange = sorted(answered - answers.messages.keys())
     assert not strange, f"there are answers to what nobody has sent, or what was aborted: {strange[:5]}"
     both = sorted(answers.verdicts.keys() & answers.letters.keys())
     assert not both, f"{len(both)} messages have a verdict and a dead letter: {_named(answers, both)}"
-    judged = [origin for origin in answers.verdicts if not answers.made[origin].expected.verdict]
+    judged = [origin for origin in answers.verdicts if not answers.messages[origin].expected.verdict]
     assert not judged, f"{len(judged)} messages have verdicts and are no articles: {_named(answers, judged)}"
-    refused = [origin for origin in answers.letters if not answers.made[origin].expected.letter]
+    refused = [origin for origin in answers.letters if not answers.messages[origin].expected.letter]
     assert not refused, f"{len(refused)} articles are dead letters: {_named(answers, refused)}"
     for origin, letters in answers.letters.items():
         for letter in letters:
-            _check_letter(origin, answers.made[origin], letter, answers.times_ms[origin])
+            _check_letter(origin, answers.messages[origin], letter, answers.times_ms[origin])
 
 
 def _named(answers: Answers, origins: Sequence[Origin]) -> str:
     """The first five of them, with their cases and the reasons of their dead letters."""
     lines = []
     for origin in origins[:5]:
-        made = answers.made[origin]
+        message = answers.messages[origin]
         reasons = {dict(letter.headers or ()).get(_REASON) for letter in answers.letters.get(origin, ())}
-        lines.append(f"{origin} {made.case or 'of the known feed'}: {made.key!r:.60} {made.value!r:.200} {reasons}")
+        lines.append(
+            f"{origin} {message.case or 'of the known feed'}: {message.key!r:.60} {message.value!r:.200} {reasons}"
+        )
     return "\n".join(lines)
 
 
-def _check_letter(origin: Origin, made: Made, found: Found, time_ms: int) -> None:
+def _check_letter(origin: Origin, message: FeedMessage, found: Found, time_ms: int) -> None:
     """Its reason is one of those expected; key, value, headers and time are those of the record."""
     assert found.headers is not None
-    told, where = dict(found.headers), f"{origin} ({made.case})"
-    reason = (told[_REASON] or b"").decode()
-    assert made.expected.reasons is None or reason in made.expected.reasons, f"{where} is a dead letter for {reason}"
-    value = made.value
+    headers, where = dict(found.headers), f"{origin} ({message.case})"
+    reason = (headers[_REASON] or b"").decode()
+    assert message.expected.reasons is None or reason in message.expected.reasons, (
+        f"{where} is a dead letter for {reason}"
+    )
+    value = message.value
     if value is not None and len(value) > RECORD_BYTES_MAX:
         value = value[:_CUT_BYTES]
-    assert (found.key, found.value) == (made.key, brief(value)), f"{where} is not as it came: {found.key!r:.80}"
-    assert time_ms == NO_TIME_MS or told[TIME_HEADER] == b"%d" % time_ms, f"{where} has lost its time, {time_ms}"
-    own = made.way.headers
+    assert (found.key, found.value) == (message.key, brief(value)), f"{where} is not as it came: {found.key!r:.80}"
+    assert time_ms == NO_TIME_MS or headers[TIME_HEADER] == b"%d" % time_ms, f"{where} has lost its time, {time_ms}"
+    own = message.way.headers
     if any(name == _SCHEMA for name, _ in own):
         # It claims to be a dead letter already, so what it says of that is replaced.
         return
     kept = found.headers[1 : len(own) + 1]
     assert [value for _, value in kept] == [value for _, value in own], f"{where} has other headers than it came with"
-    if not made.way.raw:
+    if not message.way.raw:
         assert [name.encode() for name, _ in kept] == [name for name, _ in own], f"{where} has other headers"
 
 
 def _check_once(answers: Answers) -> None:
-    for what, said in (("verdict", answers.verdicts), ("flag", answers.flags), ("dead letter", answers.letters)):
-        repeated = {origin: len(all_) for origin, all_ in said.items() if len(all_) > 1}
+    for what, by_origin in (("verdict", answers.verdicts), ("flag", answers.flags), ("dead letter", answers.letters)):
+        repeated = {origin: len(all_) for origin, all_ in by_origin.items() if len(all_) > 1}
         assert not repeated, f"messages have more than one {what}: {dict(list(repeated.items())[:5])}"
 
 
@@ -194,22 +202,22 @@ def _check_equal(answers: Answers) -> dict[bytes, bytes]:
     """All events of a version are equal, and its flags are those events; the event of each version."""
     of_content: defaultdict[tuple[bytes | None, object], set[bytes]] = defaultdict(set)
     for origin, events in answers.verdicts.items():
-        made = answers.made[origin]
+        message = answers.messages[origin]
         # A retraction has no content: it is another one wherever it stands.
-        of_content[made.key, origin if _retracted(events) else made.value].update(events)
+        of_content[message.key, origin if _retracted(events) else message.value].update(events)
     unlike = {content: events for content, events in of_content.items() if len(events) > 1}
     assert not unlike, f"{len(unlike)} versions have events that differ: {list(unlike.items())[:2]}"
     for origin, events in answers.verdicts.items():
         expected = set(events) if decode_verdict(events[0]).outcome == "duplicate" else set()
         assert set(answers.flags.get(origin, ())) == expected, f"{origin} is not flagged as its verdict says"
     assert answers.flags.keys() <= answers.verdicts.keys(), "something is flagged that has no verdict"
-    said = {}
+    of_version = {}
     for (event,) in of_content.values():
         verdict = decode_verdict(event)
         assert not verdict.truncated, f"the search for what {verdict.id} repeats was cut"
         if verdict.version is not None:
-            said[reference_in(verdict.id, verdict.version)] = event
-    return said
+            of_version[reference_in(verdict.id, verdict.version)] = event
+    return of_version
 
 
 def _retracted(events: Sequence[bytes]) -> bool:
@@ -221,16 +229,16 @@ def _check_groups(answers: Answers, verdicts: Mapping[bytes, Verdict]) -> None:
     group_of: dict[bytes, int] = {}
     kept_texts: defaultdict[str | None, set[bytes]] = defaultdict(set)
     kept_groups: set[int] = set()
-    for origin, made in answers.made.items():
-        if made.group is None:
+    for origin, message in answers.messages.items():
+        if message.group is None:
             continue
         verdict = decode_verdict(answers.verdicts[origin][0])
         reference = reference_in(verdict.id, verdict.version)
-        group_of[reference] = made.group
+        group_of[reference] = message.group
         if verdict.outcome == "unique":
-            kept_texts[made.text].add(reference)
-            kept_groups.add(made.group)
-    both = [verdicts[one].id for kept in kept_texts.values() if len(kept) > 1 for one in kept]
+            kept_texts[message.text].add(reference)
+            kept_groups.add(message.group)
+    both = [verdicts[reference].id for kept in kept_texts.values() if len(kept) > 1 for reference in kept]
     assert not both, f"articles of the same text are both kept: {both[:6]}"
     assert kept_groups == set(group_of.values()), "of some group nothing is kept"
     for reference, verdict in verdicts.items():
@@ -251,7 +259,7 @@ def _chain(reference: bytes, verdicts: Mapping[bytes, Verdict]) -> Iterator[byte
     raise AssertionError("a chain goes round in a circle")
 
 
-def _check_store(url: str, answers: Answers, said: Mapping[bytes, bytes]) -> Findings:
+def _check_store(url: str, answers: Answers, events: Mapping[bytes, bytes]) -> Findings:
     """The store holds what was said, of everything, and no two near ones are both kept."""
     retractions = {events[0] for events in answers.verdicts.values() if _retracted(events)}
     config = load_config(None, {"store": {"url": url}})
@@ -264,7 +272,7 @@ def _check_store(url: str, answers: Answers, said: Mapping[bytes, bytes]) -> Fin
             else:
                 stored[entry.record.reference] = entry.verdict
         unlike = [
-            reference for reference in stored.keys() | said.keys() if stored.get(reference) != said.get(reference)
+            reference for reference in stored.keys() | events.keys() if stored.get(reference) != events.get(reference)
         ]
         assert not unlike, f"of {len(unlike)} versions what is stored is not what was said"
         assert tombstones == retractions, "the retractions that are stored are not those that were said"

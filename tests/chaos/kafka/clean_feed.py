@@ -35,10 +35,12 @@ def check_records(
         content = record.key, brief(record.value)
         there[content] += 1
         if content in kept:
-            told = {value for name, value in record.headers or () if name == TIME_HEADER}
-            came = times_ms[content]
-            in_headers = any(b"%d" % time_ms in told for time_ms in came)
-            assert record.timestamp_ms in came or NO_TIME_MS in came or in_headers, f"{record.key!r:.80} came at {came}"
+            in_header = {value for name, value in record.headers or () if name == TIME_HEADER}
+            sent_ms = times_ms[content]
+            in_headers = any(b"%d" % time_ms in in_header for time_ms in sent_ms)
+            assert record.timestamp_ms in sent_ms or NO_TIME_MS in sent_ms or in_headers, (
+                f"{record.key!r:.80} came at {sent_ms}"
+            )
     strange = list(there.keys() - kept.keys())[:_NAMED]
     assert not strange, f"the clean feed has what was not kept: {strange}"
     missing = list((kept - there).keys())[:_NAMED]
@@ -52,8 +54,8 @@ def _kept(answers: Answers) -> tuple[Counter[Content], dict[Content, set[int]]]:
     times_ms: defaultdict[Content, set[int]] = defaultdict(set)
     for origin, events in answers.verdicts.items():
         if decode_verdict(events[0]).outcome == "unique":
-            made = answers.made[origin]
-            content = made.key, brief(made.value)
+            message = answers.messages[origin]
+            content = message.key, brief(message.value)
             kept[content] += 1
             times_ms[content].add(answers.times_ms[origin])
     return kept, times_ms

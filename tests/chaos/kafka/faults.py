@@ -106,7 +106,7 @@ def in_rebalances(plan: Sequence[Round], seed: str) -> list[Round]:
     The gateway is stopped as well: so the batch hangs that the other has begun, and it cannot give them up at once.
     """
     chance = random.Random(f"rebalances {seed}")
-    return [[*one, *_while_it_comes_back(one[0], chance)] if _stops_one(one) else one for one in plan]
+    return [[*fault, *_while_it_comes_back(fault[0], chance)] if _stops_one(fault) else fault for fault in plan]
 
 
 def _stops_one(faults: Round) -> bool:

@@ -64,7 +64,7 @@ class Feeding(AbstractContextManager["Feeding"]):
         left = self._senders.flush(seconds)
         assert left == 0, f"{left} messages could not be sent"
         for partition in range(self._topics.partitions):
-            self._senders.send(len(self.feed.made), self.feed.last_of(partition))
+            self._senders.send(len(self.feed.messages), self.feed.last_of(partition))
         assert self._senders.flush(seconds) == 0, "the last messages could not be sent"
 
     def _run(self) -> None:
@@ -77,11 +77,11 @@ class Feeding(AbstractContextManager["Feeding"]):
                 if places is not None:
                     # Offsets, of which the ends of transactions are some.
                     room = BACKLOG - lag(places) - self._senders.unsent()
-                due = int(self._rate * (time.monotonic() - began_s) + self._bursts) - len(self.feed.made)
+                due = int(self._rate * (time.monotonic() - began_s) + self._bursts) - len(self.feed.messages)
                 due = max(0, min(due, room))
                 room -= due
                 for _ in range(due):
-                    self._senders.send(len(self.feed.made), self.feed.next())
+                    self._senders.send(len(self.feed.messages), self.feed.next())
         except BaseException as failure:  # noqa: BLE001  # it is raised again where somebody sees it
             self._failure = failure
         finally:

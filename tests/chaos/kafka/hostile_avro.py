@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from tests.chaos.kafka.feed_message import EITHER, VERDICT, letter
 from tests.chaos.kafka.hostile_values import Case, Make, ValueFormat, shared_cases, words
-from tests.chaos.kafka.made import EITHER, VERDICT, letter
 from tests.kafka.raw_records import varint
 from tests.registry_server import RegistryServer
 
@@ -60,7 +60,9 @@ def framing_cases(registry: RegistryServer, kind: str, known: int) -> list[Case]
     """The cases of the header that both formats share. ``kind`` is the registry's name for this format."""
     other, text = ("PROTOBUF", "AAAA") if kind == "AVRO" else ("AVRO", json.dumps(_ARTICLE))
     foreign = registry.add(text, other, "foreign")
-    broken = [registry.add(one, kind, "broken") for one in ("{", "[]", '{"type":"nothing"}', '"a.b.C"', "bm90aGluZw==")]
+    broken = [
+        registry.add(text, kind, "broken") for text in ("{", "[]", '{"type":"nothing"}', '"a.b.C"', "bm90aGluZw==")
+    ]
 
     def garbage(chance: random.Random) -> bytes:
         return framed(chance.choice((known, *broken)), chance.randbytes(chance.randint(0, 300)))
@@ -100,7 +102,7 @@ def _payloads(article: int) -> list[Case]:
             "avro: lengths", wrong,
             of(*(varint(size) for size in (-1, 2**31, 2**61, 2**62, -(2**63))), b"\xff" * 20, b"\x80" * 9 + b"\x02"),
         ),
-        Case("avro: branches", wrong, of(*(b"\0" + varint(one) + b"\0\0" for one in (2, -1, 2**40)))),
+        Case("avro: branches", wrong, of(*(b"\0" + varint(branch) + b"\0\0" for branch in (2, -1, 2**40)))),
         Case("avro: not UTF-8", letter("invalid_utf8"), of(avro_text("") + b"\x02\x06\xed\xa0\x80\0", b"\x02\xff\0\0")),
         Case("avro: NUL", letter("nul_character"), of(avro_text("") + b"\x02" + avro_text("a\0") + b"\0")),
     ]  # fmt: skip
@@ -114,7 +116,9 @@ def _loose(registry: RegistryServer) -> list[Case]:
         return lambda chance: chance.choice(values)
 
     body = b"\x02" + avro_text("a text that says when it was published")
-    infinite, nan, large = (bytes.fromhex(one) for one in ("000000000000f07f", "000000000000f87f", "9c7500883ce4377e"))
+    infinite, nan, large = (
+        bytes.fromhex(digits) for digits in ("000000000000f07f", "000000000000f87f", "9c7500883ce4377e")
+    )
     return [
         Case(
             "avro: body of another type", letter("body_wrong_type"),
@@ -149,7 +153,7 @@ def _bombs(registry: RegistryServer) -> list[Case]:
     counts = (10**5, 2**31, 2**61, 2**62)
 
     def schema(name: str, *fields: object) -> int:
-        named = [{"name": f"f{at}", "type": one} for at, one in enumerate(fields)]
+        named = [{"name": f"f{at}", "type": kind} for at, kind in enumerate(fields)]
         body = {"name": "body", "type": "string"}
         return registry.add(json.dumps({"type": "record", "name": name, "fields": [*named, body]}), subject=name)
 

@@ -5,8 +5,18 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, get_args
 
+from tests.chaos.kafka.feed_message import (
+    PLAIN,
+    VERDICT,
+    Codec,
+    Expected,
+    FeedMessage,
+    Header,
+    Transaction,
+    Way,
+    letter,
+)
 from tests.chaos.kafka.hostile_values import LARGE_BYTES, Case, ValueFormat, sized, words
-from tests.chaos.kafka.made import PLAIN, VERDICT, Codec, Expected, Header, Made, Transaction, Way, letter
 
 CODECS: Final[tuple[Codec, ...]] = get_args(Codec)
 _STRONG: Final[tuple[Codec, ...]] = ("gzip", "zstd")
@@ -43,11 +53,11 @@ class HostileFeed:
         self._values = values
         self._cases: Sequence[Case] = [case for case in values.cases if case.name not in without]
         self._weights = [case.weight for case in self._cases]
-        self._made = 0
+        self._count = 0
         self._transactions = 0
-        self._pending: deque[Made] = deque()
+        self._pending: deque[FeedMessage] = deque()
         self._large = sized(values.write, LARGE_BYTES, "p")
-        makers: Mapping[str, tuple[Callable[[Sequence[Made]], Made], float]] = {
+        makers: Mapping[str, tuple[Callable[[Sequence[FeedMessage]], FeedMessage], float]] = {
             "value": (self._of_value, 60),
             "key": (self._of_key, 8),
             "headers": (self._of_headers, 10),
@@ -59,20 +69,22 @@ class HostileFeed:
         }
         self._makers = {make: weight for name, (make, weight) in makers.items() if name not in without}
 
-    def next(self, before: Sequence[Made]) -> Made:
+    def next(self, before: Sequence[FeedMessage]) -> FeedMessage:
         """The next message; ``before`` is everything the feed has sent so far."""
         if not self._pending:
             make = self._chance.choices(list(self._makers), list(self._makers.values()))[0]
             self._pending.appendleft(make(before))
-        self._made += 1
+        self._count += 1
         return self._pending.popleft()
 
-    def _of_value(self, _: Sequence[Made]) -> Made:
+    def _of_value(self, _: Sequence[FeedMessage]) -> FeedMessage:
         case = self._chance.choices(self._cases, self._weights)[0]
         codec = self._chance.choice(CODECS)
-        return Made(self._id(), case.make(self._chance), expected=case.expected, way=Way(codec=codec), case=case.name)
+        return FeedMessage(
+            self._id(), case.make(self._chance), expected=case.expected, way=Way(codec=codec), case=case.name
+        )
 
-    def _of_key(self, _: Sequence[Made]) -> Made:
+    def _of_key(self, _: Sequence[FeedMessage]) -> FeedMessage:
         keys: list[tuple[bytes | None, Expected]] = [
             (None, letter("missing_key")),
             (b"", letter("empty_id")),
@@ -86,45 +98,45 @@ class HostileFeed:
         ]
         key, expected = self._chance.choice(keys)
         value = self._chance.choice((self._article(), self._article(), None))
-        return Made(key, value, expected=expected, case="key")
+        return FeedMessage(key, value, expected=expected, case="key")
 
-    def _of_headers(self, _: Sequence[Made]) -> Made:
+    def _of_headers(self, _: Sequence[FeedMessage]) -> FeedMessage:
         """Headers that a client library sends."""
         headers = self._chance.choice((self._few_headers, self._our_headers, self._many_headers))()
         return self._dressed("headers", Way(headers, codec=self._chance.choice(CODECS)))
 
-    def _of_raw_headers(self, _: Sequence[Made]) -> Made:
+    def _of_raw_headers(self, _: Sequence[FeedMessage]) -> FeedMessage:
         """Headers that no client library sends."""
         names = self._chance.choices([*_NOT_UTF8, *_LATIN_NAMES], k=self._chance.randint(1, 6))
         headers = tuple((name, self._header_value()) for name in names)
         return self._dressed("raw headers", Way((*headers, (self._chance.choice(_NOT_UTF8), b"v")), raw=True))
 
-    def _of_time(self, _: Sequence[Made]) -> Made:
+    def _of_time(self, _: Sequence[FeedMessage]) -> FeedMessage:
         if self._chance.random() < 0.4:
             return self._dressed("time", Way(timestamp_ms=self._chance.choice(_RAW_TIMES_MS), raw=True))
         codec = self._chance.choice(CODECS)
         return self._dressed("time", Way(timestamp_ms=self._chance.choice(_TIMES_MS), codec=codec))
 
-    def _dressed(self, case: str, way: Way) -> Made:
+    def _dressed(self, case: str, way: Way) -> FeedMessage:
         """An article, a tombstone or poison, sent this way: dead letters and the clean feed have to preserve it."""
         key = self._id()
         value, expected = self._chance.choice(
             ((self._article(), VERDICT), (self._article(), VERDICT), (None, VERDICT), self._refused())
         )
-        return Made(key, value, expected=expected, way=way, case=case)
+        return FeedMessage(key, value, expected=expected, way=way, case=case)
 
     def _refused(self) -> tuple[bytes, Expected]:
         return self._values.write("t" * 5_000, "a text under too long a title", ""), letter("field_too_long")
 
-    def _of_tombstones(self, _: Sequence[Made]) -> Made:
+    def _of_tombstones(self, _: Sequence[FeedMessage]) -> FeedMessage:
         """Tombstones of an unknown id, sometimes with its article in between."""
         key = self._id()
-        gone = Made(key, None, case="tombstone")
-        between = [Made(key, self._article(), case="tombstone")] if self._chance.random() < 0.5 else []
+        gone = FeedMessage(key, None, case="tombstone")
+        between = [FeedMessage(key, self._article(), case="tombstone")] if self._chance.random() < 0.5 else []
         self._pending.extend([*[gone] * self._chance.randint(0, 3), *between, gone])
         return gone
 
-    def _of_transaction(self, before: Sequence[Made]) -> Made:
+    def _of_transaction(self, before: Sequence[FeedMessage]) -> FeedMessage:
         """A transaction of up to six messages. Those of an aborted one would do harm if they were judged."""
         self._transactions += 1
         aborted = self._chance.random() < 0.5
@@ -139,19 +151,21 @@ class HostileFeed:
         )
         return self._pending.popleft()
 
-    def _harmful(self, before: Sequence[Made]) -> Made:
+    def _harmful(self, before: Sequence[FeedMessage]) -> FeedMessage:
         """A copy of a known text, or a retraction or a new version of a known article."""
         known = [earlier for earlier in before[-RECENT:] if earlier.group is not None]
         if not known or self._chance.random() < 0.3:
-            return Made(self._id(), self._chance.choice((self._article(), self._chance.randbytes(50))))
-        one = self._chance.choice(known)
-        return Made(one.key, self._chance.choice((None, self._article()))) if self._chance.random() < 0.6 else Made(
-            self._id(), one.value
-        )  # fmt: skip
+            return FeedMessage(self._id(), self._chance.choice((self._article(), self._chance.randbytes(50))))
+        chosen = self._chance.choice(known)
+        if self._chance.random() < 0.6:
+            return FeedMessage(chosen.key, self._chance.choice((None, self._article())))
+        return FeedMessage(self._id(), chosen.value)
 
-    def _of_burst(self, _: Sequence[Made]) -> Made:
+    def _of_burst(self, _: Sequence[FeedMessage]) -> FeedMessage:
         codec = self._chance.choice(_STRONG)
-        lot = [Made(self._id(), self._large, way=Way(codec=codec, partition=0), case="burst") for _ in range(BURST)]
+        lot = [
+            FeedMessage(self._id(), self._large, way=Way(codec=codec, partition=0), case="burst") for _ in range(BURST)
+        ]
         self._pending.extend(lot[1:])
         return lot[0]
 
@@ -179,4 +193,4 @@ class HostileFeed:
         return self._values.write(words(self._chance, 3), words(self._chance), "")
 
     def _id(self) -> bytes:
-        return b"hostile %d.%d" % (self._made, self._chance.randrange(10**9))
+        return b"hostile %d.%d" % (self._count, self._chance.randrange(10**9))

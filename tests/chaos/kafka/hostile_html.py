@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from tests.chaos.kafka.feed_message import EITHER, VERDICT
 from tests.chaos.kafka.hostile_values import (
     BODY_CHARS_MAX,
     Case,
@@ -14,7 +15,6 @@ from tests.chaos.kafka.hostile_values import (
     shared_cases,
     words,
 )
-from tests.chaos.kafka.made import EITHER, VERDICT
 
 _BOMB: Final = 0.1
 

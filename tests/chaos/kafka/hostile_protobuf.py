@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from google.protobuf import descriptor_pb2
 
+from tests.chaos.kafka.feed_message import EITHER, VERDICT, letter
 from tests.chaos.kafka.hostile_avro import framed, framing_cases
 from tests.chaos.kafka.hostile_values import Case, Make, ValueFormat, shared_cases
-from tests.chaos.kafka.made import EITHER, VERDICT, letter
 from tests.registry_server import RegistryServer
 
 _BOMB: Final = 0.1
@@ -128,4 +128,6 @@ def _tower(levels: int) -> bytes:
 
 @cache
 def _entries(article: int, body: bytes) -> bytes:
-    return framed(article, _FIRST + body + b"".join(_field(_NAMED, b"\x0a\x06%06d" % one) for one in range(300_000)))
+    return framed(
+        article, _FIRST + body + b"".join(_field(_NAMED, b"\x0a\x06%06d" % number) for number in range(300_000))
+    )

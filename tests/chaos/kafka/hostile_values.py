@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from tests.chaos.kafka.made import EITHER, VERDICT, Expected, letter
+from tests.chaos.kafka.feed_message import EITHER, VERDICT, Expected, letter
 
 Make = Callable[[random.Random], bytes]
 Write = Callable[[str, str, str], bytes]

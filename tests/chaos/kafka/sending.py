@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tests.chaos.kafka.made import Codec, Made, Transaction
+from tests.chaos.kafka.feed_message import Codec, FeedMessage, Transaction
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
 from tests.kafka.topics import Topics
 
@@ -27,7 +27,7 @@ class Numbered(NamedTuple):
     """A message and its number in the feed."""
 
     number: int
-    made: Made
+    message: FeedMessage
 
 
 class Senders:
@@ -49,20 +49,20 @@ class Senders:
         self._thread = threading.Thread(target=self._run, name="raw batches and transactions")
         self._thread.start()
 
-    def send(self, number: int, made: Made) -> None:
+    def send(self, number: int, message: FeedMessage) -> None:
         """Send a message. A transaction is sent when its last message is there."""
-        one, transaction = Numbered(number, made), made.way.transaction
+        numbered, transaction = Numbered(number, message), message.way.transaction
         if transaction is not None:
             self._set_aside += 1
-            self._lot.append(one)
+            self._lot.append(numbered)
             if transaction.last:
                 self._end_lot()
-        elif made.way.raw:
+        elif message.way.raw:
             self._set_aside += 1
-            self._lots.put([one])
+            self._lots.put([numbered])
         else:
-            producer = self._producer(made.way.codec)
-            _produce(producer, self._topics, one, on_delivery=self._delivered)
+            producer = self._producer(message.way.codec)
+            _produce(producer, self._topics, numbered, on_delivery=self._delivered)
 
     def unsent(self) -> int:
         """How many messages are not in the topic yet."""
@@ -115,7 +115,7 @@ class Senders:
         try:
             with _Transactions(self._topics, self._given_up) as transactions:
                 while (lot := self._lots.get()) is not None and not self._given_up.is_set():
-                    transaction = lot[0].made.way.transaction
+                    transaction = lot[0].message.way.transaction
                     if transaction is None:
                         self._send_raw(lot[0])
                     else:
@@ -124,13 +124,13 @@ class Senders:
         except BaseException as failure:  # noqa: BLE001  # it is raised again where somebody sees it
             self._failure = failure
 
-    def _send_raw(self, one: Numbered) -> None:
+    def _send_raw(self, numbered: Numbered) -> None:
         """Write it until the broker acknowledges it; after a lost answer it is there twice."""
-        made, way = one.made, one.made.way
-        partition = one.number % self._topics.partitions if way.partition is None else way.partition
+        sent, way = numbered.message, numbered.message.way
+        partition = numbered.number % self._topics.partitions if way.partition is None else way.partition
         time_ms = int(time.time() * 1000) if way.timestamp_ms is None else way.timestamp_ms
-        headers = ((NUMBER.encode(), b"%d" % one.number), *way.headers)
-        message = RawMessage(made.key, made.value, headers, time_ms)
+        headers = ((NUMBER.encode(), b"%d" % numbered.number), *way.headers)
+        message = RawMessage(sent.key, sent.value, headers, time_ms)
         until_s = time.monotonic() + _PATIENCE_S
         while not self._given_up.is_set():
             try:
@@ -240,10 +240,10 @@ def _made_producer(topics: Topics, more: dict[str, Any]) -> Producer:
     )
 
 
-def _produce(producer: Producer, topics: Topics, one: Numbered, **more: Any) -> None:  # noqa: ANN401  # a callback
-    made, way = one.made, one.made.way
+def _produce(producer: Producer, topics: Topics, numbered: Numbered, **more: Any) -> None:  # noqa: ANN401  # a callback
+    sent, way = numbered.message, numbered.message.way
     headers: list[tuple[str, str | bytes | None]] = [
-        (NUMBER, str(one.number).encode()),
+        (NUMBER, str(numbered.number).encode()),
         *((name.decode(), value) for name, value in way.headers),
     ]
     if way.partition is not None:
@@ -253,7 +253,7 @@ def _produce(producer: Producer, topics: Topics, one: Numbered, **more: Any) -> 
         more["timestamp"] = way.timestamp_ms
     while True:
         try:
-            producer.produce(topics.source, made.value, made.key, headers=headers, **more)
+            producer.produce(topics.source, sent.value, sent.key, headers=headers, **more)
             break
         except BufferError:
             producer.poll(_ROOM_S)

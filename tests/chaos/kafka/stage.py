@@ -115,7 +115,7 @@ class Stage(AbstractContextManager["Stage"]):
     struck: list[Struck] = field(default_factory=list)
     ended_by_themselves: list[str] = field(default_factory=list)
     _consumers: list[Running] = field(default_factory=list)
-    _held: ExitStack = field(default_factory=ExitStack)
+    _stack: ExitStack = field(default_factory=ExitStack)
     _heard_s: float = field(default_factory=time.monotonic)
     _onlooker: Onlooker | None = None
     _seen: Places = field(default_factory=dict)
@@ -123,8 +123,8 @@ class Stage(AbstractContextManager["Stage"]):
     def __enter__(self) -> Self:
         """Start the consumers."""
         self._onlooker = Onlooker(self.topics)
-        self._held.callback(self._onlooker.close)
-        self._held.enter_context(self.memory)
+        self._stack.callback(self._onlooker.close)
+        self._stack.enter_context(self.memory)
         self._consumers = [self._start(number) for number in range(CONSUMERS)]
         for consumer in self._consumers:
             consumer.wait_ready()
@@ -132,7 +132,7 @@ class Stage(AbstractContextManager["Stage"]):
 
     def __exit__(self, *_: object) -> None:
         """End what is left."""
-        self._held.close()
+        self._stack.close()
 
     def play(self, faults: Round) -> None:
         """Strike, heal, and return when every partition goes on again."""
@@ -153,17 +153,19 @@ class Stage(AbstractContextManager["Stage"]):
 
     def _heal_all(self, struck: Sequence[Struck], lasted_s: dict[Struck, float]) -> None:
         """In the order in which they need each other; ``lasted_s`` has those that are well, and gets the others."""
-        for one in sorted(set(struck) - lasted_s.keys(), key=lambda one: list(Target).index(one.fault.kind.target)):
-            self._rest(one.at_s + one.fault.lasts_s - self._now_s())
-            self._heal(one.fault)
-            lasted_s[one] = self._now_s() - one.at_s
+        for strike in sorted(
+            set(struck) - lasted_s.keys(), key=lambda strike: list(Target).index(strike.fault.kind.target)
+        ):
+            self._rest(strike.at_s + strike.fault.lasts_s - self._now_s())
+            self._heal(strike.fault)
+            lasted_s[strike] = self._now_s() - strike.at_s
 
     def finish(self, messages_min: int) -> None:
         """Send what is missing, wait until all is answered, and stop the consumers, each of which ends in order."""
         self.feeding.fill(messages_min)
-        self._until(lambda: len(self.feeding.feed.made) >= messages_min, "send the rest", seconds=900)
+        self._until(lambda: len(self.feeding.feed.messages) >= messages_min, "send the rest", seconds=900)
         self.feeding.end(RECOVER_S)
-        sent = len(self.feeding.feed.made)
+        sent = len(self.feeding.feed.messages)
         self._seen = {}
         self._until(lambda: bool(self._look()) and lag(self._seen) == 0, f"answer all {sent}", ANSWERED_S)
         for number, consumer in enumerate(self._consumers):
@@ -176,15 +178,15 @@ class Stage(AbstractContextManager["Stage"]):
 
     def _start(self, consumer: int) -> Running:
         settings = (*self.manner.settings(consumer), *self.values)
-        one = self._held.enter_context(running(self.topics, self.store_url, self.folder, *settings))
-        self.memory.watch(one.log.stem, one.process.pid)
-        return one
+        process = self._stack.enter_context(running(self.topics, self.store_url, self.folder, *settings))
+        self.memory.watch(process.log.stem, process.process.pid)
+        return process
 
     def _strike(self, fault: Fault) -> Struck:
         self._rest(fault.after_s)
         if fault.kind.target is Target.CONSUMER:
-            one = self._consumers[fault.consumer]
-            self._until(lambda: one.metric("dupwatch_assigned_partitions") > 0, "share the partitions")
+            target = self._consumers[fault.consumer]
+            self._until(lambda: target.metric("dupwatch_assigned_partitions") > 0, "share the partitions")
         self.feeding.burst()
         self._rest(fault.into_s)
         self._until(self._busy, "have something to do")

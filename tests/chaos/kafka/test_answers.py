@@ -11,10 +11,10 @@ import pytest
 from consumer.model.verdict import Verdict, decode_verdict, encode
 from storage.records import id_hash
 from tests.chaos.kafka import answers
-from tests.chaos.kafka import made as kinds
+from tests.chaos.kafka import feed_message as kinds
 from tests.chaos.kafka.answers import Answers
 from tests.chaos.kafka.clean_feed import Content, check_records
-from tests.chaos.kafka.made import Made
+from tests.chaos.kafka.feed_message import FeedMessage
 from tests.chaos.kafka.reading_back import Found
 
 AT = "2026-01-01T00:00:00.000Z"
@@ -27,8 +27,8 @@ def event(name: str, duplicate_of: str | None = None, **fields: Any) -> bytes:  
     """What is said of an article."""
     outcome = "unique" if duplicate_of is None else "duplicate"
     version = None if duplicate_of is None else DIGEST
-    said: dict[str, Any] = {"outcome": outcome, "version": DIGEST, "duplicate_of_version": version} | fields
-    return encode(Verdict(id=name, duplicate_of=duplicate_of, arrived_at=AT, decided_at=AT, **said))
+    event: dict[str, Any] = {"outcome": outcome, "version": DIGEST, "duplicate_of_version": version} | fields
+    return encode(Verdict(id=name, duplicate_of=duplicate_of, arrived_at=AT, decided_at=AT, **event))
 
 
 def found(value: bytes, *own: tuple[str, bytes | None], reason: bytes = b"invalid_json", time: bytes = b"5") -> Found:
@@ -36,24 +36,24 @@ def found(value: bytes, *own: tuple[str, bytes | None], reason: bytes = b"invali
     return Found(0, 0, None, value, (*own, ("dupwatch-reason", reason), ("dupwatch-timestamp-ms", time)), 7)
 
 
-def with_letter(one: Found) -> Callable[[dict[str, Any]], object]:
+def with_letter(letter: Found) -> Callable[[dict[str, Any]], object]:
     """Makes it the dead letter of the poison."""
-    return lambda parts: parts["letters"].update({POISON: [one]})
+    return lambda parts: parts["letters"].update({POISON: [letter]})
 
 
 def whole() -> dict[str, Any]:
     """Answers in which nothing is wrong: a group of two, one of which came twice, another, a retraction, poison."""
-    made = {
-        FIRST: Made(b"first", b"1", 1, "text"),
-        COPY: Made(b"copy", b"2", 1, "text"),
-        AGAIN: Made(b"copy", b"2", 1, "text"),
-        OTHER: Made(b"other", b"3", 2, "another"),
-        GONE: Made(b"gone", None),
-        POISON: Made(None, b"{", expected=kinds.letter("invalid_json"), way=kinds.Way(((b"a", None),))),
+    messages = {
+        FIRST: FeedMessage(b"first", b"1", 1, "text"),
+        COPY: FeedMessage(b"copy", b"2", 1, "text"),
+        AGAIN: FeedMessage(b"copy", b"2", 1, "text"),
+        OTHER: FeedMessage(b"other", b"3", 2, "another"),
+        GONE: FeedMessage(b"gone", None),
+        POISON: FeedMessage(None, b"{", expected=kinds.letter("invalid_json"), way=kinds.Way(((b"a", None),))),
     }
     copy = event("copy", "first")
     return {
-        "made": made,
+        "messages": messages,
         "verdicts": {
             FIRST: [event("first")],
             COPY: [copy],
@@ -63,7 +63,7 @@ def whole() -> dict[str, Any]:
         },
         "letters": {POISON: [found(b"{", NUMBER, ("a", None))]},
         "flags": {COPY: [copy], AGAIN: [copy]},
-        "times_ms": dict.fromkeys(made, 5),
+        "times_ms": dict.fromkeys(messages, 5),
     }
 
 
@@ -73,8 +73,8 @@ def check(parts: Mapping[str, Any], *, once: bool = False) -> None:
     answers._check_answered(found)
     if once:
         answers._check_once(found)
-    said = answers._check_equal(found)
-    answers._check_groups(found, {reference: decode_verdict(one) for reference, one in said.items()})
+    verdicts = answers._check_equal(found)
+    answers._check_groups(found, {reference: decode_verdict(event) for reference, event in verdicts.items()})
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -83,12 +83,12 @@ def test_answers_that_are_whole_pass(*, once: bool) -> None:
     check(whole(), once=once)
 
 
-def copies_say(parts: dict[str, Any], said: bytes, *, flagged: bool = True) -> None:
+def copies_say(parts: dict[str, Any], event: bytes, *, flagged: bool = True) -> None:
     """Something else is said of the copy, both times."""
     for origin in (COPY, AGAIN):
-        parts["verdicts"][origin] = [said]
+        parts["verdicts"][origin] = [event]
         if flagged:
-            parts["flags"][origin] = [said]
+            parts["flags"][origin] = [event]
         else:
             del parts["flags"][origin]
 
@@ -105,11 +105,11 @@ WRONG: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda parts: (parts["letters"].pop(POISON), parts["verdicts"].update({POISON: [event("p")]})),
         "no articles",
     ),
-    "what was aborted has a verdict": (lambda parts: parts["made"].pop(OTHER), "aborted"),
-    "what was aborted has a letter": (lambda parts: parts["made"].pop(POISON), "aborted"),
+    "what was aborted has a verdict": (lambda parts: parts["messages"].pop(OTHER), "aborted"),
+    "what was aborted has a letter": (lambda parts: parts["messages"].pop(POISON), "aborted"),
     **{
-        f"a letter has {what}": (with_letter(one), words)
-        for what, one, words in (
+        f"a letter has {what}": (with_letter(letter), words)
+        for what, letter, words in (
             ("another value", found(b"", NUMBER, ("a", None)), "as it came"),
             ("another reason", found(b"{", NUMBER, ("a", None), reason=b"missing_id"), "for missing_id"),
             ("another time", found(b"{", NUMBER, ("a", None), time=b"6"), "lost its time"),
@@ -156,7 +156,7 @@ def test_either_answer_is_taken_where_limits_decide() -> None:
     """One of them, whatever the reason."""
     parts = whole()
     for origin in (OTHER, POISON):
-        parts["made"][origin] = parts["made"][origin]._replace(expected=kinds.EITHER)
+        parts["messages"][origin] = parts["messages"][origin]._replace(expected=kinds.EITHER)
     check(parts)
     parts["letters"][OTHER] = parts["letters"][POISON]
     with pytest.raises(AssertionError, match="a verdict and a dead letter"):
@@ -167,8 +167,8 @@ def test_either_answer_is_taken_where_limits_decide() -> None:
 def test_what_was_said_twice_is_seen_where_that_must_not_be(part: str) -> None:
     """With at least once it may."""
     parts = whole()
-    for said in parts[part].values():
-        said.append(said[0])
+    for events in parts[part].values():
+        events.append(events[0])
     check(parts)
     with pytest.raises(AssertionError, match="more than one"):
         check(parts, once=True)

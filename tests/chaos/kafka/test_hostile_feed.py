@@ -13,13 +13,13 @@ from consumer.config.loading import load_config
 from consumer.model.errors import BadRecord
 from consumer.sources.kafka_records import record_of
 from consumer.wiring.kafka_parts import record_decoder
+from tests.chaos.kafka.feed_message import FeedMessage, Transaction
 from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import BURST, CODECS, HostileFeed
 from tests.chaos.kafka.hostile_values import RECORD_BYTES_MAX, ValueFormat, json_format
 from tests.chaos.kafka.known_feed import KnownFeed
-from tests.chaos.kafka.made import Made, Transaction
 
-Answer = Callable[[Made], str]
+Answer = Callable[[FeedMessage], str]
 DRAWS = 8
 MESSAGES = 500
 
@@ -27,14 +27,14 @@ MESSAGES = 500
 class Given:
     """A message as the client returns it."""
 
-    def __init__(self, made: Made) -> None:
-        self._made = made
+    def __init__(self, message: FeedMessage) -> None:
+        self._message = message
 
     def __getattr__(self, name: str) -> Callable[[], Any]:
-        made = self._made
+        message = self._message
         known: dict[str, Any] = {
-            "value": made.value,
-            "key": made.key,
+            "value": message.value,
+            "key": message.key,
             "topic": "t",
             "headers": [],
             "timestamp": (1, 1_000),
@@ -53,9 +53,9 @@ def answering(name: str) -> Iterator[tuple[ValueFormat, Answer]]:
             given.setdefault(section, {})[option] = value
         decode = record_decoder(load_config(None, given))
 
-        def answer(made: Made) -> str:
+        def answer(message: FeedMessage) -> str:
             try:
-                decode(record_of(Given(made), RECORD_BYTES_MAX))  # type: ignore[arg-type]
+                decode(record_of(Given(message), RECORD_BYTES_MAX))  # type: ignore[arg-type]
             except BadRecord as error:
                 return error.reason
             return ""
@@ -63,15 +63,15 @@ def answering(name: str) -> Iterator[tuple[ValueFormat, Answer]]:
         yield values, answer
 
 
-def check(made: Made, answer: Answer) -> None:
+def check(message: FeedMessage, answer: Answer) -> None:
     """The decoder gives the message one of the answers it may get."""
-    reason = answer(made)
-    what = f"{made.case}, {reason or 'an article'}: {made.key!r:.60} {made.value!r:.200}"
+    reason = answer(message)
+    what = f"{message.case}, {reason or 'an article'}: {message.key!r:.60} {message.value!r:.200}"
     if reason:
-        assert made.expected.letter, what
-        assert made.expected.reasons is None or reason in made.expected.reasons, what
+        assert message.expected.letter, what
+        assert message.expected.reasons is None or reason in message.expected.reasons, what
     else:
-        assert made.expected.verdict, what
+        assert message.expected.verdict, what
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -81,14 +81,14 @@ def test_expectations_are_those_of_the_decoders(name: str) -> None:
     with answering(name) as (values, answer):
         for case in values.cases:
             for _ in range(DRAWS if case.weight >= 1 else 1):
-                check(Made(b"k", case.make(chance), expected=case.expected, case=case.name), answer)
+                check(FeedMessage(b"k", case.make(chance), expected=case.expected, case=case.name), answer)
         feed = HostileFeed("decoders", values, [case.name for case in values.cases[1:]])
-        for made in islice(feed_of(feed), MESSAGES):
-            if not made.aborted:
-                check(made, answer)
+        for message in islice(feed_of(feed), MESSAGES):
+            if not message.aborted:
+                check(message, answer)
 
 
-def feed_of(feed: HostileFeed) -> Iterator[Made]:
+def feed_of(feed: HostileFeed) -> Iterator[FeedMessage]:
     """The messages of this feed alone."""
     while True:
         yield feed.next([])
@@ -97,7 +97,7 @@ def feed_of(feed: HostileFeed) -> Iterator[Made]:
 def test_a_seed_makes_the_same_hostile_messages_again() -> None:
     """A different seed makes different ones."""
 
-    def mixed(seed: str) -> list[Made]:
+    def mixed(seed: str) -> list[FeedMessage]:
         feed = KnownFeed(seed, HostileFeed(seed, json_format()), share=0.5)
         return [feed.next() for _ in range(1_000)]
 
@@ -107,20 +107,20 @@ def test_a_seed_makes_the_same_hostile_messages_again() -> None:
 def test_a_feed_has_every_way_of_sending() -> None:
     """Every compression, raw batches, complete transactions, and bursts of large records."""
     feed = HostileFeed("ways", json_format())
-    known = [Made(b"known", b"value of a known one", 1, "text")]
-    made = [feed.next(known) for _ in range(8_000)]
-    assert {message.way.codec for message in made} == set(CODECS)
-    assert {message.way.raw for message in made} == {False, True}
-    assert {message.way.timestamp_ms for message in made} >= {None, -1, 0, 1, 2**63 - 1}
+    known = [FeedMessage(b"known", b"value of a known one", 1, "text")]
+    messages = [feed.next(known) for _ in range(8_000)]
+    assert {message.way.codec for message in messages} == set(CODECS)
+    assert {message.way.raw for message in messages} == {False, True}
+    assert {message.way.timestamp_ms for message in messages} >= {None, -1, 0, 1, 2**63 - 1}
     lots: defaultdict[int, list[Transaction]] = defaultdict(list)
-    for message in made:
+    for message in messages:
         if message.way.transaction is not None:
             lots[message.way.transaction.number].append(message.way.transaction)
     assert {lot[0].aborted for lot in lots.values()} == {False, True}
     whole = list(lots.values())[:-1]
     assert all([message.last for message in lot] == [False] * (len(lot) - 1) + [True] for lot in whole)
     assert all(len({message.aborted for message in lot}) == 1 for lot in whole)
-    assert any(message.aborted and (message.key == b"known" or message.value == known[0].value) for message in made)
-    assert Counter(message.case for message in made)["burst"] >= BURST
-    raw = [message.key for message in made if message.way.raw]
+    assert any(message.aborted and (message.key == b"known" or message.value == known[0].value) for message in messages)
+    assert Counter(message.case for message in messages)["burst"] >= BURST
+    raw = [message.key for message in messages if message.way.raw]
     assert len(set(raw)) == len(raw), "a raw message is known again by its key"

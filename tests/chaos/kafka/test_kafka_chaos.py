@@ -108,10 +108,10 @@ def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFo
             stage.play(faults)
         stage.finish(form.messages)
     lasted_s = time.monotonic() - stage.began_s
-    found = answers.read_answers(topics, feed.made)
+    found = answers.read_answers(topics, feed.messages)
     counts = answers.check(found, store_url, once=manner.once)
     check_clean_feed(topics, found, once=manner.once)
-    above_mb = max(stage.memory.peaks_mb.values()) - bare_peak_mb(topics, len(found.made))
+    above_mb = max(stage.memory.peaks_mb.values()) - bare_peak_mb(topics, len(found.messages))
     say(_line(stage, counts, f"{manner}, {values.name}", seed, lasted_s, above_mb))
     assert above_mb <= ABOVE_BARE_MB_MAX, f"a consumer took {above_mb:.0f} MB more than a bare client"
     return stage
@@ -124,14 +124,14 @@ def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s
         manner,
         seed,
         f"{len(stage.struck)} in {lasted_s:.0f} s",
-        f"{min((one.lag for one in stage.struck), default=0):,}",
+        f"{min((strike.lag for strike in stage.struck), default=0):,}",
         f"{counts.messages:,} = {counts.verdicts:,} + {counts.letters:,}",
         f"{counts.repeated:,}",
         f"{counts.kept:,} + {counts.duplicates:,}",
         f"{stage.logged('was given up')}",
         f"{stage.logged('Lost: ')} + {stage.logged('Another client joins')}",
         f"{len(stage.ended_by_themselves)}",
-        f"{sum(bool(made.case) for made in stage.feeding.feed.made):,}",
+        f"{sum(bool(message.case) for message in stage.feeding.feed.messages):,}",
         f"{above_mb:.0f} MB",
     )
     return f"| {' | '.join(cells)} |"
@@ -163,7 +163,9 @@ def test_a_long_chaos(servers: Servers, tmp_path: Path, manner: Manner) -> None:
         assert len(stage.struck) >= LONG.faults
         assert {strike.fault.kind for strike in stage.struck} == set(KINDS)
         assert all(strike.lag > 0 for strike in stage.struck)
-        articles = sum(message.value is not None and message.expected.verdict for message in stage.feeding.feed.made)
+        articles = sum(
+            message.value is not None and message.expected.verdict for message in stage.feeding.feed.messages
+        )
         assert articles >= ARTICLES_MIN
 
 

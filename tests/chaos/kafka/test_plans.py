@@ -6,13 +6,13 @@ from itertools import pairwise
 import pytest
 
 from tests.chaos.kafka.faults import CONSUMERS, KINDS, Kind, Target, in_rebalances, long_plan, short_plan
+from tests.chaos.kafka.feed_message import FeedMessage
 from tests.chaos.kafka.known_feed import FLOOD, KnownFeed
-from tests.chaos.kafka.made import Made
 
 SEEDS = [str(number) for number in range(20)]
 
 
-def messages(seed: str, count: int = 5_000) -> list[Made]:
+def messages(seed: str, count: int = 5_000) -> list[FeedMessage]:
     """The beginning of a feed."""
     feed = KnownFeed(seed)
     return [feed.next() for _ in range(count)]

@@ -78,7 +78,7 @@ VALUES = st.fixed_dictionaries(
 
 def stored(schema: object, **references: object) -> StoredSchema:
     """A schema as the registry has it."""
-    texts = {name: msgspec.json.encode(one).decode() for name, one in references.items()}
+    texts = {name: msgspec.json.encode(schema).decode() for name, schema in references.items()}
     return StoredSchema("AVRO", msgspec.json.encode(schema).decode(), texts)
 
 
@@ -280,7 +280,7 @@ def test_types_of_other_schemas_are_found_by_their_names() -> None:
     ],
 )
 def test_what_is_no_schema_is_unusable(schema: object) -> None:
-    """Said when the schema comes, and not when the field does."""
+    """Answer when the schema comes, and not when the field does."""
     with pytest.raises(UnusableSchema):
         avro_reader(stored(schema))
 

@@ -48,11 +48,11 @@ def stored(
     file: descriptor_pb2.FileDescriptorProto, references: Mapping[str, descriptor_pb2.FileDescriptorProto] = {}
 ) -> StoredSchema:
     """A schema as the registry has it."""
-    texts = {name: base64.b64encode(one.SerializeToString()).decode() for name, one in references.items()}
+    texts = {name: base64.b64encode(descriptor.SerializeToString()).decode() for name, descriptor in references.items()}
     return StoredSchema("PROTOBUF", base64.b64encode(file.SerializeToString()).decode(), texts)
 
 
-def made(file: descriptor_pb2.FileDescriptorProto, name: str, *others: Any) -> Any:  # noqa: ANN401  # a class of a message
+def message_class(file: descriptor_pb2.FileDescriptorProto, name: str, *others: Any) -> Any:  # noqa: ANN401  # a class of a message
     """The class that protoc would have generated."""
     pool = descriptor_pool.DescriptorPool()
     for other in others:
@@ -109,7 +109,7 @@ def test_scalars_are_as_they_are() -> None:
         "other": 0, "maybe": "",
     }  # fmt: skip
     file = scalars()
-    assert read(stored(file), FIRST + made(file, "p.M")(**given).SerializeToString()) == given
+    assert read(stored(file), FIRST + message_class(file, "p.M")(**given).SerializeToString()) == given
 
 
 def test_what_was_not_set_is_missing_or_its_default() -> None:
@@ -122,7 +122,7 @@ def test_what_was_not_set_is_missing_or_its_default() -> None:
 def test_messages_lists_and_maps() -> None:
     """Objects in each other; lists come out empty, since no field is taken from one; a map's keys are texts."""
     file = nested()
-    node = made(file, "p.Node")
+    node = message_class(file, "p.Node")
     message = node(next=node(x=2), all=[node(), node()], named={7: node(x=3)}, x=1)
     assert read(stored(file), FIRST + message.SerializeToString()) == {
         "next": {"all": [], "named": {}, "x": 2},
@@ -141,7 +141,7 @@ def test_enums_are_their_names() -> None:
     message = file.message_type.add(name="M")
     for name in ("a", "b", "c"):
         add(message, name, "p.Suit", type=ENUM)
-    assert read(stored(file), FIRST + made(file, "p.M")(b=4, c=9).SerializeToString()) == {
+    assert read(stored(file), FIRST + message_class(file, "p.M")(b=4, c=9).SerializeToString()) == {
         "a": "HEARTS", "b": "SPADES", "c": 9,
     }  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_well_known_types_are_what_they_stand_for() -> None:
     add(message, "free", "google.protobuf.Struct")
     add(message, "none", "google.protobuf.Value")
     add(message, "any", "google.protobuf.Any")
-    value = made(file, "p.M", timestamp_pb2, struct_pb2, wrappers_pb2, any_pb2)(text={"value": "t"})
+    value = message_class(file, "p.M", timestamp_pb2, struct_pb2, wrappers_pb2, any_pb2)(text={"value": "t"})
     value.at.FromJsonString("1969-12-31T23:59:58.500Z")
     value.free.update({"a": {"b": "c", "n": None, "l": [1, 2]}, "d": 1.5, "e": True})
     value.none.null_value = 0
@@ -240,7 +240,7 @@ def test_messages_go_no_deeper_than_records_may() -> None:
     file = file_of()
     add(file.message_type.add(name="Node"), "next", "p.Node")
     add(file.message_type[0], "x", "int32")
-    node = made(file, "p.Node")
+    node = message_class(file, "p.Node")
     deep = node(x=1)
     for _ in range(31):
         deep = node(next=deep)
@@ -269,7 +269,7 @@ def test_a_payload_stands_for_no_more_values_than_it_has_bytes() -> None:
     add(entry, "key", "int32")
     add(entry, "value", "p.Wide")
     add(message, "named", "p.M.NamedEntry", label=3)
-    many = made(file, "p.M")()
+    many = message_class(file, "p.M")()
     for number in range(1_000):
         many.named[number].f0 = 0
     assert reason(stored(file), FIRST + many.SerializeToString()) == Reason.TOO_MANY_VALUES

@@ -27,7 +27,7 @@ from consumer.decode.registry import (
 )
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.install_advice import install_command
-from tests.registry_server import RegistryServer, Said, serving
+from tests.registry_server import Answer, RegistryServer, serving
 
 RECORD = json.dumps({"type": "record", "name": "R", "fields": []})
 
@@ -63,7 +63,7 @@ def test_a_schema_comes_with_its_type(server: RegistryServer) -> None:
     """Which is AVRO where the registry says nothing of it."""
     assert client(server.url).schema(server.add(RECORD)) == StoredSchema("AVRO", RECORD, {})
     assert client(server.url).schema(server.add("{}", "JSON")) == StoredSchema("JSON", "{}", {})
-    server.says = Said.json(200, schema=RECORD)
+    server.says = Answer.json(200, schema=RECORD)
     assert client(server.url).schema(7) == StoredSchema("AVRO", RECORD, {})
 
 
@@ -101,21 +101,21 @@ def test_what_the_registry_does_not_know_is_none(server: RegistryServer) -> None
 @pytest.mark.parametrize(
     "said",
     [
-        Said.json(500, error_code=50001, message="Error in the backend data store"),
-        Said.json(503, message="no leader"),
-        Said.json(429, error_code=42901, message="slow down"),
-        Said.json(404, error_code=404, message="HTTP 404 Not Found"),
-        Said(404, b"<html>default backend</html>"),
-        Said(200, b"<html>please log in</html>"),
-        Said(200, b"[]"),
-        Said(200, b""),
-        Said(302, b""),
+        Answer.json(500, error_code=50001, message="Error in the backend data store"),
+        Answer.json(503, message="no leader"),
+        Answer.json(429, error_code=42901, message="slow down"),
+        Answer.json(404, error_code=404, message="HTTP 404 Not Found"),
+        Answer(404, b"<html>default backend</html>"),
+        Answer(200, b"<html>please log in</html>"),
+        Answer(200, b"[]"),
+        Answer(200, b""),
+        Answer(302, b""),
     ],
-    ids=lambda said: f"{said.status} {said.body[:12]!r}",
+    ids=lambda answer: f"{answer.status} {answer.body[:12]!r}",
 )
-def test_no_sense_in_an_answer_is_an_outage(server: RegistryServer, said: Said) -> None:
+def test_no_sense_in_an_answer_is_an_outage(server: RegistryServer, answer: Answer) -> None:
     """Nothing is known of the record then, so that it is no bad one; the sentence names the registry."""
-    server.says = said
+    server.says = answer
     with pytest.raises(RegistryUnavailable, match=rf"{server.url} does not answer as a schema registry"):
         client(server.url).schema(1)
     assert len(server.asked) == 1
@@ -140,7 +140,7 @@ def test_a_schema_of_any_length_takes_no_more_memory_than_the_limit(server: Regi
     assert client(server.url, schema_bytes_max=bytes_max).schema(given) is not None
     with pytest.raises(UnusableSchema, match=r"registry\.schema_bytes_max"):
         client(server.url, schema_bytes_max=bytes_max - 1).schema(given)
-    server.says = Said.json(200, schema="x" * (64 << 20))
+    server.says = Answer.json(200, schema="x" * (64 << 20))
     tracemalloc.start()
     with pytest.raises(UnusableSchema, match="it has more than 1,000 bytes"):
         client(server.url, schema_bytes_max=1_000).schema(given)
@@ -160,14 +160,14 @@ def test_the_limit_is_of_a_schema_with_all_that_it_refers_to(server: RegistrySer
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (Said(502, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
-        (Said(200, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
-        (Said(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"}), r"is compressed \(gzip\)"),
+        (Answer(502, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
+        (Answer(200, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
+        (Answer(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"}), r"is compressed \(gzip\)"),
     ],
 )
-def test_an_answer_that_is_not_the_registrys_is_an_outage(server: RegistryServer, said: Said, why: str) -> None:
+def test_an_answer_that_is_not_the_registrys_is_an_outage(server: RegistryServer, answer: Answer, why: str) -> None:
     """However long it is; another address is asked then."""
-    server.says = said
+    server.says = answer
     with pytest.raises(RegistryUnavailable, match=why):
         client(server.url, schema_bytes_max=9_000).schema(1)
     with serving(RegistryServer()) as other:
@@ -179,7 +179,7 @@ def test_an_answer_that_is_not_the_registrys_is_an_outage(server: RegistryServer
 def test_an_answer_that_drips_is_an_outage(server: RegistryServer) -> None:
     """The time is of the whole answer, not of each of its bytes."""
     server.drip_s = 0.02
-    server.says = Said.json(200, schema="x" * 5_000)
+    server.says = Answer.json(200, schema="x" * 5_000)
     with pytest.raises(RegistryUnavailable, match=r"took longer than 0\.2 s"):
         client(server.url, request_s=0.2).schema(1)
 
@@ -207,7 +207,7 @@ def test_a_registry_that_refuses_is_no_outage(server: RegistryServer, tmp_path: 
 
 def test_a_registry_without_the_binary_form_is_said_so(server: RegistryServer) -> None:
     """Redpanda answers 501 for forms that it does not have; for Avro it is something else."""
-    server.says = Said.json(501, error_code=501, message="not implemented")
+    server.says = Answer.json(501, error_code=501, message="not implemented")
     with pytest.raises(ConfigError, match="Protobuf schemas in binary form"):
         client(server.url, "protobuf").schema(1)
     with pytest.raises(RegistryUnavailable):
@@ -218,8 +218,8 @@ def test_a_registry_with_tls_is_known_by_its_authority(tmp_path: Path) -> None:
     """The one that is named, as for confluent-kafka's client; without it nothing is said to anybody."""
     certificate, key = tmp_path / "ca.pem", tmp_path / "ca.key"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    told = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    subprocess.run([*command, *told, "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    options = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run([*command, *options, "-out", certificate, "-keyout", key], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with serving(RegistryServer(), context) as registry:

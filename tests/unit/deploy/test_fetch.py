@@ -91,8 +91,8 @@ def test_two_processes_fetch_once(maven: Pretend) -> None:
     calls = maven("")
     ask = [sys.executable, "-c", "from deploy.local import fetch; print(fetch.jars())"]
     both = [subprocess.Popen(ask, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    told = [process.communicate(timeout=30)[0] for process in both]
-    assert told[0] == told[1] != b""
+    outputs = [process.communicate(timeout=30)[0] for process in both]
+    assert outputs[0] == outputs[1] != b""
     assert len(calls.read_text().splitlines()) == len(fetch.PARTS)
 
 
@@ -241,9 +241,9 @@ def test_what_is_missing_is_named_with_its_packages(
     """Where nothing may be installed one line names the commands and the packages, and it is an error."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert fetch.main([]) == 1
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "chromium, chromedriver, go, prometheus, promtool" in told
-    assert "apt-get install chromium chromium-driver golang-go prometheus" in told
+    output = capsys.readouterr().err
+    assert output.count("\n") == 1
+    assert "chromium, chromedriver, go, prometheus, promtool" in output
+    assert "apt-get install chromium chromium-driver golang-go prometheus" in output
     assert not apt.exists()
     assert packages.missing() == list(packages.COMMANDS)

@@ -41,12 +41,12 @@ def test_marks_of_a_new_cluster_are_made_once(tmp_path: Path) -> None:
     """The first broker asks Kafka for them, later ones get the same; a broker that has data keeps it."""
     java = pretend(tmp_path, 0)
     for name in ("first", "second"):
-        one = broker(tmp_path / name, java)
-        one.prepare()
-        marks = one.folder / "data" / "meta.properties"
+        kafka = broker(tmp_path / name, java)
+        kafka.prepare()
+        marks = kafka.folder / "data" / "meta.properties"
         assert marks.read_text() == "version=1"
         marks.write_text("its own")
-        one.prepare()
+        kafka.prepare()
         assert marks.read_text() == "its own"
     assert (tmp_path / "calls").read_text().split() == ["called"]
 
@@ -63,7 +63,7 @@ def test_marks_that_cannot_be_kept_are_made_again(tmp_path: Path) -> None:
     """A broker has its own where the folder of the jars cannot be written."""
     java = pretend(tmp_path, 0)
     for name in ("first", "second"):
-        one = replace(broker(tmp_path / name, java), jars=tmp_path / "nowhere")
-        one.prepare()
-        assert (one.folder / "data" / "meta.properties").exists()
+        kafka = replace(broker(tmp_path / name, java), jars=tmp_path / "nowhere")
+        kafka.prepare()
+        assert (kafka.folder / "data" / "meta.properties").exists()
     assert (tmp_path / "calls").read_text().split() == ["called", "called"]

@@ -81,8 +81,8 @@ def test_a_program_without_owner_outlives_who_asked(log: Path) -> None:
         "import os, pathlib, sys; from deploy.local.process import launch; "
         "print(*launch(sys.argv[2:], pathlib.Path(sys.argv[1]), owner=None, environment=dict(os.environ)))"
     )
-    told = subprocess.run([sys.executable, "-c", ask, log, *_SLEEP], check=True, capture_output=True, text=True)
-    program = Process(*map(int, told.stdout.split()))
+    printed = subprocess.run([sys.executable, "-c", ask, log, *_SLEEP], check=True, capture_output=True, text=True)
+    program = Process(*map(int, printed.stdout.split()))
     try:
         assert wait_until(lambda: log.exists() and "up" in log.read_text(), 10)
         assert program.alive

@@ -23,7 +23,7 @@ def test_all_locks_name_the_same_versions() -> None:
     """A package that is in two of them has one version."""
     locks = {path.name: pinned(path) for path in ROOT.glob("requirements*.lock")}
     assert len(locks) == 5
-    for (one, ours), (other, theirs) in combinations(locks.items(), 2):
+    for (first, ours), (other, theirs) in combinations(locks.items(), 2):
         shared = ours.keys() & theirs.keys()
         assert len(shared) > 20
-        assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}, (one, other)
+        assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}, (first, other)

@@ -26,9 +26,9 @@ class Electing:
 
     def list_topics(self, timeout: float) -> Any:  # noqa: ANN401  # as the client's
         """Return metadata with one topic."""
-        one = SimpleNamespace(id=1)
+        metadata = SimpleNamespace(id=1)
         return SimpleNamespace(
-            cluster_id="c", brokers={1: one}, topics={"articles": SimpleNamespace(partitions={0: one})}
+            cluster_id="c", brokers={1: metadata}, topics={"articles": SimpleNamespace(partitions={0: metadata})}
         )
 
     def describe_configs(self, resources: list[Any], request_timeout: float) -> dict[Any, Any]:
@@ -60,14 +60,14 @@ def _refused(code: int) -> Future[Any]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Electing], Brokers]:
     """Return brokers with this client, after their first answer."""
 
-    def made(admin: Electing) -> Brokers:
+    def brokers_of(admin: Electing) -> Brokers:
         monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: admin)
-        one = Brokers("nowhere:1", {})
-        one.cluster()
-        return one
+        client = Brokers("nowhere:1", {})
+        client.cluster()
+        return client
 
     monkeypatch.setattr(brokers, "ASK_S", 0.5)
-    return made
+    return brokers_of
 
 
 @pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])

@@ -76,14 +76,14 @@ def test_what_needs_a_check_that_failed_is_not_run() -> None:
 
 def test_errors_become_findings_by_kind() -> None:
     """An error that stops a run is wrong, a missing permission is unchecked; each finding has a remedy."""
-    told = {
+    statuses = {
         ConfigError("a setting"): ("wrong", ConfigError),
         StoreRefused("other tables"): ("wrong", StoreMismatch),
         StoreUnavailable("no answer"): ("wrong", StoreBroken),
         PermissionError(13, "Permission denied"): ("wrong", ConfigError),
         KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)): ("unchecked", None),
     }
-    for error, (status, means) in told.items():
+    for error, (status, means) in statuses.items():
         (result,) = examine([failing(error)])
         last = result.findings[-1]
         assert (last.status, last.means) == (status, means), error

@@ -80,9 +80,9 @@ def test_a_source_topic_that_is_as_it_has_to_be() -> None:
 def test_a_source_topic_that_is_not(settings: dict[str, str], status: str, named: str) -> None:
     """Each setting that breaks a requirement is reported."""
     found = list(source_findings(SOURCES, {"articles": topic(**settings)}, KEEP_MS))
-    told = [one for one in found if named in one.found]
-    assert statuses(told) == [status]
-    assert all(one.means in {None, SourceError} for one in found)
+    matching = [finding for finding in found if named in finding.found]
+    assert statuses(matching) == [status]
+    assert all(finding.means in {None, SourceError} for finding in found)
 
 
 def test_topics_that_are_missing() -> None:
@@ -90,14 +90,14 @@ def test_topics_that_are_missing() -> None:
     plans = planned(SinkTopics("p"))
     found = list(topic_findings(plans, {}, "dupwatch topics init --sink kafka://h:1/p"))
     assert statuses(found) == ["wrong"] * 4
-    assert {one.means for one in found} == {SinkError}
+    assert {finding.means for finding in found} == {SinkError}
     assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
     assert statuses(list(source_findings(SOURCES, {}, KEEP_MS))) == ["wrong"]
 
 
 def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
     """Compaction is judged separately for each topic."""
-    plans = {one.name: one for one in planned(SinkTopics("p"))}
+    plans = {plan.name: plan for plan in planned(SinkTopics("p"))}
     there = dict.fromkeys(plans, topic(cleanup_policy="compact", retention_ms="-1"))
     by_topic = {name: statuses(list(topic_findings([plan], there, "init"))) for name, plan in plans.items()}
     assert by_topic["p.unique"] == ["ok"]
@@ -108,7 +108,7 @@ def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:
 
 def test_the_clean_feed_is_not_deleted_by_the_times_of_its_articles() -> None:
     """With a time limit the brokers must set the times; without one, or with compaction alone, producers may."""
-    (plan,) = (one for one in planned(SinkTopics("p")) if one.name == "p.unique")
+    (plan,) = (topic for topic in planned(SinkTopics("p")) if topic.name == "p.unique")
     for settings, expected in (
         ({}, ["wrong"]),
         ({"cleanup_policy": "compact,delete"}, ["wrong"]),
@@ -156,8 +156,8 @@ def at(first: int, end: int, committed: int | None, young: int | None = None) ->
 
 def test_lag_and_messages_that_were_deleted_before_they_were_read() -> None:
     """Lost messages stop a run, unless ``kafka.on_gap`` is "continue"."""
-    (told,) = progress_findings([at(0, 100, 90), at(0, 50, 50)], SECTION)
-    assert told.found == "The group dupwatch has 10 messages to read."
+    (finding,) = progress_findings([at(0, 100, 90), at(0, 50, 50)], SECTION)
+    assert finding.found == "The group dupwatch has 10 messages to read."
     found = list(progress_findings([at(40, 100, 10)], SECTION))
     assert statuses(found) == ["ok", "wrong"]
     assert "60 messages to read" in found[0].found
@@ -175,8 +175,8 @@ def test_unread_messages_that_are_about_to_be_deleted() -> None:
 
 def test_a_partition_that_is_held() -> None:
     """It is named as ``dupwatch poison`` names it, with the number of waiting messages, and is only a warning."""
-    held = at(0, 100, 40)._replace(held=Held(bad=6, records=10, reason="invalid_json"))
-    found = list(progress_findings([held, at(0, 50, 50)], SECTION))
+    progress = at(0, 100, 40)._replace(held=Held(bad=6, records=10, reason="invalid_json"))
+    found = list(progress_findings([progress, at(0, 50, 50)], SECTION))
     assert statuses(found) == ["ok", "warning"]
     assert found[1].found.startswith("articles:0 is held at offset 40: 6 of the last 10 records cannot be judged")
     assert "60 messages wait" in found[1].found
@@ -193,13 +193,13 @@ def test_a_group_that_has_committed_nothing() -> None:
 def test_clocks_that_differ() -> None:
     """A message from the future reveals it: a warning, or an error beyond ``kafka.ahead_s_max``."""
 
-    def told(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
+    def clock_messages(ahead_ms: int, topic: str = OFFSETS) -> list[str]:
         return statuses(list(clock_findings([Newest(topic, 1_000_000 + ahead_ms, 1_000_000)], set(), 300_000)))
 
-    assert told(0) == told(-5_000) == told(5_000) == ["ok"]
-    assert told(5_001) == ["warning"]
-    assert told(300_001) == ["wrong"]
-    assert told(-5_001) == ["unchecked"]
+    assert clock_messages(0) == clock_messages(-5_000) == clock_messages(5_000) == ["ok"]
+    assert clock_messages(5_001) == ["warning"]
+    assert clock_messages(300_001) == ["wrong"]
+    assert clock_messages(-5_001) == ["unchecked"]
 
 
 def test_only_times_that_brokers_set_say_that_clocks_agree() -> None:

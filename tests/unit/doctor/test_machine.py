@@ -61,9 +61,9 @@ def test_a_password_that_can_be_read_on_its_way(tmp_path: Path) -> None:
     account = {"user": "ops", "password": "correct horse"}
     (port,) = free_ports(1)
     everywhere, here = {"listen": f"0.0.0.0:{port}"}, {"listen": f"127.0.0.1:{port}"}
-    told = list(check_address(config(http=everywhere | account)))
-    assert statuses(iter(told)) == ["warning", "ok"]
-    assert "without TLS" in told[0].found
+    findings = list(check_address(config(http=everywhere | account)))
+    assert statuses(iter(findings)) == ["warning", "ok"]
+    assert "without TLS" in findings[0].found
     assert statuses(check_address(config(http=here | account))) == ["ok"]
     crt, key = certificate(tmp_path, "pages")
     tls = {"tls_certificate": crt, "tls_key": key}
@@ -113,11 +113,11 @@ def test_an_address_that_a_consumer_has() -> None:
 
 def certificate(folder: Path, name: str, *dates: str) -> tuple[str, str]:
     """Create a self-signed certificate that is not an authority, and its key."""
-    made = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+    paths = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    told = ["-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:FALSE", *dates]
-    subprocess.run([*command, *told, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
-    return made
+    options = ["-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:FALSE", *dates]
+    subprocess.run([*command, *options, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
 
 
 def tls(ca: str, certificate: str | None = None, key: str | None = None) -> Any:  # noqa: ANN401  # a configuration
@@ -133,8 +133,8 @@ def test_dates_are_those_that_openssl_tells(tmp_path: Path) -> None:
         path, _ = certificate(tmp_path, f"days{days}", "-days", days)
         (found,) = validities(Path(path).read_bytes())
         command = ["openssl", "x509", "-in", path, "-noout", "-enddate"]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().partition("=")[2]
-        assert found.ends == datetime.fromtimestamp(ssl.cert_time_to_seconds(told), UTC)
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().partition("=")[2]
+        assert found.ends == datetime.fromtimestamp(ssl.cert_time_to_seconds(printed), UTC)
         assert abs(found.begins - datetime.now(UTC)) < timedelta(hours=1)
 
 

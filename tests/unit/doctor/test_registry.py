@@ -9,7 +9,7 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Result, examine
-from tests.registry_server import RegistryServer, Said, serving
+from tests.registry_server import Answer, RegistryServer, serving
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def configured(url: str, value_format: str = "avro") -> Config:
     return load_config(None, {**settings, "kafka": {"value_format": value_format}, "registry": {"url": url}})
 
 
-def told(config: Config) -> Result:
+def result_of(config: Config) -> Result:
     """Return the result of the check."""
     (check,) = [check for check in checks_of(config) if check.name == "schema registry"]
     (result,) = examine([check])
@@ -34,19 +34,19 @@ def told(config: Config) -> Result:
 
 def test_a_registry_that_answers(server: RegistryServer) -> None:
     """Any answer is ok: with or without a schema, of the expected format or another."""
-    assert [finding.status for finding in told(configured(server.url)).findings] == ["ok"]
-    server.says = Said.json(200, schema=json.dumps("string"))
+    assert [finding.status for finding in result_of(configured(server.url)).findings] == ["ok"]
+    server.says = Answer.json(200, schema=json.dumps("string"))
     for value_format in ("avro", "protobuf"):
-        (finding,) = told(configured(server.url, value_format)).findings
+        (finding,) = result_of(configured(server.url, value_format)).findings
         assert (finding.status, finding.found) == ("ok", f"The schema registry at {server.url} answers.")
 
 
 def test_a_registry_that_does_not_answer_or_refuses(server: RegistryServer) -> None:
     """It is wrong, with the reason that a consumer would report."""
-    (finding,) = told(configured("http://127.0.0.1:1")).findings
+    (finding,) = result_of(configured("http://127.0.0.1:1")).findings
     assert finding.status == "wrong"
-    server.says = Said.json(401, error_code=401, message="who are you")
-    (finding,) = told(configured(server.url)).findings
+    server.says = Answer.json(401, error_code=401, message="who are you")
+    (finding,) = result_of(configured(server.url)).findings
     assert finding.status == "wrong"
     assert "who are you" in finding.found
 

@@ -36,7 +36,7 @@ def _run(*arguments: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, input=stdin)
 
 
-def _told(*arguments: str, stdin: str | None = None) -> Any:  # noqa: ANN401 -- JSON
+def _printed(*arguments: str, stdin: str | None = None) -> Any:  # noqa: ANN401 -- JSON
     done = _run(*arguments, "--json", stdin=stdin)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -55,23 +55,23 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def test_fingerprint_tells_what_the_engine_makes(name: str, files: tuple[str, str]) -> None:
     """From a file and from standard input, by any scheme: fingerprint, its blocks, words, weights and sums."""
     scheme = Scheme(name=name)
-    made = Fingerprinter(scheme, LEXICON, keywords_kept=None).fingerprint([TEXT])
-    told = _told("fingerprint", files[0], "--scheme", name)
-    assert told == _told("fingerprint", "-", "--scheme", name, stdin=TEXT)
-    assert int(told["fingerprint"], 16) == fingerprint_number(made.codes[0])
-    assert "".join(told["blocks"]) == told["fingerprint"]
-    assert len(told["blocks"]) * 16 == len(told["sums"]) == scheme.bits
-    assert tuple((word["word"], word["weight"]) for word in told["words"]) == made.keywords[0]
-    assert told["digest"] == scheme.digest(LEXICON)
+    fingerprints = Fingerprinter(scheme, LEXICON, keywords_kept=None).fingerprint([TEXT])
+    printed = _printed("fingerprint", files[0], "--scheme", name)
+    assert printed == _printed("fingerprint", "-", "--scheme", name, stdin=TEXT)
+    assert int(printed["fingerprint"], 16) == fingerprint_number(fingerprints.codes[0])
+    assert "".join(printed["blocks"]) == printed["fingerprint"]
+    assert len(printed["blocks"]) * 16 == len(printed["sums"]) == scheme.bits
+    assert tuple((word["word"], word["weight"]) for word in printed["words"]) == fingerprints.keywords[0]
+    assert printed["digest"] == scheme.digest(LEXICON)
 
 
 def test_fingerprint_for_people(files: tuple[str, str]) -> None:
     """A person is shown words, sums, fingerprint and blocks."""
     done = _run("fingerprint", files[0])
-    told = _told("fingerprint", files[0])
-    assert told["fingerprint"] in done.stdout
-    assert " ".join(told["blocks"]) in done.stdout
-    assert f"{told['sums'][0]:+.3f}" in done.stdout
+    printed = _printed("fingerprint", files[0])
+    assert printed["fingerprint"] in done.stdout
+    assert " ".join(printed["blocks"]) in done.stdout
+    assert f"{printed['sums'][0]:+.3f}" in done.stdout
     assert "阅览" in done.stdout
 
 
@@ -83,8 +83,8 @@ def test_nothing_steers_the_terminal(
     monkeypatch.chdir(tmp_path)
     Path(steering).write_text(TEXT, encoding="utf-8")
     shown = _run("compare", steering, "-", stdin=TEXT).stdout
-    told = Breakdown(TextKind.SHORT, (WeighedWord(steering, 1.0, 1),), (1.0,) * 64, 2**64 - 1)
-    fingerprint._print(told, Scheme(), "0")
+    breakdown = Breakdown(TextKind.SHORT, (WeighedWord(steering, 1.0, 1),), (1.0,) * 64, 2**64 - 1)
+    fingerprint._print(breakdown, Scheme(), "0")
     for text in (shown, capsys.readouterr().out):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
         assert "a[bold]b" in text
@@ -94,21 +94,25 @@ def test_article_and_its_text_are_one(files: tuple[str, str], tmp_path: Path) ->
     """Of an article as JSON the body is taken; everything else is a text as it stands."""
     plain = tmp_path / "plain.txt"
     plain.write_text(OTHER, encoding="utf-8")
-    assert _told("fingerprint", files[1]) == _told("fingerprint", str(plain))
+    assert _printed("fingerprint", files[1]) == _printed("fingerprint", str(plain))
 
 
 def test_compare_measures(files: tuple[str, str]) -> None:
     """Distance, similarity, cosine and differing bits are those of the two texts, and symmetric."""
-    made = Fingerprinter(Scheme(), LEXICON, keywords_kept=None).fingerprint([TEXT, OTHER])
-    one, other = map(fingerprint_number, made.codes)
-    told, back = _told("compare", *files), _told("compare", *files[::-1])
-    assert told["distance"] == back["distance"] == (one ^ other).bit_count() == len(told["differing_bits"]) > 0
-    assert sum(1 << 63 - place for place in told["differing_bits"]) == one ^ other
-    assert told["similarity"] == back["similarity"] == float(sketch_similarity(made.sketches[0], made.sketches[1]))
-    assert told["cosine"] == cosine(dict(made.keywords[0]), dict(made.keywords[1]))
-    assert told["equal_text"] is False
-    assert "昨日" not in told["shared_keywords"]
-    same = _told("compare", files[0], "-", stdin=f" {TEXT}\u200b")
+    fingerprints = Fingerprinter(Scheme(), LEXICON, keywords_kept=None).fingerprint([TEXT, OTHER])
+    code, other = map(fingerprint_number, fingerprints.codes)
+    printed, back = _printed("compare", *files), _printed("compare", *files[::-1])
+    assert printed["distance"] == back["distance"] == (code ^ other).bit_count() == len(printed["differing_bits"]) > 0
+    assert sum(1 << 63 - place for place in printed["differing_bits"]) == code ^ other
+    assert (
+        printed["similarity"]
+        == back["similarity"]
+        == float(sketch_similarity(fingerprints.sketches[0], fingerprints.sketches[1]))
+    )
+    assert printed["cosine"] == cosine(dict(fingerprints.keywords[0]), dict(fingerprints.keywords[1]))
+    assert printed["equal_text"] is False
+    assert "昨日" not in printed["shared_keywords"]
+    same = _printed("compare", files[0], "-", stdin=f" {TEXT}\u200b")
     assert (same["distance"], same["similarity"], same["equal_text"]) == (0, 1.0, True)
     assert same["cosine"] == pytest.approx(1.0)
 
@@ -116,7 +120,7 @@ def test_compare_measures(files: tuple[str, str]) -> None:
 @pytest.mark.parametrize("name", ["jieba-tfidf/1", "sha1-128/1"])
 def test_compare_marks_differing_bits(name: str, files: tuple[str, str]) -> None:
     """Below the two rows of bits every differing place is marked, and no other."""
-    told = _told("compare", *files, "--scheme", name)
+    printed = _printed("compare", *files, "--scheme", name)
     lines = _run("compare", *files, "--scheme", name).stdout.split("\n")
     rows = [number for number, line in enumerate(lines) if line.startswith("A  ") and set(line[3:]) <= set("01 ")]
     places = []
@@ -124,15 +128,15 @@ def test_compare_marks_differing_bits(name: str, files: tuple[str, str]) -> None
         a, b, marks = (lines[number + line][3:].ljust(68) for line in range(3))
         assert [x != y for x, y in zip(a, b, strict=True)] == [mark == "^" for mark in marks]
         places += [row * 64 + place - place // 17 for place, mark in enumerate(marks) if mark == "^"]
-    assert places == told["differing_bits"]
-    assert len(rows) * 64 == told["bits"]
+    assert places == printed["differing_bits"]
+    assert len(rows) * 64 == printed["bits"]
 
 
 def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -> None:
     """Where a text is short, and only there, it is said that only equality counts."""
-    said = "duplicates only if their normalised texts are equal"
-    assert said in _run("compare", files[0], "-", stdin="图书馆开放").stdout
-    assert said not in _run("compare", *files).stdout
+    advice = "duplicates only if their normalised texts are equal"
+    assert advice in _run("compare", files[0], "-", stdin="图书馆开放").stdout
+    assert advice not in _run("compare", *files).stdout
 
 
 @pytest.mark.parametrize(

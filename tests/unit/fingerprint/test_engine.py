@@ -44,10 +44,10 @@ SENTENCES = st.sampled_from(
 ANY_TEXT = st.lists(SENTENCES | st.text(max_size=20), max_size=12).map("".join)
 
 
-def _assert_equal(one: Fingerprints, other: Fingerprints) -> None:
+def _assert_equal(actual: Fingerprints, other: Fingerprints) -> None:
     for name in ARRAYS:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert one.keywords == other.keywords
+        assert np.array_equal(getattr(actual, name), getattr(other, name)), name
+    assert actual.keywords == other.keywords
 
 
 def _reference_code(text: str, keywords_max: int | None = None) -> int:
@@ -59,9 +59,9 @@ def _reference_code(text: str, keywords_max: int | None = None) -> int:
 @given(st.lists(ANY_TEXT, max_size=4))
 def test_equals_the_reference(texts: list[str]) -> None:
     """A fingerprint is the reference's over words, weights rounded to 2**-20 and hashes, bit for bit."""
-    made = ENGINE.fingerprint(texts)
-    assert made.codes[:, 0].tolist() == [_reference_code(text) for text in texts]
-    assert made.keywords == tuple(weigh(RustTokenizer().cut(normalise(text)), LEXICON) for text in texts)
+    fingerprints = ENGINE.fingerprint(texts)
+    assert fingerprints.codes[:, 0].tolist() == [_reference_code(text) for text in texts]
+    assert fingerprints.keywords == tuple(weigh(RustTokenizer().cut(normalise(text)), LEXICON) for text in texts)
 
 
 def test_equals_the_reference_on_the_development_feed(fingerprinter: Fingerprinter) -> None:
@@ -73,10 +73,10 @@ def test_equals_the_reference_on_the_development_feed(fingerprinter: Fingerprint
 @pytest.mark.parametrize("keywords_max", [1, 5, 22, 10_000])
 def test_keywords_max_counts_the_heaviest_only(lexicon: Lexicon, keywords_max: int) -> None:
     """With a limit the fingerprint is of the heaviest keywords, ties by code points, and kinds count all of them."""
-    made = Fingerprinter(Scheme(keywords_max=keywords_max), lexicon).fingerprint(TEXTS)
-    assert made.codes[:, 0].tolist() == [_reference_code(text, keywords_max) for text in TEXTS]
-    assert np.array_equal(made.kinds, ENGINE.fingerprint(TEXTS).kinds)
-    assert max(map(len, made.keywords)) <= keywords_max
+    fingerprints = Fingerprinter(Scheme(keywords_max=keywords_max), lexicon).fingerprint(TEXTS)
+    assert fingerprints.codes[:, 0].tolist() == [_reference_code(text, keywords_max) for text in TEXTS]
+    assert np.array_equal(fingerprints.kinds, ENGINE.fingerprint(TEXTS).kinds)
+    assert max(map(len, fingerprints.keywords)) <= keywords_max
 
 
 def test_keywords_kept_are_the_heaviest(lexicon: Lexicon) -> None:
@@ -134,26 +134,26 @@ def test_kinds(text: str, kind: TextKind) -> None:
 
 def test_text_digest_is_of_the_normalised_text() -> None:
     """The text digest is the BLAKE2b of 128 bits over the normalised text in UTF-8."""
-    made = ENGINE.fingerprint([" Ａ\u200b 今天 "])
-    assert made.text_digests[0].tobytes() == hashlib.blake2b("a 今天".encode(), digest_size=16).digest()
+    fingerprints = ENGINE.fingerprint([" Ａ\u200b 今天 "])
+    assert fingerprints.text_digests[0].tobytes() == hashlib.blake2b("a 今天".encode(), digest_size=16).digest()
 
 
 def test_sketches_are_of_the_normalised_text() -> None:
     """Sketch, one-bit minima and bands are those of `sketch_batch` over the normalised texts."""
-    made = ENGINE.fingerprint(TEXTS)
+    fingerprints = ENGINE.fingerprint(TEXTS)
     sketched = sketch_batch([normalise(text) for text in TEXTS], Scheme().sketch)
-    assert np.array_equal(made.sketches, sketched.sketches)
-    assert np.array_equal(made.one_bits, sketched.one_bits)
-    assert np.array_equal(made.bands, sketched.bands)
+    assert np.array_equal(fingerprints.sketches, sketched.sketches)
+    assert np.array_equal(fingerprints.one_bits, sketched.one_bits)
+    assert np.array_equal(fingerprints.bands, sketched.bands)
 
 
 @pytest.mark.parametrize("texts", [[], TEXTS])
 def test_shapes_and_types(texts: list[str]) -> None:
     """Arrays have the promised shapes and types, for no text at all too, and survive pickling."""
-    made = pickle.loads(pickle.dumps(ENGINE.fingerprint(texts)))
+    fingerprints = pickle.loads(pickle.dumps(ENGINE.fingerprint(texts)))
     n = len(texts)
-    assert len(made) == len(made.keywords) == n
-    assert {name: (getattr(made, name).shape, getattr(made, name).dtype.name) for name in ARRAYS} == {
+    assert len(fingerprints) == len(fingerprints.keywords) == n
+    assert {name: (getattr(fingerprints, name).shape, getattr(fingerprints, name).dtype.name) for name in ARRAYS} == {
         "codes": ((n, 1), "uint64"),
         "sketches": ((n, 256), "uint8"),
         "one_bits": ((n,), "uint64"),
@@ -180,9 +180,9 @@ def test_endless_words_are_no_evidence(lexicon: Lexicon) -> None:
     """A word of more than 64 characters counts but is not kept as evidence; the next heaviest takes its place."""
     longest, endless = "x" * 64, "y" * 65
     text = f"{endless} {endless} {endless} {longest} {longest} museum"
-    made = Fingerprinter(Scheme(), lexicon, keywords_kept=2).fingerprint([text])
-    assert [word for word, _ in made.keywords[0]] == [longest, "museum"]
-    assert made.codes[:, 0].tolist() == [_reference_code(text)]
+    fingerprints = Fingerprinter(Scheme(), lexicon, keywords_kept=2).fingerprint([text])
+    assert [word for word, _ in fingerprints.keywords[0]] == [longest, "museum"]
+    assert fingerprints.codes[:, 0].tolist() == [_reference_code(text)]
     assert [word for word, _ in ENGINE.fingerprint([text]).keywords[0]] == [longest, "museum"]
 
 
@@ -214,11 +214,11 @@ def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.Mo
     engine = Fingerprinter(Scheme(facts=True), lexicon)
     whole = engine.fingerprint(texts, languages)
     seen: list[list[str]] = []
-    made = engine._fingerprint
+    original = engine._fingerprint
 
     def fingerprint(some: list[str], declared: list[str]) -> Fingerprints:
         seen.append(list(some))
-        return made(some, declared)
+        return original(some, declared)
 
     monkeypatch.setattr(engine, "_fingerprint", fingerprint)
     for characters in (1, 100, 1_000):

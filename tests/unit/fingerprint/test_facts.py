@@ -64,8 +64,8 @@ def test_full_width_letters_are_the_same_name() -> None:
 
 def test_names_are_capitalised_words_within_a_sentence() -> None:
     """A capital that begins a sentence tells nothing, unless another one follows; months belong to dates."""
-    told = figures("The mayor of Harwick met him. Critics left in May. Joan Renner, of Aspera, stayed.")
-    assert told == {"harwick", "joan", "renner", "aspera"}
+    found = figures("The mayor of Harwick met him. Critics left in May. Joan Renner, of Aspera, stayed.")
+    assert found == {"harwick", "joan", "renner", "aspera"}
 
 
 def test_names_in_chinese_are_words_that_the_dictionary_does_not_know(lexicon: Lexicon) -> None:
@@ -81,10 +81,10 @@ def test_facts_go_along_only_where_the_scheme_asks(lexicon: Lexicon) -> None:
     texts = ["收入12.5亿元，公司的业绩继续增长。", "nothing to tell here", "Fog delayed 17 flights in Harwick."]
     assert Fingerprinter(Scheme(), lexicon).fingerprint(texts).facts == ()
     asked = Fingerprinter(Scheme(facts=True), lexicon)
-    made = asked.fingerprint(texts).facts
-    assert made == tuple(asked.fingerprint([text]).facts[0] for text in texts)
-    assert made == tuple(packed(asked.facts(text)) for text in texts)
-    assert [facts_count(packed) for packed in made] == [1, 0, 2]
+    facts = asked.fingerprint(texts).facts
+    assert facts == tuple(asked.fingerprint([text]).facts[0] for text in texts)
+    assert facts == tuple(packed(asked.facts(text)) for text in texts)
+    assert [facts_count(packed) for packed in facts] == [1, 0, 2]
 
 
 def test_a_cut_to_the_heaviest_keywords_cuts_no_facts(lexicon: Lexicon) -> None:
@@ -111,19 +111,19 @@ def test_the_layout_of_a_sample() -> None:
 
 
 @given(facts_sets, facts_sets)
-def test_overlap_is_symmetric(one: set[str], other: set[str]) -> None:
+def test_overlap_is_symmetric(facts: set[str], other: set[str]) -> None:
     """Whichever comes first, also where the samples were cut."""
-    assert fact_overlap(packed(one), packed(other)) == fact_overlap(packed(other), packed(one))
+    assert fact_overlap(packed(facts), packed(other)) == fact_overlap(packed(other), packed(facts))
 
 
 @given(some.sets(some.integers(0, 99), max_size=FACTS_KEPT), some.sets(some.integers(0, 99), max_size=FACTS_KEPT))
-def test_overlap_of_few_facts_is_exact(one: set[int], other: set[int]) -> None:
+def test_overlap_of_few_facts_is_exact(facts: set[int], other: set[int]) -> None:
     """Up to as many as a sample holds nothing is estimated."""
-    overlap = fact_overlap(*pack_facts([{f"{fact}" for fact in facts} for facts in (one, other)]))
-    if not one or not other:
+    overlap = fact_overlap(*pack_facts([{f"{fact}" for fact in numbers} for numbers in (facts, other)]))
+    if not facts or not other:
         assert overlap is None
     else:
-        assert overlap == FactOverlap(min(len(one), len(other)), len(one & other))
+        assert overlap == FactOverlap(min(len(facts), len(other)), len(facts & other))
 
 
 @given(facts_sets.filter(bool))
@@ -143,10 +143,10 @@ def test_overlap_of_many_facts_is_estimated_well(size: int, other_size: int, sha
     for _ in range(60):
         fewer = min(size, other_size)
         numbers = chance.sample(range(10**6), size + other_size)
-        one = {f"{number}" for number in numbers[:size]}
-        shared = chance.sample(sorted(one), round(share * fewer))
+        facts = {f"{number}" for number in numbers[:size]}
+        shared = chance.sample(sorted(facts), round(share * fewer))
         other = {*shared, *(f"{number}" for number in numbers[size : size + other_size - len(shared)])}
-        overlap = fact_overlap(packed(one), packed(other))
+        overlap = fact_overlap(packed(facts), packed(other))
         assert overlap is not None
         errors.append(overlap.share - len(shared) / fewer)
     known = FACTS_KEPT * min(size, other_size) / max(size, other_size)

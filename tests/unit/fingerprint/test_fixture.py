@@ -16,21 +16,21 @@ ADVICE = (
 
 
 @pytest.fixture(scope="module")
-def made(lexicon: Lexicon) -> dict[str, Any]:
+def computed(lexicon: Lexicon) -> dict[str, Any]:
     """What the code makes of the texts now."""
     return facts(lexicon)
 
 
 @pytest.mark.parametrize("name", FROZEN["texts"])
-def test_every_step_is_as_frozen(name: str, made: dict[str, Any]) -> None:
+def test_every_step_is_as_frozen(name: str, computed: dict[str, Any]) -> None:
     """Each text has its frozen normal form, keywords, fingerprint, keys, minima and sketch."""
-    assert made["texts"][name] == FROZEN["texts"][name], ADVICE
+    assert computed["texts"][name] == FROZEN["texts"][name], ADVICE
 
 
-def test_digest_is_as_frozen(made: dict[str, Any]) -> None:
+def test_digest_is_as_frozen(computed: dict[str, Any]) -> None:
     """The scheme has its frozen name and digest, and the fixture has all the texts."""
-    assert (made["scheme"], made["digest"]) == (FROZEN["scheme"], FROZEN["digest"]), ADVICE
-    assert list(made["texts"]) == list(FROZEN["texts"])
+    assert (computed["scheme"], computed["digest"]) == (FROZEN["scheme"], FROZEN["digest"]), ADVICE
+    assert list(computed["texts"]) == list(FROZEN["texts"])
 
 
 def test_equal_forms_have_equal_facts() -> None:

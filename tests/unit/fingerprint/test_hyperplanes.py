@@ -28,19 +28,19 @@ def test_hash_equals_the_explicit_matrix(bits: int) -> None:
     features = [f"dimension {number}" for number in range(40)]
     vectors = rng.normal(size=(25, 40)) * (rng.random((25, 40)) < 0.5)
     vectors[3] = 0.0
-    made = fingerprint_vectors(features, vectors, bits)
-    assert list(map(fingerprint_number, made)) == _by_matrix(vectors, _matrix(features, bits))
-    assert made.shape == (25, bits // 64)
+    fingerprints = fingerprint_vectors(features, vectors, bits)
+    assert list(map(fingerprint_number, fingerprints)) == _by_matrix(vectors, _matrix(features, bits))
+    assert fingerprints.shape == (25, bits // 64)
 
 
 @pytest.mark.parametrize("bits", [64, 128])
 def test_scheme_equals_the_explicit_matrix(bits: int, lexicon: Lexicon) -> None:
     """The scheme's fingerprint of a text is that of its keyword vector by the explicit matrix over all its words."""
     texts = ["江畔图书馆的新馆正式向读者开放，藏书约六十万册。", "新馆藏书很多，读者凭身份证即可进馆，图书馆免费。"]
-    made = Fingerprinter(Scheme(name=f"hyperplanes-{bits}/1"), lexicon, keywords_kept=None).fingerprint(texts)
-    features = sorted({word for keywords in made.keywords for word, _ in keywords})
-    vectors = np.array([[dict(keywords).get(word, 0.0) for word in features] for keywords in made.keywords])
-    assert list(map(fingerprint_number, made.codes)) == _by_matrix(vectors, _matrix(features, bits))
+    fingerprints = Fingerprinter(Scheme(name=f"hyperplanes-{bits}/1"), lexicon, keywords_kept=None).fingerprint(texts)
+    features = sorted({word for keywords in fingerprints.keywords for word, _ in keywords})
+    vectors = np.array([[dict(keywords).get(word, 0.0) for word in features] for keywords in fingerprints.keywords])
+    assert list(map(fingerprint_number, fingerprints.codes)) == _by_matrix(vectors, _matrix(features, bits))
 
 
 def test_distance_tells_the_angle() -> None:
@@ -49,7 +49,7 @@ def test_distance_tells_the_angle() -> None:
     features = [f"dimension {number}" for number in range(300)]
     for angle in (0.3, 0.8, 1.5):
         bases = [np.linalg.qr(rng.normal(size=(300, 2)))[0].T for _ in range(100)]
-        vectors = np.array([[one, math.cos(angle) * one + math.sin(angle) * other] for one, other in bases])
+        vectors = np.array([[first, math.cos(angle) * first + math.sin(angle) * other] for first, other in bases])
         codes = fingerprint_vectors(features, vectors.reshape(200, 300), 128)
         share = float(np.bitwise_count(codes[::2] ^ codes[1::2]).sum()) / (100 * 128)
         assert share == pytest.approx(angle / math.pi, abs=0.02)

@@ -60,8 +60,8 @@ def test_engines_agree_with_random_dictionaries(seed: int) -> None:
     own = [OwnWord(word, rng.choice([None, 1, 3, 50, 2_000, 10**6])) for word in sorted(words)]
     rust, jieba = RustTokenizer(own), JiebaTokenizer(own)
     pieces = ["a", "1", ".", "-", "x", "中", "国", "北京", " ", "%", "㐂", *words]
-    made = ["".join(rng.choices(pieces, k=rng.randint(2, 9))) for _ in range(500)]
-    for text in texts + made:
+    random_texts = ["".join(rng.choices(pieces, k=rng.randint(2, 9))) for _ in range(500)]
+    for text in texts + random_texts:
         assert rust.cut(text) == jieba.cut(text)
         assert rust.count(text) == jieba.count(text)
 

@@ -99,14 +99,14 @@ def published_lexicon(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
 def test_published_sample_end_to_end(published_lexicon: Lexicon) -> None:
     """The published text has the published keywords, weights and fingerprint, and the same with one of them twice."""
     text = FACTS["published keywords"]["text"]
-    made = Fingerprinter(Scheme(name="jenkins-64/1", keywords_max=5), published_lexicon).fingerprint(
+    fingerprints = Fingerprinter(Scheme(name="jenkins-64/1", keywords_max=5), published_lexicon).fingerprint(
         [text, f"{text[:-1]}，加薪。"]
     )
     published = {word: pytest.approx(weight) for word, weight in FACTS["published keywords"]["keywords"]}
-    assert dict(made.keywords[0]) == published
-    assert dict(made.keywords[1])["加薪"] == pytest.approx(2 * 10.6426)
+    assert dict(fingerprints.keywords[0]) == published
+    assert dict(fingerprints.keywords[1])["加薪"] == pytest.approx(2 * 10.6426)
     expected = next(fact["fingerprint"] for fact in FACTS["weighted"] if fact["hash"] == "jenkins")
-    assert [f"{fingerprint_number(code):016x}" for code in made.codes] == [expected, expected]
+    assert [f"{fingerprint_number(code):016x}" for code in fingerprints.codes] == [expected, expected]
 
 
 @pytest.mark.parametrize("name", SCHEME_NAMES)
@@ -120,26 +120,27 @@ def test_hashes_are_those_of_the_second_implementation(name: str, word: str) -> 
 def test_fingerprints_are_as_frozen(name: str, lexicon: Lexicon) -> None:
     """Each text has the frozen fingerprint, made by the second implementation, and the scheme its frozen digest."""
     scheme = Scheme(name=name)
-    made = Fingerprinter(scheme, lexicon).fingerprint(list(TEXTS.values()))
+    fingerprints = Fingerprinter(scheme, lexicon).fingerprint(list(TEXTS.values()))
     codes = {
-        title: f"{fingerprint_number(code):0{scheme.bits // 4}x}" for title, code in zip(TEXTS, made.codes, strict=True)
+        title: f"{fingerprint_number(code):0{scheme.bits // 4}x}"
+        for title, code in zip(TEXTS, fingerprints.codes, strict=True)
     }
     assert codes == FROZEN[name]["texts"]
     assert scheme.digest(lexicon) == FROZEN[name]["digest"]
-    assert made.codes.shape == (len(TEXTS), scheme.bits // 64)
+    assert fingerprints.codes.shape == (len(TEXTS), scheme.bits // 64)
 
 
 @pytest.mark.parametrize("name", SCHEME_NAMES)
 def test_real_articles_agree(name: str, lexicon: Lexicon, jieba_tokenizer: JiebaTokenizer) -> None:
     """Articles of the development feed have the second implementation's keywords, and its fingerprints."""
     bodies = [article["body"][:400] for article in dev_articles()[::1223]]
-    made = Fingerprinter(Scheme(name=name), lexicon, RustTokenizer(), keywords_kept=None).fingerprint(bodies)
+    fingerprints = Fingerprinter(Scheme(name=name), lexicon, RustTokenizer(), keywords_kept=None).fingerprint(bodies)
     other = second.SECOND[name]
     for number, body in enumerate(bodies):
         words = jieba_tokenizer.cut(normalise(body) if name in second.NORMALISED else body)
         weighted = second.keywords(other, words, lexicon.idf, lexicon.stop_words)
-        assert list(made.keywords[number]) == weighted
-        assert fingerprint_number(made.codes[number]) == second.fingerprint(other, weighted)
+        assert list(fingerprints.keywords[number]) == weighted
+        assert fingerprint_number(fingerprints.codes[number]) == second.fingerprint(other, weighted)
 
 
 @pytest.mark.parametrize("name", SCHEME_NAMES)
@@ -147,15 +148,15 @@ def test_real_articles_agree(name: str, lexicon: Lexicon, jieba_tokenizer: Jieba
 def test_breakdown_is_of_the_fingerprint(name: str, keywords_max: int | None, lexicon: Lexicon) -> None:
     """The steps told of a text lead to the fingerprint that the engine makes of it."""
     engine = Fingerprinter(Scheme(name=name, keywords_max=keywords_max), lexicon, keywords_kept=None)
-    made = engine.fingerprint(list(TEXTS.values()))
+    fingerprints = engine.fingerprint(list(TEXTS.values()))
     for number, text in enumerate(TEXTS.values()):
-        told = engine.breakdown(text)
-        assert told.fingerprint == fingerprint_number(made.codes[number])
-        assert tuple((word.word, word.weight) for word in told.words) == made.keywords[number]
-        assert [word.hash for word in told.words] == [HASHES[name](word.word) for word in told.words]
-        assert int(told.kind) == made.kinds[number]
-        signs = [total > 0 or (engine.scheme.definition.tie and total == 0) for total in told.sums]
-        assert told.fingerprint == int("".join(str(int(sign)) for sign in signs), 2)
+        breakdown = engine.breakdown(text)
+        assert breakdown.fingerprint == fingerprint_number(fingerprints.codes[number])
+        assert tuple((word.word, word.weight) for word in breakdown.words) == fingerprints.keywords[number]
+        assert [word.hash for word in breakdown.words] == [HASHES[name](word.word) for word in breakdown.words]
+        assert int(breakdown.kind) == fingerprints.kinds[number]
+        signs = [total > 0 or (engine.scheme.definition.tie and total == 0) for total in breakdown.sums]
+        assert breakdown.fingerprint == int("".join(str(int(sign)) for sign in signs), 2)
 
 
 def test_published_schemes_read_the_text_as_written(lexicon: Lexicon) -> None:

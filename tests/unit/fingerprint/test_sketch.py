@@ -78,20 +78,22 @@ def _reference(text: str, layout: SketchLayout) -> tuple[list[int], int, list[in
 @given(TEXTS)
 def test_equals_the_reference(texts: list[str]) -> None:
     """Sketch, one-bit minima and bands are those of a plain implementation of the definition, bit for bit."""
-    made = sketch_batch(texts, LAYOUT)
+    sketched = sketch_batch(texts, LAYOUT)
     for number, text in enumerate(texts):
         sketch, one_bits, bands = _reference(text, LAYOUT)
-        assert made.sketches[number].tolist() == sketch
-        assert int(made.one_bits[number]) == one_bits
-        assert made.bands[number].tolist() == bands
+        assert sketched.sketches[number].tolist() == sketch
+        assert int(sketched.one_bits[number]) == one_bits
+        assert sketched.bands[number].tolist() == bands
 
 
 def test_other_layout_equals_the_reference() -> None:
     """Eight bands of five minima take the first forty bins, and the one-bit minima the next 64."""
     layout = SketchLayout(bands=8, band_minima=5)
     text = _random_text(random.Random(1), 300)
-    made = sketch_batch([text], layout)
-    assert (made.sketches[0].tolist(), int(made.one_bits[0]), made.bands[0].tolist()) == _reference(text, layout)
+    sketched = sketch_batch([text], layout)
+    assert (sketched.sketches[0].tolist(), int(sketched.one_bits[0]), sketched.bands[0].tolist()) == _reference(
+        text, layout
+    )
 
 
 @given(TEXTS, st.integers(0, 5))
@@ -160,10 +162,10 @@ def test_word_characters_are_those_of_re() -> None:
 
 def test_no_word_character_gives_zeros() -> None:
     """A text without a shingle has a sketch of zeros, also amid others."""
-    made = sketch_batch(["", "，。!", "some words here", " "], LAYOUT)
-    assert not made.sketches[[0, 1, 3]].any()
-    assert not made.one_bits[[0, 1, 3]].any()
-    assert made.sketches[2].any()
+    sketched = sketch_batch(["", "，。!", "some words here", " "], LAYOUT)
+    assert not sketched.sketches[[0, 1, 3]].any()
+    assert not sketched.one_bits[[0, 1, 3]].any()
+    assert sketched.sketches[2].any()
 
 
 @given(st.text(max_size=200))
@@ -175,8 +177,8 @@ def test_equal_text_has_similarity_one(text: str) -> None:
 
 def test_punctuation_between_words_does_not_count() -> None:
     """Runs of other than word characters are one space, whatever they are, and none at the ends."""
-    made = sketch_batch(["今天，天气 很好，大家出门", "(今天 天气--很好 ! 大家出门)。"], LAYOUT)
-    assert np.array_equal(made.sketches[0], made.sketches[1])
+    sketched = sketch_batch(["今天，天气 很好，大家出门", "(今天 天气--很好 ! 大家出门)。"], LAYOUT)
+    assert np.array_equal(sketched.sketches[0], sketched.sketches[1])
 
 
 def test_similarity_is_clipped_and_broadcasts() -> None:

@@ -31,8 +31,8 @@ def fingerprinter() -> Fingerprinter:
 @pytest.mark.parametrize("name", TEXTS)
 def test_such_a_text_has_no_keywords_and_readme_says_so(name: str, fingerprinter: Fingerprinter) -> None:
     """Its kind is empty, however long it is, so a verbatim copy is kept; README lists it under what is not seen."""
-    made = fingerprinter.fingerprint([TEXTS[name]], [""])
-    assert list(made.kinds) == [TextKind.EMPTY]
+    fingerprints = fingerprinter.fingerprint([TEXTS[name]], [""])
+    assert list(fingerprints.kinds) == [TextKind.EMPTY]
     readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     assert name in readme.partition("**Text without keywords.**")[2].partition("\n- ")[0]
 
@@ -40,6 +40,6 @@ def test_such_a_text_has_no_keywords_and_readme_says_so(name: str, fingerprinter
 def test_in_a_mixed_text_they_add_nothing_to_the_fingerprint(fingerprinter: Fingerprinter) -> None:
     """The code is that of the other words, the sketch is not."""
     plain = "苍浦地铁5号线下月试运行，坐到机场只要三十四分钟。票价三元起，全程十八站，早晚高峰四分钟一班。" * 2
-    made = fingerprinter.fingerprint([plain, f"{plain} {EXTENSION_B}"], ["zh", "zh"])
-    assert (made.codes[0] == made.codes[1]).all()
-    assert (made.sketches[0] != made.sketches[1]).any()
+    fingerprints = fingerprinter.fingerprint([plain, f"{plain} {EXTENSION_B}"], ["zh", "zh"])
+    assert (fingerprints.codes[0] == fingerprints.codes[1]).all()
+    assert (fingerprints.sketches[0] != fingerprints.sketches[1]).any()

@@ -21,7 +21,7 @@ libc.fflush(stream)
 """
 
 
-class Told(NamedTuple):
+class LibrarySetting(NamedTuple):
     """A setting as the library describes it; ``alias_of`` where it is another name of one."""
 
     name: str
@@ -30,19 +30,19 @@ class Told(NamedTuple):
 
 
 @cache
-def settings_of_library() -> tuple[Told, ...]:
+def settings_of_library() -> tuple[LibrarySetting, ...]:
     """Every setting in the library's own table."""
     folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
     (path,) = folder.glob("librdkafka-*.so*")
     ran = subprocess.run([sys.executable, "-c", _SHOW, path], capture_output=True, text=True, check=True)
-    return tuple(_told(ran.stdout))
+    return tuple(_parse(ran.stdout))
 
 
-def _told(table: str) -> list[Told]:
+def _parse(table: str) -> list[LibrarySetting]:
     found = []
     for line in table.splitlines():
         cells = line.split(" | ")
         if len(cells) >= _CELLS_MIN and cells[1].strip() in _SIDES:
             alias = re.search(r"Alias for `([^`]+)`", line)
-            found.append(Told(cells[0].strip(), _SIDES[cells[1].strip()], alias[1] if alias else None))
+            found.append(LibrarySetting(cells[0].strip(), _SIDES[cells[1].strip()], alias[1] if alias else None))
     return found

@@ -139,8 +139,8 @@ def test_long_texts_are_cut_on_the_list_and_whole_on_their_page() -> None:
     body = "ferry " * 1000
     pages, latest = shown(make_version("b", body=body), make_version("a", body=body))
     assert len(ask(pages["/"]).body) < 20_000
-    one = ask(pages["/flags/"], f"/flags/{latest.latest().flags[0].reference.hex()}").body
-    assert Reader(one).marks.count("ferry") >= 2000
+    page = ask(pages["/flags/"], f"/flags/{latest.latest().flags[0].reference.hex()}").body
+    assert Reader(page).marks.count("ferry") >= 2000
 
 
 def test_a_flag_that_is_not_held_is_not_found() -> None:
@@ -165,22 +165,22 @@ def test_it_refreshes_only_where_asked_to() -> None:
 
 def test_a_page_is_made_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many requests in a second make one page; a new flag makes another one, but not at once."""
-    made: list[int] = []
+    renderings: list[int] = []
 
     def counted(latest: Latest, *, refreshes: bool) -> bytes:
-        made.append(1)
+        renderings.append(1)
         return flags_page(latest, refreshes=refreshes)
 
     monkeypatch.setattr(flags_pages, "flags_page", counted)
     pages, latest = shown(make_version("b"), make_version("a"))
     bodies = {ask(pages["/"]).body for _ in range(20)}
-    assert (len(bodies), len(made)) == (1, 1)
+    assert (len(bodies), len(renderings)) == (1, 1)
     Hooks(latest).report(BatchCommitted([latest.latest().flags[0].verdict], []))
     ask(pages["/"])
-    assert len(made) == 1
+    assert len(renderings) == 1
     monkeypatch.setattr(flags_pages, "_KEPT_S", 0.0)
     ask(pages["/"])
-    assert len(made) == 2
+    assert len(renderings) == 2
 
 
 def test_a_version_that_is_over_shows() -> None:
@@ -202,10 +202,10 @@ def test_a_version_that_is_over_shows() -> None:
 def test_json_for_programs() -> None:
     """The fields of the verdict and the titles of both articles, without texts; unsafe links are left out."""
     pages, latest = shown(hostile("bb"), make_version("a", b"same", url="https://two.example/"))
-    told = json.loads(ask(pages["/flags.json"]).body)
-    assert told["schema"] == "dupwatch.flags/1"
-    assert (told["seen"], told["flags_max"], told["trouble"]) == (1, 5, None)
-    (flag,) = told["flags"]
+    content = json.loads(ask(pages["/flags.json"]).body)
+    assert content["schema"] == "dupwatch.flags/1"
+    assert (content["seen"], content["flags_max"], content["trouble"]) == (1, 5, None)
+    (flag,) = content["flags"]
     assert flag["id"] == "bb" + HOSTILE
     assert (flag["duplicate_of"], flag["distance"], flag["similarity"], flag["released"]) == ("a", 3, 0.94, False)
     assert flag["href"] == f"/flags/{latest.latest().flags[0].reference.hex()}"
@@ -214,7 +214,7 @@ def test_json_for_programs() -> None:
         "title": "A ferry in the harbour", "source": "wire", "url": "https://two.example/", "lang": "",
         "arrived_at": "2023-11-14T22:13:20.000Z", "ended_at": None,
     }  # fmt: skip
-    assert "The ferry" not in json.dumps(told)
+    assert "The ferry" not in json.dumps(content)
 
 
 @pytest.mark.parametrize(

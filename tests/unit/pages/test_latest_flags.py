@@ -69,7 +69,7 @@ def flag(store: MemoryStore, number: int) -> Verdict:
 
 def ids(latest: Latest) -> list[str]:
     """Whose flags these are."""
-    return [one.verdict.id for one in latest.flags]
+    return [flag.verdict.id for flag in latest.flags]
 
 
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,12 +194,12 @@ def test_texts_are_held_cut_and_read_once(
 def test_a_release_shows(store: SlowStore, latest: LatestFlags, monkeypatch: pytest.MonkeyPatch) -> None:
     """A released flag is marked as such."""
     later(monkeypatch)
-    told = flag(store, 1)
-    Hooks(latest).report(BatchCommitted([told], []))
+    flagged = flag(store, 1)
+    Hooks(latest).report(BatchCommitted([flagged], []))
     before = latest.latest(20).flags[0]
     assert not before.released
     assert before.original is not None
-    event = released_event(told, by="me", reason=None, decided_ms=TIME_MS + 9).encoded
+    event = released_event(flagged, by="me", reason=None, decided_ms=TIME_MS + 9).encoded
     store.release([Release(before.reference, event, before.original.record.reference)])
     wait_for(lambda: latest.latest(20).flags[0].released)
 

@@ -54,11 +54,11 @@ def basic(credentials: str) -> str:
 
 def certificate(folder: Path) -> tuple[str, str]:
     """A self-signed certificate for this machine, and its key."""
-    made = str(folder / "certificate.pem"), str(folder / "key.pem")
+    paths = str(folder / "certificate.pem"), str(folder / "key.pem")
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    told = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST}", "-days", "2"]
-    subprocess.run([*command, *told, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
-    return made
+    options = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST}", "-days", "2"]
+    subprocess.run([*command, *options, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
 
 
 def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
@@ -199,13 +199,13 @@ def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytes
 
 def test_certificates_that_cannot_be_used(tmp_path: Path) -> None:
     """The error names a missing file, a file without a certificate, a wrong key, or a key with a passphrase."""
-    made, key = certificate(tmp_path)
+    path, key = certificate(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
     _, other_key = certificate(other)
     locked = str(tmp_path / "locked.pem")
     command = ["openssl", "ec", "-in", key, "-out", locked, "-aes256", "-passout", "pass:1234"]
     subprocess.run(command, check=True, capture_output=True)
-    for pair in ((str(tmp_path / "none.pem"), None), (key, key), (made, other_key), (made, locked)):
+    for pair in ((str(tmp_path / "none.pem"), None), (key, key), (path, other_key), (path, locked)):
         with pytest.raises(ConfigError, match=r"http\.tls_"):
             tls_context(*pair)

@@ -34,14 +34,14 @@ _REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
 @contextmanager
 def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
     """200 clients from the address of the probes that send a byte now and then; those that are cut reconnect."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         left = threading.Event()
 
         def connect() -> socket.socket:
             client = socket.create_connection(server.address, timeout=10)
             client.sendall(given)
             client.settimeout(0)
-            held.callback(client.close)
+            stack.callback(client.close)
             return client
 
         clients = [connect() for _ in range(SLOW)]
@@ -59,8 +59,8 @@ def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
 
         thread = threading.Thread(target=trickle)
         thread.start()
-        held.callback(thread.join)
-        held.callback(left.set)
+        stack.callback(thread.join)
+        stack.callback(left.set)
         yield
 
 
@@ -109,10 +109,10 @@ def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.Mo
     """A probe is answered although many clients connect at the same time from its address."""
     monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(health_server, "GRACE_S", 600.0)
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
-        probe = held.enter_context(socket.create_connection(server.address, timeout=10))
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
+        probe = stack.enter_context(socket.create_connection(server.address, timeout=10))
         for _ in range(health_server.ARRIVING_MAX + 10):
-            held.enter_context(socket.create_connection(server.address, timeout=10))
+            stack.enter_context(socket.create_connection(server.address, timeout=10))
         while len(server._server.hall) < health_server.ARRIVING_MAX:
             time.sleep(0.01)
         probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
@@ -146,15 +146,15 @@ def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypat
 def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> None:
     """While slow readers occupy all pages, further pages are refused, but probes and scrapes are answered."""
     pages["/"] = Page(lambda _: Response(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
         for _ in range(health_server.REQUESTS_MAX["page"]):
-            client = held.enter_context(socket.create_connection(server.address, timeout=10))
+            client = stack.enter_context(socket.create_connection(server.address, timeout=10))
             client.sendall(b"GET / HTTP/1.0\r\n\r\n")
         while len(server._server.rooms["page"]) < health_server.REQUESTS_MAX["page"]:
             time.sleep(0.01)
         for path in ("/healthz", "/readyz", "/metrics"):
             probed_s(server, path)
-        refused = held.enter_context(socket.create_connection(server.address, timeout=10))
+        refused = stack.enter_context(socket.create_connection(server.address, timeout=10))
         refused.sendall(b"GET / HTTP/1.0\r\n\r\n")
         assert refused.recv(100).startswith(b"HTTP/1.0 503 ")
 
@@ -181,11 +181,11 @@ def test_who_crowds_makes_room() -> None:
     cut: list[int] = []
     room = Room(4, 10, lambda: cut.append(1))
     prober, *many = [connection("prober"), *(connection("crowd") for _ in range(3))]
-    for one in (prober, *many):
-        assert one.move_to(room, cuts=True)
+    for client in (prober, *many):
+        assert client.move_to(room, cuts=True)
     newcomer = connection("prober")
     assert newcomer.move_to(room, cuts=True)
-    assert [one.was_cut for one in (prober, *many, newcomer)] == [False, True, False, False, False]
+    assert [client.was_cut for client in (prober, *many, newcomer)] == [False, True, False, False, False]
     assert (len(room), cut) == (4, [1])
     other = connection("other")
     assert not other.move_to(room, cuts=False)
@@ -193,16 +193,16 @@ def test_who_crowds_makes_room() -> None:
     newcomer.leave()
     newcomer.leave()
     assert len(room) == 3
-    for one in (prober, *many, newcomer, other):
-        one.socket.close()
+    for client in (prober, *many, newcomer, other):
+        client.socket.close()
 
 
 def test_nobody_is_cut_within_the_grace() -> None:
     """A new connection waits until the grace of the oldest is over, or until another leaves."""
     room = Room(2, 10, lambda: None, grace_s=0.2)
     first, second, third, fourth = (connection("crowd") for _ in range(4))
-    for one in (first, second):
-        one.move_to(room, cuts=True)
+    for client in (first, second):
+        client.move_to(room, cuts=True)
     began_s = time.monotonic()
     leaving = threading.Timer(0.05, second.leave)
     leaving.start()
@@ -211,10 +211,10 @@ def test_nobody_is_cut_within_the_grace() -> None:
     assert not first.was_cut
     assert fourth.move_to(room, cuts=True)
     assert time.monotonic() - began_s >= 0.19
-    assert [one.was_cut for one in (first, third)] == [True, False]
+    assert [client.was_cut for client in (first, third)] == [True, False]
     leaving.join()
-    for one in (first, second, third, fourth):
-        one.socket.close()
+    for client in (first, second, third, fourth):
+        client.socket.close()
 
 
 def test_time_in_a_room_ends() -> None:
@@ -228,16 +228,16 @@ def test_time_in_a_room_ends() -> None:
     now_s[0] += 3
     room.cut_late()
     assert (first.was_cut, second.was_cut, len(room)) == (True, False, 1)
-    for one in (first, second):
-        one.socket.close()
+    for client in (first, second):
+        client.socket.close()
 
 
 def test_connections_that_say_nothing_are_bounded(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the oldest silent connections are cut, long before their time is up."""
     monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
     monkeypatch.setattr(health_server, "ARRIVING_MAX", 3)
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as held:
-        silent = [held.enter_context(socket.create_connection(server.address, timeout=30)) for _ in range(5)]
+    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(server.address, timeout=30)) for _ in range(5)]
         assert [client.recv(1) for client in silent[:2]] == [b"", b""]
         probed_s(server, "/healthz")
         assert silent[2].recv(1) == b""

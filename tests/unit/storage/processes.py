@@ -216,11 +216,11 @@ def look_at_read_only_medium(disk: Path) -> list[object]:
     with forkserver().Pool(1) as pool:
         pool.apply(hold_open, (path,))
         try:
-            told = f"read {looking.stats().versions}"
+            answer = f"read {looking.stats().versions}"
         except StoreError as error:
-            told = str(error)
+            answer = str(error)
     looking.close()
-    return [found, told]
+    return [found, answer]
 
 
 def hold_open(path: Path) -> None:

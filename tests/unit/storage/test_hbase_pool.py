@@ -101,8 +101,8 @@ def test_a_connection_that_says_it_is_lost_is_not_used_again(make: Callable[...,
 def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gateways: Gateways) -> None:
     """Four at once are two and two, whichever came first."""
     pool = make(ONE, OTHER, connections_max=4)
-    with ExitStack() as held:
-        addresses = [held.enter_context(pool.connection(soon())).address for _ in range(4)]
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(pool.connection(soon())).address for _ in range(4)]
     assert sorted(addresses) == [ONE, ONE, OTHER, OTHER]
     # All are kept: four may be open.
     assert not any(connection.is_closed for connection in gateways.made)
@@ -117,13 +117,13 @@ def test_no_more_are_open_than_may_be(make: Callable[..., Pool], gateways: Gatew
         return sum(not connection.is_closed for connection in gateways.made)
 
     for turn in range(60):
-        with ExitStack() as held:
+        with ExitStack() as stack:
             for _ in range(turn % connections_max + 1):
-                held.enter_context(pool.connection(soon()))
+                stack.enter_context(pool.connection(soon()))
             assert open_now() <= connections_max
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for _ in range(connections_max):
-            held.enter_context(pool.connection(soon()))
+            stack.enter_context(pool.connection(soon()))
         with (
             pytest.raises(Lost, match=f"all {connections_max} connections are in use"),
             pool.connection(Deadline.after(0.001)),
@@ -152,11 +152,11 @@ def test_a_gateway_that_is_down_is_passed_over(
     assert len(gateways.refused) == 1
     gateways.down = set()
     now_s += 60
-    with pool.connection(Deadline(now_s + 5)) as one, pool.connection(Deadline(now_s + 5)) as other:
-        assert {one.address, other.address} == {ONE, OTHER}
+    with pool.connection(Deadline(now_s + 5)) as first, pool.connection(Deadline(now_s + 5)) as other:
+        assert {first.address, other.address} == {ONE, OTHER}
 
 
-def test_where_all_are_down_the_caller_is_told(make: Callable[..., Pool], gateways: Gateways) -> None:
+def test_where_all_are_down_the_caller_gets_an_error(make: Callable[..., Pool], gateways: Gateways) -> None:
     """All are tried, and as soon as one is back it serves."""
     pool = make(ONE, OTHER)
     gateways.down = {ONE, OTHER}
@@ -191,25 +191,25 @@ def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gatewa
 
 def test_connections_are_told_of(gateways: Gateways) -> None:
     """What was made, could not be made, and broke; one that is used again, or retired, is not."""
-    told: list[str] = []
-    pool = Pool([ONE, OTHER], HbaseOptions(), gateways.connect, told.append)  # type: ignore[arg-type]  # as above
+    changes: list[str] = []
+    pool = Pool([ONE, OTHER], HbaseOptions(), gateways.connect, changes.append)  # type: ignore[arg-type]  # as above
     gateways.down = {ONE, OTHER}
     with pytest.raises(Lost), pool.connection(soon()):
         pass
-    assert told == ["refused", "refused"]
+    assert changes == ["refused", "refused"]
     gateways.down = {ONE}
-    told.clear()
+    changes.clear()
     with pool.connection(soon()):
         pass
     with pool.connection(soon()):
         pass
     with pytest.raises(Denied), pool.connection(soon()):
         raise Denied("no")
-    assert [change for change in told if change != "refused"] == ["opened"]
-    told.clear()
+    assert [change for change in changes if change != "refused"] == ["opened"]
+    changes.clear()
     with pytest.raises(Lost), pool.connection(soon()):
         raise Lost("gone")
-    assert [change for change in told if change != "refused"] == ["lost"]
+    assert [change for change in changes if change != "refused"] == ["lost"]
 
 
 def test_a_gateway_is_passed_over_longer_each_time() -> None:

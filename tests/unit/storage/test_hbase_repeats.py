@@ -89,8 +89,8 @@ class Answering(GatewayConnection):
             raise trouble
 
 
-class Told:
-    """What a watcher was told."""
+class StoreReports:
+    """Keeps what a store reports beside its calls."""
 
     def __init__(self) -> None:
         self.repeated: list[Operation] = []
@@ -106,30 +106,30 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
+def reports() -> StoreReports:
     """Nothing yet."""
-    return Told()
+    return StoreReports()
 
 
 Reached = Callable[[Answers, float], Gateways]
 
 
 @pytest.fixture
-def reached(told: Told) -> Iterator[Reached]:
+def reached(reports: StoreReports) -> Iterator[Reached]:
     """Makes the way to an HBase that answers so, with so many seconds for a call."""
-    made: list[Gateways] = []
+    opened: list[Gateways] = []
 
     def reach(answers: Answers, deadline_s: float) -> Gateways:
         def connect(address: Address, deadline: Deadline) -> GatewayConnection:
             return Answering(address, answers)
 
-        gateways = Gateways(PLACE, HbaseOptions(deadline_s=deadline_s), told)
-        gateways.pool = Pool(PLACE.addresses, gateways.options, connect, lambda change: told(StoreConnected(change)))
-        made.append(gateways)
+        gateways = Gateways(PLACE, HbaseOptions(deadline_s=deadline_s), reports)
+        gateways.pool = Pool(PLACE.addresses, gateways.options, connect, lambda change: reports(StoreConnected(change)))
+        opened.append(gateways)
         return gateways
 
     yield reach
-    for gateways in made:
+    for gateways in opened:
         gateways.close()
 
 
@@ -139,33 +139,37 @@ def ask(gateways: Gateways, operation: Operation | None = "look_up") -> dict[byt
 
 
 @pytest.mark.parametrize("operation", ["look_up", None])
-def test_each_repeat_of_a_runs_call_is_told(reached: Reached, told: Told, operation: Operation | None) -> None:
+def test_each_repeat_of_a_runs_call_is_reported(
+    reached: Reached, reports: StoreReports, operation: Operation | None
+) -> None:
     """After an error as after a lost connection; what is asked for no call of a run is nobody's business."""
     assert ask(reached(Answers(iter([MOVING, Lost("cut"), MOVING, None])), 60), operation) == {}
-    assert told.repeated == ([operation] * 3 if operation else [])
-    assert told.connected == ["opened", "lost", "opened"]
+    assert reports.repeated == ([operation] * 3 if operation else [])
+    assert reports.connected == ["opened", "lost", "opened"]
 
 
-def test_a_call_that_is_answered_repeats_nothing(reached: Reached, told: Told) -> None:
+def test_a_call_that_is_answered_repeats_nothing(reached: Reached, reports: StoreReports) -> None:
     """Else every call would count."""
     ask(reached(Answers(repeat(None)), 60))
-    assert told.repeated == []
+    assert reports.repeated == []
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_repeats_are_told_under_the_name_of_the_call(reached: Reached, told: Told, operation: Operation) -> None:
+def test_repeats_are_reported_under_the_name_of_the_call(
+    reached: Reached, reports: StoreReports, operation: Operation
+) -> None:
     """As ``WatchedStore`` names it when it has ended."""
     store = HbaseStore(reached(Answers(chain(repeat(MOVING, 2), repeat(FORBIDDEN))), 60))
     with pytest.raises(StoreRefused):
         CALLS[operation](store)
-    assert told.repeated == [operation] * 2
+    assert reports.repeated == [operation] * 2
 
 
-def test_a_sweep_asks_nothing(reached: Reached, told: Told) -> None:
+def test_a_sweep_asks_nothing(reached: Reached, reports: StoreReports) -> None:
     """So all calls of a run are tried here."""
     assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).sweep(0, 10) == 0
     assert {*CALLS, "sweep"} == set(get_args(Operation))
-    assert told.repeated == []
+    assert reports.repeated == []
 
 
 @pytest.mark.parametrize(

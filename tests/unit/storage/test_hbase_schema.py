@@ -44,8 +44,8 @@ def changed(schema: Schema, table: str, family: str, **values: object) -> dict[s
     described = fitting(schema)
     name = f"{schema.namespace}:{table}"
     described[name] = [
-        one._replace(**values) if one.name == f"{family}:" else one  # type: ignore[arg-type]  # names are the test's
-        for one in described[name]
+        shown._replace(**values) if shown.name == f"{family}:" else shown  # type: ignore[arg-type]  # names are the test's
+        for shown in described[name]
     ]
     return described
 
@@ -194,9 +194,9 @@ def test_tables_that_fit(schema: Schema) -> None:
 )
 def test_a_misfit_is_named(schema: Schema, values: dict[str, object], says: str) -> None:
     """A misfit is one sentence with table, family, attribute, what is there, what is wanted, and what mends it."""
-    (said,) = check(schema, PLACE, changed(schema, "articles", "b", **values))
+    (problem,) = check(schema, PLACE, changed(schema, "articles", "b", **values))
     mended = "run: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."
-    assert said == f"The table feed:articles, family b: {says}; {mended}"
+    assert problem == f"The table feed:articles, family b: {says}; {mended}"
 
 
 def test_cells_may_live_longer(schema: Schema) -> None:
@@ -211,8 +211,8 @@ def test_what_is_missing_is_named(schema: Schema) -> None:
     described = fitting(schema)
     del described["feed:meta"]
     described["feed:postings"] = described["feed:postings"][:1]
-    said = check(schema, PLACE, described, ["feed:articles"])
-    assert [sentence.partition(";")[0] for sentence in said] == [
+    problems = check(schema, PLACE, described, ["feed:articles"])
+    assert [sentence.partition(";")[0] for sentence in problems] == [
         "There is no table feed:meta",
         "The table feed:postings has no family s",
         "The table feed:articles is disabled",
@@ -221,7 +221,7 @@ def test_what_is_missing_is_named(schema: Schema) -> None:
 
 def test_all_that_is_missing_is_one_sentence(schema: Schema) -> None:
     """With all tables, and a command that can be given as it stands."""
-    (said,) = check(schema, PLACE, {})
-    missing, _, remedy = said.partition("; ")
+    (problem,) = check(schema, PLACE, {})
+    missing, _, remedy = problem.partition("; ")
     assert missing == "There is no table feed:postings, feed:articles or feed:meta"
     assert remedy == "run: dupwatch store init --apply --store hbase://one:9090,two:9091/feed."

@@ -47,9 +47,9 @@ def read_all(path: Path) -> None:
         references = [stored.record.reference for stored in found]
         store.read(references)
         store.bodies(references)
-        for one in found:
-            store.look_up(one.record.keys)
-            store.history(one.record.id_hash)
+        for stored in found:
+            store.look_up(stored.record.keys)
+            store.history(stored.record.id_hash)
         store.stats()
         store.settings()
     finally:
@@ -156,8 +156,8 @@ def _set(key: bytes, value: bytes) -> Callable[[Any, Any], object]:
 
 
 def _swap_first_two(transaction: Any, named: Any) -> None:  # noqa: ANN401  # as above
-    (one, first), (other, second), *_ = list(transaction.cursor(named))
-    transaction.put(one, second, db=named)
+    (key, first), (other, second), *_ = list(transaction.cursor(named))
+    transaction.put(key, second, db=named)
     transaction.put(other, first, db=named)
 
 

@@ -55,10 +55,10 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
     def dump(transaction: Transaction) -> dict[str, list[tuple[bytes, bytes]]]:
         return {name: list(transaction.cursor(database).iternext()) for name, database in databases.items()}
 
-    held = store._environment.read(dump)
+    dumped = store._environment.read(dump)
     store.close()
     arrival = bytes(7) + b"\5" + bytes(7) + b"\6"
-    assert held == {
+    assert dumped == {
         "postings": [
             (b"\x03\x07\x08", record.fingerprint + record.reference + arrival),
             (b"\x10\x09\x0a", record.one_bits + record.reference + arrival),

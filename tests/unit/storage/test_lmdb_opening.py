@@ -177,7 +177,9 @@ def test_the_width_of_postings_is_kept_with_the_store(tmp_path: Path) -> None:
     for readonly in (True, False):
         store = LmdbStore.open(tmp_path, replace(SMALL, readonly=readonly))
         rows = store.look_up(wide.keys)
-        assert [(row.packed, row.layout.code_bytes) for row in rows] == [(one, 16) for _, one in postings_of(wide)]
+        assert [(row.packed, row.layout.code_bytes) for row in rows] == [
+            (postings, 16) for _, postings in postings_of(wide)
+        ]
         store.close()
     store = LmdbStore.open(tmp_path, SMALL)
     with pytest.raises(StoreRefused, match=f"The store {tmp_path} holds fingerprints of 128 bits and cannot take one"):

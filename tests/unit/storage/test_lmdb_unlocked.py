@@ -54,10 +54,10 @@ def look(path: Path) -> str:
     except StoreError as error:
         return f"{type(error).__name__}: {error}"
     found = [stored.record.id for stored in store.scan() if hasattr(stored, "record")]
-    held = store.stats()
+    stats = store.stats()
     store.close()
     assert sorted(os.listdir(path)) == before  # noqa: PTH208  # as above
-    return f"{found} {held.versions}"
+    return f"{found} {stats.versions}"
 
 
 def in_another(work: Callable[[Path], str], path: Path) -> str:
@@ -81,10 +81,10 @@ def test_a_store_in_use_is_not_read_without_the_lock_file(path: Path) -> None:
     path.chmod(0o755)
     store = LmdbStore.open(path, SMALL)
     try:
-        told = in_another(look, path)
+        found = in_another(look, path)
     finally:
         store.close()
-    assert told.startswith(f"StoreUnavailable: The store {path} is in use by another process, and this user may not")
+    assert found.startswith(f"StoreUnavailable: The store {path} is in use by another process, and this user may not")
     assert in_another(look, path) == "['a'] 1"
 
 
@@ -110,8 +110,8 @@ def test_without_the_right_to_read_the_lock_file_nobody_can_tell(path: Path, loc
 def test_without_the_right_to_read_the_data_file_it_is_refused(path: Path) -> None:
     """As a file that is not theirs, in one sentence."""
     restrict(path, folder=0o555, data=0o000, lock=0o444)
-    told = in_another(look, path)
-    assert told.startswith(f"StoreRefused: This user may not open or write the store {path}: ")
+    found = in_another(look, path)
+    assert found.startswith(f"StoreRefused: This user may not open or write the store {path}: ")
 
 
 def look_while_a_writer_comes(path: Path) -> str:
@@ -137,15 +137,15 @@ def test_a_reader_without_the_lock_file_ends_when_a_writer_comes(path: Path) -> 
     (path.parent / "opened").chmod(0o666)
     path.chmod(0o755)
     with forkserver().Pool(1) as pool:
-        told = pool.apply_async(look_while_a_writer_comes, (path,))
+        result = pool.apply_async(look_while_a_writer_comes, (path,))
         while not (path.parent / "asked").exists():
-            assert not told.ready(), told.get()
-            told.wait(0.01)
+            assert not result.ready(), result.get()
+            result.wait(0.01)
         store = LmdbStore.open(path, SMALL)
         try:
             with (path.parent / "opened").open("w"):
                 pass
-            answer = told.get(60)
+            answer = result.get(60)
         finally:
             store.close()
     assert answer.startswith(f"1 The store {path} is in use by another process")

@@ -1,4 +1,4 @@
-"""A store whose calls are told."""
+"""A store that reports its calls."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ UNTOLD: list[Callable[[Store], object]] = [
 ]
 
 
-class Told:
+class CallReports:
     """What a store reported; only calls are expected."""
 
     def __init__(self) -> None:
@@ -65,36 +65,36 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
+def reports() -> CallReports:
     """Nothing yet."""
-    return Told()
+    return CallReports()
 
 
-def test_each_call_of_a_run_is_told_and_answered_as_the_store_does(told: Told) -> None:
+def test_each_call_of_a_run_is_reported_and_answered_by_the_store(reports: CallReports) -> None:
     """Under its own name; what it returns is what the store alone would."""
     plain = MemoryStore(clock=lambda: 0)
-    watched: Store = WatchedStore(MemoryStore(clock=lambda: 0), told)
+    watched: Store = WatchedStore(MemoryStore(clock=lambda: 0), reports)
     assert [call(watched) for call in CALLS.values()] == [call(plain) for call in CALLS.values()]
-    assert told.calls == [(operation, "ok") for operation in CALLS]
+    assert reports.calls == [(operation, "ok") for operation in CALLS]
     assert CALLS.keys() == set(get_args(Operation))
 
 
-def test_what_no_run_asks_is_passed_on_and_not_told(told: Told) -> None:
+def test_what_no_run_asks_is_passed_on_and_not_reported(reports: CallReports) -> None:
     """Commands that look into a store are no part of how it does."""
-    plain, watched = MemoryStore(clock=lambda: 0), WatchedStore(MemoryStore(clock=lambda: 0), told)
+    plain, watched = MemoryStore(clock=lambda: 0), WatchedStore(MemoryStore(clock=lambda: 0), reports)
     for store in (plain, watched):
         store.create([VERSION])
         store.agree(b"settings")
-    told.calls.clear()
+    reports.calls.clear()
     assert [call(watched) for call in UNTOLD] == [call(plain) for call in UNTOLD]
-    assert told.calls == []
+    assert reports.calls == []
 
 
-def test_a_call_about_nothing_is_not_told(told: Told) -> None:
+def test_a_call_about_nothing_is_not_reported(reports: CallReports) -> None:
     """Else the many batches without a retraction would make the store look fast."""
     for call in EMPTY:
-        call(WatchedStore(MemoryStore(), told))
-    assert told.calls == []
+        call(WatchedStore(MemoryStore(), reports))
+    assert reports.calls == []
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_call_about_nothing_is_not_told(told: Told) -> None:
         (KeyboardInterrupt(), "error"),
     ],
 )
-def test_a_call_that_fails_is_told_and_raises(told: Told, error: BaseException, ending: Ending) -> None:
+def test_a_call_that_fails_is_reported_and_raises(reports: CallReports, error: BaseException, ending: Ending) -> None:
     """With how it ended, and how long that took."""
 
     class Failing(MemoryStore):
@@ -117,9 +117,9 @@ def test_a_call_that_fails_is_told_and_raises(told: Told, error: BaseException, 
             raise error
 
     with pytest.raises(type(error)):
-        WatchedStore(Failing(), told).read([REFERENCE])
-    assert told.calls == [("read", ending)]
-    assert told.seconds[0] >= 0.01
+        WatchedStore(Failing(), reports).read([REFERENCE])
+    assert reports.calls == [("read", ending)]
+    assert reports.seconds[0] >= 0.01
 
 
 def test_closing_closes_the_store() -> None:
@@ -130,7 +130,7 @@ def test_closing_closes_the_store() -> None:
         def close(self) -> None:
             closed.append(True)
 
-    WatchedStore(Closing(), Told()).close()
+    WatchedStore(Closing(), CallReports()).close()
     assert closed == [True]
 
 

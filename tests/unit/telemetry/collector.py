@@ -31,7 +31,7 @@ class Collector:
     def spans(self) -> list[Span]:
         """All that came."""
         return [
-            span for request in self.requests for one in request.resource_spans for scope in one.scope_spans
+            span for request in self.requests for resource in request.resource_spans for scope in resource.scope_spans
             for span in scope.spans
         ]  # fmt: skip
 
@@ -39,8 +39,8 @@ class Collector:
     def services(self) -> set[str]:
         """Who sent them."""
         return {
-            attribute.value.string_value for request in self.requests for one in request.resource_spans
-            for attribute in one.resource.attributes if attribute.key == "service.name"
+            attribute.value.string_value for request in self.requests for resource in request.resource_spans
+            for attribute in resource.resource.attributes if attribute.key == "service.name"
         }  # fmt: skip
 
 

@@ -45,11 +45,11 @@ class Failures:
     """Counts its calls."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.count = 0
 
     def __call__(self) -> None:
         """One more."""
-        self.told += 1
+        self.count += 1
 
 
 def get(server: HealthServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Message]:
@@ -64,10 +64,10 @@ def get(server: HealthServer, path: str, method: str = "GET", **headers: str) ->
             return error.code, error.read().decode(), error.headers
 
 
-def wait_for(failures: Failures, told: int) -> None:
+def wait_for(failures: Failures, count: int) -> None:
     """Wait for this many failures; fail when it takes too long."""
     until = time.monotonic() + 10
-    while failures.told < told:
+    while failures.count < count:
         assert time.monotonic() < until, "it took too long"
         time.sleep(0.01)
 
@@ -282,7 +282,7 @@ def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixtur
     failures = Failures()
     with serve(broken, failures) as server, caplog.at_level(logging.ERROR, "dupwatch"):
         status, text, _ = get(server, "/")
-        assert (status, failures.told) == (500, 1)
+        assert (status, failures.count) == (500, 1)
         assert "the reason" not in text
         assert "the reason" in caplog.text
 
@@ -319,7 +319,7 @@ def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.create_connection(server.address, timeout=10) as refused:
             refused.sendall(b"GET / HTTP/1.0\r\n\r\n")
             assert refused.recv(100).startswith(b"HTTP/1.0 503 ")
-        assert failures.told == 1
+        assert failures.count == 1
         release.set()
         for thread in asking:
             thread.join(10)
@@ -378,8 +378,8 @@ def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
 
 def test_a_port_that_is_taken(server: HealthServer) -> None:
     """The error names the address and says what to do: a second consumer on a machine meets it first."""
-    told = f"at 127.0.0.1:{server.address.port}: Address already in use; set another address in http.listen, or leave"
-    with pytest.raises(ConfigError, match=told):
+    reason = f"at 127.0.0.1:{server.address.port}: Address already in use; set another address in http.listen, or leave"
+    with pytest.raises(ConfigError, match=reason):
         HealthServer(server.address, {}, lambda: None)
 
 

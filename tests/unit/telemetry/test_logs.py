@@ -117,11 +117,11 @@ def test_any_text_makes_one_line(written: Written, text: str) -> None:
         written.forget()
         logs.set_up(form, "info")
         log.info("%s", text, extra={"article_id": text})
-        told = written.getvalue()
-        told.encode()
-        shown = told.splitlines()
+        output = written.getvalue()
+        output.encode()
+        shown = output.splitlines()
         if form == "json":
-            assert json.loads(told)["level"] == "info"
+            assert json.loads(output)["level"] == "info"
             assert len(shown) == 1
         else:
             assert shown[0].startswith("INFO     ")
@@ -245,10 +245,10 @@ def test_dead_letters_are_told_now_and_then(written: Written) -> None:
         hooks.report(BatchCommitted([], [letter("empty_id", b"the text"), letter("missing_id", b"the text")]))
     now_s[0] = EVERY_S
     hooks.report(BatchCommitted([], [letter("empty_id", b"the text")]))
-    told = lines(written)
-    assert [line["dead_letters"] for line in told] == [1, 19]
-    assert told[1]["message"].endswith("10 empty_id, 9 missing_id")
-    assert told[0]["last_source"] == "articles[0]"
+    logged = lines(written)
+    assert [line["dead_letters"] for line in logged] == [1, 19]
+    assert logged[1]["message"].endswith("10 empty_id, 9 missing_id")
+    assert logged[0]["last_source"] == "articles[0]"
     assert "the text" not in written.getvalue()
 
 

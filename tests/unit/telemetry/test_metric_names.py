@@ -34,7 +34,9 @@ def families() -> dict[str, Metric]:
     metrics = Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16", "00ff"))
     metrics.watch(Tally())
     text = generate_latest(metrics.registry).decode()
-    return {one.name: one for one in text_string_to_metric_families(text) if not one.name.endswith("_created")}
+    return {
+        family.name: family for family in text_string_to_metric_families(text) if not family.name.endswith("_created")
+    }
 
 
 def family_of(measure: Measure, families: dict[str, Metric]) -> Metric:

@@ -89,10 +89,10 @@ def verdict(
 
 
 def batch(
-    said: list[tuple[str, Outcome]], records: int = 1, size_bytes: int = 1, keywords: tuple[int, ...] = ()
+    outcomes: list[tuple[str, Outcome]], records: int = 1, size_bytes: int = 1, keywords: tuple[int, ...] = ()
 ) -> BatchMeasured:
     """What was measured in a batch."""
-    return BatchMeasured(records, size_bytes, said, np.array(keywords, np.int64))
+    return BatchMeasured(records, size_bytes, outcomes, np.array(keywords, np.int64))
 
 
 def letter(reason: str) -> DeadLetter:
@@ -138,8 +138,8 @@ def test_a_reason_nobody_knows_makes_no_series(metrics: Metrics, hooks: Hooks) -
     """Each reason has a series from the start, and unknown reasons share one."""
     hooks.report(BatchCommitted([], [letter("made up 1"), letter("made up 2")]))
     assert value(metrics, "dupwatch_dead_letters_total", reason="other") == 2
-    (family,) = [one for one in metrics.registry.collect() if one.name == "dupwatch_dead_letters"]
-    labels = {one.labels["reason"] for one in family.samples if one.name.endswith("_total")}
+    (family,) = [metric for metric in metrics.registry.collect() if metric.name == "dupwatch_dead_letters"]
+    labels = {sample.labels["reason"] for sample in family.samples if sample.name.endswith("_total")}
     assert labels == set(Reason) | {"other"}
 
 
@@ -186,7 +186,7 @@ def test_the_tally_is_read_when_asked(metrics: Metrics) -> None:
 
 def test_every_count_of_the_tally_is_told() -> None:
     """Every field of the tally is a metric, or is listed as reported otherwise."""
-    assert {one.name for one in fields(Tally)} == TALLIED.keys() | REPORTED_OTHERWISE
+    assert {tallied.name for tallied in fields(Tally)} == TALLIED.keys() | REPORTED_OTHERWISE
     assert not TALLIED.keys() & REPORTED_OTHERWISE
 
 
@@ -296,8 +296,8 @@ def test_what_is_held_is_told_and_its_lag_is_not(metrics: Metrics, hooks: Hooks)
             {("articles", 0): "6 of the last 10", ("articles", 1): None, ("articles", 2): "6 of the last 10"}
         )
     )
-    held = [value(metrics, "dupwatch_partition_held", topic="articles", partition=str(number)) for number in range(3)]
-    assert held == [1, 0, 1]
+    gauges = [value(metrics, "dupwatch_partition_held", topic="articles", partition=str(number)) for number in range(3)]
+    assert gauges == [1, 0, 1]
     lags = [value(metrics, "dupwatch_lag_records", topic="articles", partition=str(number)) for number in range(2)]
     assert lags == [None, 12]
     hooks.report(PartitionsHeld({("articles", 1): None}))

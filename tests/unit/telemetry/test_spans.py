@@ -28,8 +28,8 @@ from tests.unit.telemetry.collector import collecting
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
-class Made:
-    """A listener and the spans that it made."""
+class SpanListening:
+    """A listener, and the spans that it has made."""
 
     def __init__(self, links_max: int = 256) -> None:
         self.exporter = InMemorySpanExporter()
@@ -50,9 +50,9 @@ class Made:
 
 
 @pytest.fixture
-def made() -> Made:
-    """A fresh one."""
-    return Made()
+def tracing() -> SpanListening:
+    """A listener that has heard nothing yet."""
+    return SpanListening()
 
 
 def batch(*places: tuple[str, int, int], parents: int = 0) -> RawBatch:
@@ -66,17 +66,17 @@ def batch(*places: tuple[str, int, int], parents: int = 0) -> RawBatch:
     return RawBatch(tuple(records), Position())
 
 
-def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
+def test_a_run_makes_a_span_for_each_batch(tracing: SpanListening) -> None:
     """Its stages are its children, in their order and within its time; outcomes are attributes."""
     ends = Ends([line("a"), b"{", line("b")], [line("c", None)])
     running = pipeline(ends, MemoryStore())
-    made.listener.listen(running.hooks)
+    tracing.listener.listen(running.hooks)
     running.run()
-    first, second = made.batches
+    first, second = tracing.batches
     assert first.attributes is not None
     assert second.attributes is not None
-    said = {name: value for name, value in first.attributes.items() if name.startswith("dupwatch.")}
-    assert said.items() >= {
+    attributes = {name: value for name, value in first.attributes.items() if name.startswith("dupwatch.")}
+    assert attributes.items() >= {
         "dupwatch.articles.unique": 1,
         "dupwatch.articles.duplicate": 1,
         "dupwatch.articles.retracted": 0,
@@ -84,45 +84,45 @@ def test_a_run_makes_a_span_for_each_batch(made: Made) -> None:
     }.items()  # fmt: skip
     assert second.attributes["dupwatch.articles.retracted"] == 1
     assert first.status.status_code is StatusCode.UNSET
-    for one in (first, second):
-        children = [span for span in made.spans if span.parent is not None and span.parent == one.context]
+    for span in (first, second):
+        children = [span for span in tracing.spans if span.parent is not None and span.parent == span.context]
         assert {"decode", "emit", "commit"} <= {span.name for span in children}
         children.sort(key=lambda span: span.start_time or 0)
         names = [span.name for span in children]
         assert names[0] == "decode"
         assert names[-2:] == ["emit", "commit"]
         for child in children:
-            assert (one.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (one.end_time or 0)
+            assert (span.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (span.end_time or 0)
     # Every listener hears of every stage.
     assert ends.listener.stages.count("decode") == 2
 
 
-def test_a_batch_is_described_by_where_it_came_from(made: Made) -> None:
+def test_a_batch_is_described_by_where_it_came_from(tracing: SpanListening) -> None:
     """Topic and partition where there is one; ranges of offsets in any case; and nothing of an article."""
-    made.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 0, 9))))
-    made.hooks.report(BatchCommitted([], []))
-    made.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1))))
-    made.hooks.report(BatchCommitted([], []))
-    one, several = made.batches
-    assert (one.name, several.name) == ("process articles", "process")
-    assert one.attributes is not None
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 0, 9))))
+    tracing.hooks.report(BatchCommitted([], []))
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 5), ("articles", 1, 7), ("more", 0, 1))))
+    tracing.hooks.report(BatchCommitted([], []))
+    single, several = tracing.batches
+    assert (single.name, several.name) == ("process articles", "process")
+    assert single.attributes is not None
     assert several.attributes is not None
-    assert one.attributes["messaging.destination.name"] == "articles"
-    assert one.attributes["messaging.destination.partition.id"] == "0"
-    assert one.attributes["messaging.batch.message_count"] == 2
-    assert one.attributes["messaging.consumer.group.name"] == "group"
-    assert one.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 9",)
+    assert single.attributes["messaging.destination.name"] == "articles"
+    assert single.attributes["messaging.destination.partition.id"] == "0"
+    assert single.attributes["messaging.batch.message_count"] == 2
+    assert single.attributes["messaging.consumer.group.name"] == "group"
+    assert single.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 9",)
     assert several.attributes["dupwatch.offsets"] == ("articles[0]: 5 to 5", "articles[1]: 7 to 7", "more[0]: 1 to 1")
     assert "messaging.destination.name" not in several.attributes
-    assert "secret" not in one.to_json() + several.to_json()
+    assert "secret" not in single.to_json() + several.to_json()
 
 
 def test_a_batch_links_to_the_traces_of_its_articles() -> None:
     """Up to a limit. They are not its parents, because one batch has articles of many traces."""
-    made = Made(links_max=2)
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
-    made.hooks.report(BatchCommitted([], []))
-    (span,) = made.batches
+    tracing = SpanListening(links_max=2)
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1), ("articles", 0, 2), ("articles", 0, 3), parents=3)))
+    tracing.hooks.report(BatchCommitted([], []))
+    (span,) = tracing.batches
     assert span.parent is None
     assert [link.context.span_id for link in span.links] == [1, 2]
     assert {link.context.trace_id for link in span.links} == {int(TRACE, 16)}
@@ -132,78 +132,78 @@ def test_a_batch_links_to_the_traces_of_its_articles() -> None:
     assert span.attributes["dupwatch.links_dropped"] == 1
 
 
-def test_what_comes_in_pieces_is_an_attribute(made: Made) -> None:
+def test_what_comes_in_pieces_is_an_attribute(tracing: SpanListening) -> None:
     """Stages done in pieces are attributes of the batch; outside of a batch they are dropped."""
-    made.hooks.report(StageEnded("look_up", 1.0))
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
-    made.hooks.report(StageEnded("look_up", 0.25))
-    made.hooks.report(BatchCommitted([], []))
-    (span,) = made.batches
+    tracing.hooks.report(StageEnded("look_up", 1.0))
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(StageEnded("look_up", 0.25))
+    tracing.hooks.report(BatchCommitted([], []))
+    (span,) = tracing.batches
     assert span.attributes is not None
     assert span.attributes["dupwatch.look_up.seconds"] == 0.25
 
 
-def test_a_batch_that_was_given_up_is_an_error(made: Made) -> None:
+def test_a_batch_that_was_given_up_is_an_error(tracing: SpanListening) -> None:
     """A batch that is open when the run ends is an error, too."""
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
-    made.hooks.report(BatchAbandoned())
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
-    made.listener.ended()
-    given_up, cut_short = made.batches
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchAbandoned())
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.listener.ended()
+    given_up, cut_short = tracing.batches
     assert given_up.status.status_code is cut_short.status.status_code is StatusCode.ERROR
     assert given_up.attributes is not None
     assert given_up.attributes["error.type"] == "abandoned"
-    made.listener.ended()
-    assert len(made.batches) == 2
+    tracing.listener.ended()
+    assert len(tracing.batches) == 2
 
 
-def test_batches_that_are_decoded_ahead_keep_their_times(made: Made) -> None:
+def test_batches_that_are_decoded_ahead_keep_their_times(tracing: SpanListening) -> None:
     """Each span begins with the decoding of its own batch, even after one that was given up before it began."""
-    with timed(made.hooks, "decode"):
+    with timed(tracing.hooks, "decode"):
         pass
     time.sleep(0.01)
-    with timed(made.hooks, "decode"):
+    with timed(tracing.hooks, "decode"):
         pass
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     time.sleep(0.01)
-    with timed(made.hooks, "decode"):
+    with timed(tracing.hooks, "decode"):
         pass
-    made.hooks.report(BatchCommitted([], []))
-    made.hooks.report(BatchAbandoned())
-    made.hooks.report(BatchBegun(batch(("articles", 0, 3))))
-    made.hooks.report(BatchCommitted([], []))
-    decoded = [span.start_time for span in made.spans if span.name == "decode"]
-    first, third = made.batches
+    tracing.hooks.report(BatchCommitted([], []))
+    tracing.hooks.report(BatchAbandoned())
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 3))))
+    tracing.hooks.report(BatchCommitted([], []))
+    decoded = [span.start_time for span in tracing.spans if span.name == "decode"]
+    first, third = tracing.batches
     assert [first.start_time, third.start_time] == decoded
     assert (third.start_time or 0) - (first.start_time or 0) > 15_000_000
 
 
-def test_a_stage_that_fails_says_with_what_and_not_with_which_words(made: Made) -> None:
+def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: SpanListening) -> None:
     """The span has the type of the error, not its text, which may quote an article."""
 
     def fail(stage: AbstractContextManager[None]) -> None:
         with stage:
             raise SinkError("secret body")
 
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
     with pytest.raises(SinkError):
-        fail(timed(made.hooks, "emit"))
-    made.listener.ended()
-    (emit,) = [span for span in made.spans if span.name == "emit"]
+        fail(timed(tracing.hooks, "emit"))
+    tracing.listener.ended()
+    (emit,) = [span for span in tracing.spans if span.name == "emit"]
     assert emit.status.status_code is StatusCode.ERROR
     assert emit.attributes is not None
     assert emit.attributes["error.type"] == "SinkError"
-    assert not [span for span in made.spans if "secret" in span.to_json()]
+    assert not [span for span in tracing.spans if "secret" in span.to_json()]
 
 
 @pytest.mark.parametrize("stage", ["poll", "decode"])
-def test_what_belongs_to_no_batch_makes_no_span(made: Made, stage: EnteredStage) -> None:
+def test_what_belongs_to_no_batch_makes_no_span(tracing: SpanListening, stage: EnteredStage) -> None:
     """Neither waiting nor the decoding of a later batch makes a span."""
-    made.hooks.report(BatchBegun(batch(("articles", 0, 1))))
-    with timed(made.hooks, stage):
+    tracing.hooks.report(BatchBegun(batch(("articles", 0, 1))))
+    with timed(tracing.hooks, stage):
         pass
-    made.hooks.report(BatchCommitted([], []))
-    assert [span.name for span in made.spans] == ["process articles"]
+    tracing.hooks.report(BatchCommitted([], []))
+    assert [span.name for span in tracing.spans] == ["process articles"]
 
 
 @pytest.fixture(autouse=True)

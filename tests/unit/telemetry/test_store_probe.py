@@ -14,7 +14,7 @@ from storage.memory import MemoryStore
 WAIT_S = 10
 
 
-class Told:
+class Reports:
     """Keeps what is reported, and lets a test wait for it."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Moody(MemoryStore):
 )
 def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
     """Any error is reported, the store is opened again until it answers, and that is reported, too."""
-    store, told, opened = Moody(), Told(), 0
+    store, reports, opened = Moody(), Reports(), 0
 
     @contextmanager
     def open_store() -> Iterator[Moody]:
@@ -65,24 +65,24 @@ def test_an_outage_is_told_and_its_end(error: Exception, words: str) -> None:
         opened += 1
         yield store
 
-    with StoreProbe(open_store, Hooks(told), pause_s=0.001):
-        told.wait_for(None)
+    with StoreProbe(open_store, Hooks(reports), pause_s=0.001):
+        reports.wait_for(None)
         assert opened == 1
         store.error = error
-        told.wait_for(words)
+        reports.wait_for(words)
         store.error = None
-        told.wait_for(None)
+        reports.wait_for(None)
         assert opened > 1
 
 
 def test_nobody_is_asked_after_it_was_left() -> None:
     """The thread ends with the context, however long its pause is."""
-    told = Told()
+    reports = Reports()
 
     @contextmanager
     def open_store() -> Iterator[Moody]:
         yield Moody()
 
-    with StoreProbe(open_store, Hooks(told), pause_s=3600):
-        told.wait_for(None)
-    assert "store-probe" not in {one.name for one in threading.enumerate()}
+    with StoreProbe(open_store, Hooks(reports), pause_s=3600):
+        reports.wait_for(None)
+    assert "store-probe" not in {thread.name for thread in threading.enumerate()}

@@ -69,7 +69,7 @@ def test_each_context_is_named_once_and_so_many_at_most() -> None:
     others = [f"00-{TRACE}-{number:016x}-01".encode() for number in range(1, 6)]
     records = [record(("traceparent", parent)) for parent in [PARENT, PARENT, *others, PARENT]]
     found, dropped = contexts(records, 3)
-    assert [one.span_id for one in found] == [int(SPAN, 16), 1, 2]
+    assert [context.span_id for context in found] == [int(SPAN, 16), 1, 2]
     assert dropped == 3
     assert contexts(records, 100)[1] == 0
 
@@ -78,7 +78,7 @@ def test_traces_that_nobody_records_are_left_out() -> None:
     """A link to them would lead nowhere, and they do not count towards the limit."""
     silent = f"00-{TRACE}-{SPAN}-00".encode()
     found, dropped = contexts([record(("traceparent", silent)), record(("traceparent", PARENT))], 1)
-    assert ([one.flags for one in found], dropped) == ([1], 0)
+    assert ([context.flags for context in found], dropped) == ([1], 0)
 
 
 def test_headers_that_are_missing_or_come_twice() -> None:
@@ -86,6 +86,8 @@ def test_headers_that_are_missing_or_come_twice() -> None:
     assert contexts([record(), record(("traceparent", None)), record(("tracestate", b"a=1"))], 9) == ([], 0)
     assert contexts([record(("traceparent", PARENT), ("traceparent", PARENT))], 9) == ([], 0)
     both = record(("tracestate", b"a=1"), ("traceparent", PARENT), ("tracestate", b"b=2"))
-    assert [one.state for one in contexts([both], 9)[0]] == ["a=1,b=2"]
+    assert [context.state for context in contexts([both], 9)[0]] == ["a=1,b=2"]
     assert contexts([RawRecord(1, 0, b"", 0, None, None, Position())], 9) == ([], 0)
-    assert [one.state for one in contexts([record(("traceparent", PARENT), ("tracestate", b"x" * 600))], 9)[0]] == [""]
+    assert [
+        context.state for context in contexts([record(("traceparent", PARENT), ("tracestate", b"x" * 600))], 9)[0]
+    ] == [""]

@@ -18,20 +18,20 @@ SHARED = "天地玄黄宇宙洪荒日月"
 
 def assert_covers(stretches: list[Stretch], a: str, b: str) -> None:
     """Nothing of either text is left out, and what is called equal is."""
-    assert "".join(one.a for one in stretches) == a
-    assert "".join(one.b for one in stretches) == b
+    assert "".join(stretch.a for stretch in stretches) == a
+    assert "".join(stretch.b for stretch in stretches) == b
     at_a = at_b = 0
-    for one in stretches:
-        assert (one.at_a, one.at_b) == (at_a, at_b)
-        assert (one.a == one.b) == (one.kind == "equal")
-        at_a, at_b = at_a + len(one.a), at_b + len(one.b)
-    kinds = [one.kind == "equal" for one in stretches]
+    for stretch in stretches:
+        assert (stretch.at_a, stretch.at_b) == (at_a, at_b)
+        assert (stretch.a == stretch.b) == (stretch.kind == "equal")
+        at_a, at_b = at_a + len(stretch.a), at_b + len(stretch.b)
+    kinds = [stretch.kind == "equal" for stretch in stretches]
     assert all(kind != following for kind, following in pairwise(kinds))
 
 
 def equal_chars(stretches: list[Stretch]) -> int:
     """How much the two texts were found to share."""
-    return sum(len(one.a) for one in stretches if one.kind == "equal")
+    return sum(len(stretch.a) for stretch in stretches if stretch.kind == "equal")
 
 
 def longest(a: str, b: str) -> int:
@@ -89,17 +89,19 @@ def test_few_edits_in_a_monotonous_text_are_all_found() -> None:
     a, b = with_edits(150)
     found = difference(a, b)
     assert_covers(found, a, b)
-    assert [(one.kind, one.a, one.b) for one in found if one.kind != "equal"] == [("changed", "", FILLER_B)] * 150
+    assert [(stretch.kind, stretch.a, stretch.b) for stretch in found if stretch.kind != "equal"] == [
+        ("changed", "", FILLER_B)
+    ] * 150
     a, b = with_edits(151)
     beyond = difference(a, b)
     assert_covers(beyond, a, b)
-    assert [one.kind for one in beyond] == ["equal", "not compared", "equal"]
+    assert [stretch.kind for stretch in beyond] == ["equal", "not compared", "equal"]
 
 
 def scattered(filler: str, size: int) -> str:
     """A text of one filler with the shared characters in it."""
     step = size // len(SHARED)
-    return "".join(one + filler * (step - 1) for one in SHARED) + filler * (size - step * len(SHARED))
+    return "".join(letter + filler * (step - 1) for letter in SHARED) + filler * (size - step * len(SHARED))
 
 
 def test_a_gap_of_200_million_pairs_of_tokens_is_compared() -> None:
@@ -107,9 +109,9 @@ def test_a_gap_of_200_million_pairs_of_tokens_is_compared() -> None:
     a, b = FILLER_A + scattered(FILLER_A, 14_000), FILLER_B + scattered(FILLER_B, 14_000)
     found = difference(a, b)
     assert_covers(found, a, b)
-    assert "".join(one.a for one in found if one.kind == "equal") == SHARED
+    assert "".join(stretch.a for stretch in found if stretch.kind == "equal") == SHARED
     a, b = FILLER_A + scattered(FILLER_A, 15_000), FILLER_B + scattered(FILLER_B, 15_000)
-    assert [one.kind for one in difference(a, b)] == ["not compared"]
+    assert [stretch.kind for stretch in difference(a, b)] == ["not compared"]
 
 
 def test_small_gaps_come_before_a_large_one() -> None:
@@ -120,7 +122,7 @@ def test_small_gaps_come_before_a_large_one() -> None:
     b = FILLER_B * 14_000 + anchor + "小门" + anchor[::-1] + FILLER_B * 2_500
     found = difference(a, b)
     assert_covers(found, a, b)
-    assert [(one.kind, one.a[:1], one.b[:1]) for one in found if one.kind != "equal"] == [
+    assert [(stretch.kind, stretch.a[:1], stretch.b[:1]) for stretch in found if stretch.kind != "equal"] == [
         ("not compared", FILLER_A, FILLER_B), ("changed", "大", "小"), ("changed", FILLER_A, FILLER_B),
     ]  # fmt: skip
 
@@ -130,7 +132,7 @@ def long_texts() -> Iterator[tuple[str, str, str]]:
     chance = random.Random("long")
     letters = [chr(0x4E00 + int(chance.paretovariate(0.7)) % 3_000) for _ in range(333_000)]
     text = "".join(letters)
-    yield "edits all over", text, "".join("改" if chance.random() < 0.1 else one for one in letters)
+    yield "edits all over", text, "".join("改" if chance.random() < 0.1 else letter for letter in letters)
     yield "another order", text, "".join(chance.sample(letters, len(letters)))
     yield "halves changed places", text, text[150_000:] + text[:150_000]
     yield "one character", FILLER_A * 333_000, FILLER_A * 111_000 + FILLER_B + FILLER_A * 221_000
@@ -151,4 +153,4 @@ def test_more_distinct_words_than_there_are_characters(monkeypatch: pytest.Monke
     """Then characters are compared."""
     monkeypatch.setattr(module, "_TOKENS_MAX", 3)
     found = difference("one two three four", "one two three five")
-    assert [(one.a, one.b) for one in found if one.kind != "equal"] == [("our", "ive")]
+    assert [(stretch.a, stretch.b) for stretch in found if stretch.kind != "equal"] == [("our", "ive")]

@@ -109,10 +109,10 @@ def test_logs_have_no_secrets(formatter: logging.Formatter) -> None:
     line = "SASL [rdkafka#producer-1] [thrd:http://u:p4ssword@h]: hunter2222 was refused"
     record = logging.LogRecord("dupwatch.kafka", logging.ERROR, "", 0, "%s", (line,), (OSError, error, None))
     record.proxy, record.several = "http://u:p4ssword@h", ["hunter2222"]
-    told = formatter.format(record)
-    assert "was refused" in told
-    assert "p4ssword" not in told
-    assert "hunter2222" not in told
+    formatted = formatter.format(record)
+    assert "was refused" in formatted
+    assert "p4ssword" not in formatted
+    assert "hunter2222" not in formatted
 
 
 def test_why_a_run_is_not_ready_has_no_secrets() -> None:

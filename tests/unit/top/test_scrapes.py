@@ -62,13 +62,13 @@ def test_a_counter_that_went_back_begins_at_0() -> None:
 
 def test_quantiles_lie_within_their_buckets() -> None:
     """As in Prometheus: evenly distributed within a bucket, over all consumers."""
-    one, other = Consumer(), Consumer()
+    consumer, other = Consumer(), Consumer()
     for _ in range(10):
-        one.seconds.observe(0.05)
-    before = one.scrape(1001), other.scrape(1001)
+        consumer.seconds.observe(0.05)
+    before = consumer.scrape(1001), other.scrape(1001)
     for value in (0.5, 0.6, 0.7, 0.8):
-        one.seconds.observe(value)
-    intervals = [Interval(before[0], one.scrape(1002)), Interval(before[1], other.scrape(1002))]
+        consumer.seconds.observe(value)
+    intervals = [Interval(before[0], consumer.scrape(1002)), Interval(before[1], other.scrape(1002))]
     assert quantile(intervals, 0.5, "seconds") == pytest.approx(0.1 + 0.9 * 0.5)
     assert quantile(intervals, 1.0, "seconds") == 1.0
     assert mean(intervals, "seconds") == pytest.approx(0.65)

@@ -25,13 +25,13 @@ WHY = "store: the gateway gateway-1.hbase.svc.cluster.local:9090 does not answer
 def seen() -> list[Seen]:
     """Three consumers: one is ready and has flags, one is not ready, one is away."""
     with served() as pages, served() as other:
-        flags = [flag(one, f"2026-11-21T10:00:0{place}.123Z", TITLE) for place, one in enumerate(IDS)]
+        flags = [flag(name, f"2026-11-21T10:00:0{place}.123Z", TITLE) for place, name in enumerate(IDS)]
         pages.answers["/flags.json"] = (200, flags_page(*flags))
         other.answers["/readyz"] = (503, msgspec.json.encode({"ready": False, "reasons": [WHY]}))
-        looked = [Watched(one.url, PagesClient(one.url, Access(), 3.0)) for one in (pages, other)]
-        found = [one.look() for one in looked]
+        looked = [Watched(page.url, PagesClient(page.url, Access(), 3.0)) for page in (pages, other)]
+        found = [consumer.look() for consumer in looked]
     names = ("http://127.0.0.1:9464", "http://127.0.0.1:9465")
-    named: list[Seen] = [one._replace(name=name) for one, name in zip(found, names, strict=True)]
+    named: list[Seen] = [seen._replace(name=name) for seen, name in zip(found, names, strict=True)]
     return [*named, Seen("http://127.0.0.1:9466", None, ready=False, reasons=(), flags=None, away=AWAY)]
 
 
@@ -53,9 +53,9 @@ def test_nothing_is_squeezed(seen: list[Seen], width: int) -> None:
     unfolded = " ".join(text.split())
     for word in ("http://127.0.0.1:9464", "ready", "unreachable: " + AWAY, "2 of 3 answer", "1,234", "2,468"):
         assert word in unfolded, text
-    for one in IDS:
-        assert one in text
-        assert f"{one}-original" in text
+    for name in IDS:
+        assert name in text
+        assert f"{name}-original" in text
     assert "11-21 10:00:01" in text
     assert "0.95" in text
     for stage in ("decode", "look_up", "commit"):

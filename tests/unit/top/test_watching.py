@@ -41,20 +41,20 @@ def test_a_consumer_tells_how_it_is(pages: Pages) -> None:
     seen = watched(pages).look()
     assert (seen.ready, seen.reasons, seen.away) == (False, ("store: it is down",), None)
     assert seen.flags is not None
-    assert [(one.id, one.duplicate_of, one.article and one.article.title) for one in seen.flags] == [
+    assert [(flag.id, flag.duplicate_of, flag.article and flag.article.title) for flag in seen.flags] == [
         ("a", "a-original", "A title")
     ]
 
 
 def test_one_that_is_away_comes_back(pages: Pages) -> None:
     """While it is away the reason is shown; afterwards rates cover the whole time between the two answers."""
-    one = watched(pages)
-    assert one.look().interval is not None
+    consumer = watched(pages)
+    assert consumer.look().interval is not None
     pages.answers["/metrics"], kept = (500, b"the page failed"), pages.answers["/metrics"]
-    seen = one.look()
+    seen = consumer.look()
     assert (seen.interval, seen.away) == (None, "/metrics answers with status 500")
     pages.answers["/metrics"] = (200, kept[1].replace(b"80", b"100"))
-    seen = one.look()
+    seen = consumer.look()
     assert seen.away is None
     assert seen.interval is not None
     # Failed answers have no time of their own.
@@ -84,8 +84,8 @@ def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
     with served() as other:
         other.answers["/flags.json"] = (200, flags_page(flag("c", "2026-11-21T10:00:01Z")))
         seen = [watched(pages).look(), watched(other).look()]
-    assert [one.id for one in latest(seen, 5) or ()] == ["b", "c", "a"]
-    assert [one.id for one in latest(seen, 1) or ()] == ["b"]
+    assert [flag.id for flag in latest(seen, 5) or ()] == ["b", "c", "a"]
+    assert [flag.id for flag in latest(seen, 1) or ()] == ["b"]
 
 
 def test_name_and_password(pages: Pages) -> None:
@@ -103,7 +103,7 @@ def test_all_are_asked_at_the_same_time(pages: Pages) -> None:
     with served() as other, ThreadPoolExecutor(2) as pool:
         pages.before_answer = other.before_answer = together.wait
         seen = look_at_all([watched(pages), watched(other)], pool)
-    assert [(one.away, one.ready) for one in seen] == [(None, True)] * 2
+    assert [(consumer.away, consumer.ready) for consumer in seen] == [(None, True)] * 2
 
 
 def test_a_consumer_that_hangs_is_away() -> None:
@@ -158,11 +158,11 @@ def test_an_address_without_a_scheme_is_plain_http(pages: Pages) -> None:
 
 def openssl(folder: Path, name: str, *more: str) -> tuple[Path, Path]:
     """A certificate and its key."""
-    made = folder / f"{name}.pem", folder / f"{name}.key"
+    paths = folder / f"{name}.pem", folder / f"{name}.key"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    told = ["-subj", f"/CN={name}", "-days", "2", *more, "-out", str(made[0]), "-keyout", str(made[1])]
-    subprocess.run([*command, *told], check=True, capture_output=True)
-    return made
+    options = ["-subj", f"/CN={name}", "-days", "2", *more, "-out", str(paths[0]), "-keyout", str(paths[1])]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+    return paths
 
 
 def test_certificates_are_checked(tmp_path: Path) -> None:

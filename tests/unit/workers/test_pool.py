@@ -34,16 +34,16 @@ def test_pieces_are_the_batch(lengths: Sequence[int]) -> None:
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is made of a batch in five pieces is what is made of it at once, and each piece was a turn."""
     turns: list[int] = []
-    made = InProcess(Fingerprinter(Scheme(), load_lexicon()), lambda: turns.append(1))
-    whole = made.submit(TEXTS, LANGUAGES).result().fingerprints
+    fingerprinting = InProcess(Fingerprinter(Scheme(), load_lexicon()), lambda: turns.append(1))
+    whole = fingerprinting.submit(TEXTS, LANGUAGES).result().fingerprints
     assert len(turns) == 1
     monkeypatch.setattr(pool, "PIECE_CHARS_MAX", 1)
-    cut = made.submit(TEXTS, LANGUAGES).result().fingerprints
+    cut = fingerprinting.submit(TEXTS, LANGUAGES).result().fingerprints
     # The empty text goes with the first.
     assert len(turns) == 1 + len(TEXTS)
     assert isinstance(cut, Fingerprints)
-    for one in fields(Fingerprints):
-        ours, theirs = getattr(cut, one.name), getattr(whole, one.name)
+    for field in fields(Fingerprints):
+        ours, theirs = getattr(cut, field.name), getattr(whole, field.name)
         if isinstance(theirs, np.ndarray):
             assert ours.dtype == theirs.dtype
             np.testing.assert_array_equal(ours, theirs)

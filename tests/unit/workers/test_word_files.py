@@ -63,10 +63,10 @@ def test_jiebas_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeyp
     for made_once in (consumer.workers.word_files._jieba_hasher, consumer.workers.word_files._jieba_table):
         made_once.cache_clear()
     monkeypatch.setattr(Path, "open", noted)
-    one, other = load_lexicon(), load_lexicon()
-    assert Scheme().digest(one) == Scheme().digest(other)
+    lexicon, other = load_lexicon(), load_lexicon()
+    assert Scheme().digest(lexicon) == Scheme().digest(other)
     assert opened == dict.fromkeys(("dict.txt", "prob_start.py", "prob_trans.py", "prob_emit.py", "idf.txt"), 1)
-    assert one.idf is other.idf
+    assert lexicon.idf is other.idf
     assert opened["idf.txt"] == 2
 
 
@@ -79,15 +79,15 @@ def test_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_own_files_stand_in_for_jiebas(write: Write) -> None:
     """A user's table and stop words replace jieba's, words come on top; neither blank lines nor a BOM are words."""
-    made = load_lexicon(
+    lexicon = load_lexicon(
         write("\ufeff石墨烯 500 n\n\n5G手机 nz\r\n云计算\n"),
         write("但是\n Ｆｏｏ\n"),
         write("图书馆 2.5\n\n读者 1\n藏书 7e0"),
     )
-    assert made.idf == {"图书馆": 2.5, "读者": 1.0, "藏书": 7.0}
-    assert made.median_idf == 2.5
-    assert made.stop_words == {"但是", "ｆｏｏ", "foo"}
-    assert made.own_words == (
+    assert lexicon.idf == {"图书馆": 2.5, "读者": 1.0, "藏书": 7.0}
+    assert lexicon.median_idf == 2.5
+    assert lexicon.stop_words == {"但是", "ｆｏｏ", "foo"}
+    assert lexicon.own_words == (
         OwnWord("5G手机", None),
         OwnWord("5g手机", None),
         OwnWord("云计算", None),
@@ -108,14 +108,14 @@ def test_own_files_reach_the_fingerprint(write: Write, lexicon: Lexicon) -> None
 
 def test_order_of_lines_makes_no_difference(write: Write) -> None:
     """The same lines in another order, with blank ones between, are the same lexicon."""
-    one = load_lexicon(write("石墨烯 5\n云计算\n"), write("a\nb\n"), write("x 1\ny 2\n"))
+    lexicon = load_lexicon(write("石墨烯 5\n云计算\n"), write("a\nb\n"), write("x 1\ny 2\n"))
     other = load_lexicon(write("云计算\n\n石墨烯  5"), write("b\na"), write("y 2.0\r\nx 1\n"))
-    assert one == other
+    assert lexicon == other
 
 
 def test_every_file_is_in_the_digest(write: Write, lexicon: Lexicon) -> None:
     """Another word, frequency, stop word or weight is another scheme; no file, or jieba's own words, the plain one."""
-    made = [
+    lexicons = [
         load_lexicon(),
         load_lexicon(write("石墨烯\n")),
         load_lexicon(write("石墨烯 5\n")),
@@ -126,8 +126,8 @@ def test_every_file_is_in_the_digest(write: Write, lexicon: Lexicon) -> None:
         load_lexicon(None, None, write("石墨烯 5\n")),
         load_lexicon(None, None, write("石墨烯 6\n")),
     ]
-    assert len({Scheme().digest(lexicon) for lexicon in made}) == len(made)
-    assert made[0].digest == lexicon.digest
+    assert len({Scheme().digest(lexicon) for lexicon in lexicons}) == len(lexicons)
+    assert lexicons[0].digest == lexicon.digest
     assert load_lexicon(None, write("\n".join(STOP_WORDS))).digest == lexicon.digest
 
 

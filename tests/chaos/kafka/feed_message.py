@@ -58,7 +58,7 @@ class Way(NamedTuple):
 PLAIN: Final = Way()
 
 
-class Made(NamedTuple):
+class FeedMessage(NamedTuple):
     """A message; a ``value`` of None is a retraction. Members of a group have its number and their ``text``.
 
     ``case`` names what is hostile about the message.
