@@ -85,7 +85,7 @@ def test_a_run_makes_a_span_for_each_batch(tracing: SpanListening) -> None:
     assert second.attributes["dupwatch.articles.retracted"] == 1
     assert first.status.status_code is StatusCode.UNSET
     for span in (first, second):
-        children = [span for span in tracing.spans if span.parent is not None and span.parent == span.context]
+        children = [span for span in tracing.spans if span.parent is not None and span.parent == parent.context]
         assert {"decode", "emit", "commit"} <= {span.name for span in children}
         children.sort(key=lambda span: span.start_time or 0)
         names = [span.name for span in children]
