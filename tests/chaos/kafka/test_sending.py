@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from tests.chaos.kafka import sending
-from tests.chaos.kafka.made import Made, Transaction, Way
+from tests.chaos.kafka.feed_message import FeedMessage, Transaction, Way
 from tests.chaos.kafka.sending import Senders
 from tests.kafka.topics import Topics
 
@@ -55,7 +55,7 @@ def test_a_producer_that_failed_is_replaced(
     monkeypatch.setattr(sending, "_made_producer", lambda *_: next(created))
     senders = Senders(TOPICS)
     try:
-        senders.send(0, Made(b"k", b"v", way=Way(transaction=Transaction(0, last=True, aborted=False))))
+        senders.send(0, FeedMessage(b"k", b"v", way=Way(transaction=Transaction(0, last=True, aborted=False))))
         assert senders.flush(30.0) == 0
     finally:
         senders.close()

@@ -99,7 +99,7 @@ def test_what_the_registry_does_not_know_is_none(server: RegistryServer) -> None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         Answer.json(500, error_code=50001, message="Error in the backend data store"),
         Answer.json(503, message="no leader"),
@@ -158,7 +158,7 @@ def test_the_limit_is_of_a_schema_with_all_that_it_refers_to(server: RegistrySer
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("answer", "why"),
     [
         (Answer(502, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),
         (Answer(200, b"<p>" * 10_000, {"Content-Type": "text/html"}), "has more than 9,000 bytes"),

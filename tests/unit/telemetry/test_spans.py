@@ -84,15 +84,17 @@ def test_a_run_makes_a_span_for_each_batch(tracing: SpanListening) -> None:
     }.items()  # fmt: skip
     assert second.attributes["dupwatch.articles.retracted"] == 1
     assert first.status.status_code is StatusCode.UNSET
-    for span in (first, second):
-        children = [span for span in tracing.spans if span.parent is not None and span.parent == parent.context]
+    for batch_span in (first, second):
+        children = [span for span in tracing.spans if span.parent is not None and span.parent == batch_span.context]
         assert {"decode", "emit", "commit"} <= {span.name for span in children}
         children.sort(key=lambda span: span.start_time or 0)
         names = [span.name for span in children]
         assert names[0] == "decode"
         assert names[-2:] == ["emit", "commit"]
         for child in children:
-            assert (span.start_time or 0) <= (child.start_time or 0) <= (child.end_time or 0) <= (span.end_time or 0)
+            assert (batch_span.start_time or 0) <= (child.start_time or 0)
+            assert (child.end_time or 0) <= (batch_span.end_time or 0)
+            assert (child.start_time or 0) <= (child.end_time or 0)
     # Every listener hears of every stage.
     assert ends.listener.stages.count("decode") == 2
 
