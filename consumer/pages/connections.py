@@ -1,11 +1,11 @@
 """Limits the connections to the pages: how many at once, and for how long.
 
-A new connection is in the hall while it shakes hands and sends its request. The hall does not know which page it wants,
-so a full hall makes room by cutting the oldest connection of the client that has the most. A complete probe leaves the
-hall within milliseconds; a client that trickles its request stays until it is cut. Slow clients may share the address
-of the probes, behind a proxy for example, and reconnect faster than a handshake is read. So no connection is cut before
-a grace is over; until then the next one waits in the queue of the kernel, in order of arrival. Answers are given in
-rooms, one for each kind of page, so that one kind cannot take the places of another.
+While a connection arrives, that is shakes hands and sends its request, nobody knows which page it wants. So if too many
+arrive, the oldest connection of the client that has the most is cut. A complete probe has arrived within milliseconds;
+a client that trickles its request stays until it is cut. Slow clients may share the address of the probes, behind a
+proxy for example, and reconnect faster than a handshake is read. So no connection is cut before a grace is over; until
+then the next one waits in the queue of the kernel, in order of arrival. Answers have a limit for each kind of page, so
+that one kind cannot take the places of another.
 """
 
 import socket
@@ -24,26 +24,26 @@ HEAD_BYTES_MAX: Final = 32 * 1024
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """One connection, and the room it is in."""
+    """One connection, and the limit under which it counts."""
 
     socket: socket.socket
     client: str
-    room: "Room | None" = None
+    limit: "ConnectionLimit | None" = None
     was_cut: bool = False
 
-    def move_to(self, room: "Room", *, cuts: bool) -> bool:
-        """Leave the current room for another, and return whether it was admitted: see ``Room.admit``."""
+    def move_to(self, limit: "ConnectionLimit", *, cuts: bool) -> bool:
+        """Leave the current limit for another, and return whether it was admitted: see ``ConnectionLimit.admit``."""
         self.leave()
-        if self.was_cut or not room.admit(self, cuts=cuts):
+        if self.was_cut or not limit.admit(self, cuts=cuts):
             return False
-        self.room = room
+        self.limit = limit
         return True
 
     def leave(self) -> None:
-        """Leave the current room."""
-        if self.room is not None:
-            self.room.release(self)
-            self.room = None
+        """Count no longer under the current limit."""
+        if self.limit is not None:
+            self.limit.release(self)
+            self.limit = None
 
     def cut(self) -> None:
         """End the connection under the thread that waits on it."""
@@ -52,22 +52,22 @@ class Connection:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
-class Room:
-    """Holds at most ``limit`` connections, each for at most ``seconds``; ``cut`` is called for each one that is cut.
+class ConnectionLimit:
+    """Admits at most ``most`` connections at once, each for at most ``seconds``; ``cut`` is called for each cut one.
 
     No connection is cut for another within its first ``grace_s``.
     """
 
     def __init__(
         self,
-        limit: int,
+        most: int,
         seconds: float,
         cut: Callable[[], None],
         *,
         grace_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._limit = limit
+        self._most = most
         self._seconds = seconds
         self._grace_s = grace_s
         self._cut = cut
@@ -80,13 +80,13 @@ class Room:
         return len(self._inside)
 
     def admit(self, connection: Connection, *, cuts: bool) -> bool:
-        """Admit a connection. In a full room another one is cut for it, or it is refused (not ``cuts``).
+        """Admit a connection. At the limit another one is cut for it, or it is refused (not ``cuts``).
 
         Waits until the grace of the connection to be cut is over, or another one leaves.
         """
         victim = None
         with self._changed:
-            while len(self._inside) >= self._limit:
+            while len(self._inside) >= self._most:
                 if not cuts:
                     return False
                 first = self._most_crowding()
@@ -119,8 +119,8 @@ class Room:
 
     def _most_crowding(self) -> Connection:
         counts = Counter(connection.client for connection in self._inside)
-        most = max(counts.values())
-        return next(connection for connection in self._inside if counts[connection.client] == most)
+        highest = max(counts.values())
+        return next(connection for connection in self._inside if counts[connection.client] == highest)
 
     def _end(self, connection: Connection) -> None:
         connection.cut()

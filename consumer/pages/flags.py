@@ -11,7 +11,7 @@ import msgspec
 
 from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
-from consumer.pages.server import PLAIN, Page, Request, Response
+from consumer.pages.page import PLAIN, Page, Request, Response
 from consumer.pages.style import POLICY
 from consumer.text.visible import cut
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from prometheus_client.exposition import choose_encoder
 
 from consumer.lifecycle.turns import MAIN
-from consumer.pages.server import PLAIN, Page, Request, Response
+from consumer.pages.page import PLAIN, Page, Request, Response
 from consumer.telemetry.health import Health, Late, main_stack
 from consumer.telemetry.metrics import Metrics
 

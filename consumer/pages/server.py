@@ -1,9 +1,7 @@
-"""Serves the pages of a run over HTTP or HTTPS, with the standard library.
+"""Serves the pages of a run over HTTP or HTTPS, with the standard library: connections, threads and limits.
 
 A few pages that are requested every few seconds need no framework, and every dependency of a service has to be kept
 patched. ``prometheus_client.start_http_server`` is built on the same classes, but serves only one page.
-
-A page is a function from a ``Request`` to a ``Response``; the server knows nothing about their content.
 """
 
 import logging
@@ -14,21 +12,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from email.message import Message
-from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Final, Literal, NamedTuple, Self
-from urllib.parse import parse_qsl
+from typing import Any, Final, Self
 
 from consumer.model.errors import ConfigError
 from consumer.pages.access import Access, Address, is_loopback
-from consumer.pages.connections import Connection, Head, Room
+from consumer.pages.connections import Connection, ConnectionLimit, Head
+from consumer.pages.page import PLAIN, Kind, Page
+from consumer.pages.routing import Site
 
 log = logging.getLogger("dupwatch")
 
-Kind = Literal["probe", "metrics", "page"]
 ARRIVING_MAX: Final = 128
 """Connections that have not sent their whole request; beyond this the client with the most loses its oldest."""
 GRACE_S: Final = 0.25
@@ -40,16 +35,14 @@ REQUEST_S: Final = 5.0
 """How long the handshake and the request of a client may take together."""
 ANSWER_S: Final = 10.0
 """How long an answer may take, including the time the client takes to read it."""
-PLAIN: Final = "text/plain; charset=utf-8"
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
 _BACKLOG: Final = 512
 """Connections that the kernel queues while others are accepted. One that finds the queue full retries a second later.
 
-The last in the queue waits one grace for each time the connections before it fill the hall: about a second.
+The last in the queue waits one grace for every ``ARRIVING_MAX`` connections before it: about a second.
 """
 _LOG_CUT_S: Final = 10.0
-_QUERY_FIELDS_MAX: Final = 10
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
@@ -61,72 +54,11 @@ _HEADERS: Final[Mapping[str, str]] = {
 """Sent with every answer: nothing is loaded, run, framed or cached, and links send no referrer."""
 
 
-class Request(NamedTuple):
-    """A request for a page. ``trusted`` is False if credentials are required and were not given."""
-
-    path: str
-    query: Mapping[str, str]
-    headers: Message
-    trusted: bool
-
-
-class Response(NamedTuple):
-    """The answer of a page. ``headers`` override those that every answer has."""
-
-    status: HTTPStatus
-    content_type: str
-    body: bytes
-    headers: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A function that answers, and who may ask: ``is_open`` needs no credentials, ``has_articles`` a known host name.
-
-    Each ``kind`` of page has its own limit on concurrent requests.
-    """
-
-    answer: Callable[[Request], Response]
-    is_open: bool = False
-    has_articles: bool = False
-    kind: Kind = "page"
-
-
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """What the handlers of a server share."""
-
-    pages: Mapping[str, Page]
-    failed: Callable[[], None]
-    access: Access
-    tls: ssl.SSLContext | None
-    is_local: bool
-
-
-def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
-    """Return the context that HTTPS is served with, from PEM files. Raises ``ConfigError`` if they cannot be used."""
-
-    def no_passphrase() -> str:
-        raise ConfigError(
-            "http.tls_key: the key has a passphrase, which a service cannot ask for; use a key without one"
-        )
-
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key, no_passphrase)
-    except OSError as error:
-        raise ConfigError(
-            f"http.tls_certificate: {certificate}{f' with {key}' if key else ''} cannot be used: "
-            f"{error.strerror or error}"
-        ) from error
-    return context
-
-
-class HealthServer:
+class PageServer:
     """Serves pages from its own threads until it is closed; a run never waits for it.
 
-    A path that ends in ``/`` stands for all pages below it, except ``/`` itself. ``failed`` is called for every request
-    that could not be answered; it is logged, too. Raises ``ConfigError`` if it cannot listen on the address.
+    ``pages`` are by path, as ``Site`` has them. ``failed`` is called for every request that could not be answered; it
+    is logged, too. Raises ``ConfigError`` if it cannot listen on the address.
     """
 
     def __init__(
@@ -137,9 +69,9 @@ class HealthServer:
         access: Access | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        served = _Served(pages, failed, access or Access(), tls, is_loopback(address))
+        site = Site(pages, failed, access or Access(), is_loopback(address))
         try:
-            self._server = _Server(address, served)
+            self._server = _Server(address, site, tls)
         except OSError as error:
             raise ConfigError(
                 f"cannot serve the health pages at {address.host}:{address.port}: {error.strerror or error}; set "
@@ -160,7 +92,7 @@ class HealthServer:
     def url(self) -> str:
         """The URL of the pages."""
         host, port = self.address
-        scheme = "http" if self._server.served.tls is None else "https"
+        scheme = "http" if self._server.tls is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def close(self) -> None:
@@ -186,12 +118,13 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = _BACKLOG
 
-    def __init__(self, address: Address, served: _Served) -> None:
+    def __init__(self, address: Address, site: Site, tls: ssl.SSLContext | None) -> None:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
         self.address_family = found[0][0]
-        self.served = served
-        self.hall = Room(ARRIVING_MAX, REQUEST_S, self._count_cut, grace_s=GRACE_S)
-        self.rooms = {kind: Room(limit, ANSWER_S, self._count_cut) for kind, limit in REQUESTS_MAX.items()}
+        self.site = site
+        self.tls = tls
+        self.arriving = ConnectionLimit(ARRIVING_MAX, REQUEST_S, self._count_cut, grace_s=GRACE_S)
+        self.answering = {kind: ConnectionLimit(most, ANSWER_S, self._count_cut) for kind, most in REQUESTS_MAX.items()}
         self._connections: dict[socket.socket, Connection] = {}
         self._cut = 0
         self._log_cut_s = 0.0
@@ -199,15 +132,15 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def service_actions(self) -> None:
         """Called after each request, and several times a second."""
-        for room in (self.hall, *self.rooms.values()):
-            room.cut_late()
+        for limit in (self.arriving, *self.answering.values()):
+            limit.cut_late()
         if self._cut and time.monotonic() >= self._log_cut_s:
             log.warning("Cut %d slow connections to the health pages", self._cut)
             self._cut, self._log_cut_s = 0, time.monotonic() + _LOG_CUT_S
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as the base class has it
         connection = self._connections[request] = Connection(request, str(client_address[0]))
-        connection.move_to(self.hall, cuts=True)
+        connection.move_to(self.arriving, cuts=True)
         try:
             super().process_request(request, client_address)
         except RuntimeError:
@@ -223,13 +156,13 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
         connection = self._connections[request]
-        if self.served.tls is None:
+        if self.tls is None:
             _Handler(request, client_address, self, connection)
             return
         # Not where connections are accepted: a silent one would hold up all others there.
         request.settimeout(ANSWER_S)
         # A copy of the descriptor: the server closes the original.
-        with self.served.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
+        with self.tls.wrap_socket(request.dup(), server_side=True, suppress_ragged_eofs=True) as secured:
             _Handler(secured, client_address, self, connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  # as above
@@ -238,14 +171,14 @@ class _Server(socketserver.ThreadingTCPServer):
             # It was counted when it was cut, and many cuts share one log line.
             return
         log.warning("A request to the health pages from %s was not answered: %r", client_address[0], sys.exception())
-        self.served.failed()
+        self.site.failed()
 
     def _forget(self, request: socket.socket) -> None:
         self._connections.pop(request).leave()
 
     def _count_cut(self) -> None:
         self._cut += 1
-        self.served.failed()
+        self.site.failed()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -256,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     error_content_type = PLAIN
     error_message_format = "%(message)s\n"
-    # The hall cuts connections without a request earlier than this.
+    # ``arriving`` cuts connections without a request earlier than this.
     timeout = ANSWER_S
 
     def __init__(self, request: socket.socket, client_address: Any, server: _Server, place: Connection) -> None:  # noqa: ANN401
@@ -278,18 +211,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_error(self, format: str, *args: object) -> None:  # noqa: A002  # as above
         log.warning("health pages: %s", format % args)
-        self.server.served.failed()
+        self.server.site.failed()
 
     def _answer(self, *, with_body: bool) -> None:
-        page = self._page()
+        site = self.server.site
+        page = site.page_at(self.path)
         kind: Kind = "page" if page is None else page.kind
-        if not self._place.move_to(self.server.rooms[kind], cuts=kind != "page"):
+        if not self._place.move_to(self.server.answering[kind], cuts=kind != "page"):
             if not self._place.was_cut:
                 log.warning("Refused a request to the health pages: %d are being answered already", REQUESTS_MAX[kind])
-                self.server.served.failed()
+                site.failed()
                 self.wfile.write(_BUSY)
             return
-        response = self._response(page)
+        response = site.answer(page, self.path, self.headers, self.client_address[0])
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))
@@ -298,52 +232,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(response.body)
-
-    def _page(self) -> Page | None:
-        pages, path = self.server.served.pages, self.path.partition("?")[0]
-        return pages.get(path) or pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
-
-    def _response(self, page: Page | None) -> Response:
-        served = self.server.served
-        path, _, query = self.path.partition("?")
-        authorization = self.headers.get("Authorization")
-        trusted = served.access.lets_in(authorization)
-        if authorization and not trusted:
-            # Browsers ask without credentials first, so only wrong ones are logged.
-            log.warning("health pages: wrong credentials from %s", self.client_address[0])
-            served.failed()
-        if not trusted and (page is None or not page.is_open):
-            return _UNAUTHORISED
-        if page is None:
-            known = "".join(f"{path}\n" for path in sorted(served.pages) if path == "/" or not path.endswith("/"))
-            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
-        host = self.headers.get("Host")
-        if not served.access.answers(host, has_articles=page.has_articles, is_local=served.is_local):
-            return _UNKNOWN_NAME
-        try:
-            return page.answer(Request(path, _fields(query), self.headers, trusted))
-        except Exception:
-            log.exception("A health page failed")
-            served.failed()
-            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"The page failed; see the log.\n")
-
-
-_UNAUTHORISED: Final = Response(
-    HTTPStatus.UNAUTHORIZED,
-    PLAIN,
-    b"This page requires a user name and a password.\n",
-    {"WWW-Authenticate": 'Basic realm="dupwatch", charset="UTF-8"'},
-)
-_UNKNOWN_NAME: Final = Response(
-    HTTPStatus.MISDIRECTED_REQUEST,
-    PLAIN,
-    b"This host name is not allowed. Use an IP address, localhost or a name in http.names, or set http.user and a "
-    b"password.\n",
-)
-
-
-def _fields(query: str) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(query, max_num_fields=_QUERY_FIELDS_MAX))
-    except ValueError:
-        return {}

@@ -11,7 +11,9 @@ from consumer.judge.settings import JudgeSettings
 from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
 from consumer.pages.latest_flags import LatestFlags
-from consumer.pages.server import HealthServer, Page, tls_context
+from consumer.pages.page import Page
+from consumer.pages.server import PageServer
+from consumer.pages.tls import tls_context
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.wiring import parts
 
@@ -58,7 +60,7 @@ def served(config: Config, held: ExitStack, pages: Mapping[str, Page], failed: C
     front = front_of(config)
     if front is None:
         return None
-    server = HealthServer(front.address, pages, failed, front.access, front.tls)
+    server = PageServer(front.address, pages, failed, front.access, front.tls)
     held.callback(server.close)
     return server.url
 

@@ -12,7 +12,7 @@ from consumer.pages import flags as flags_pages
 from consumer.pages.flags import FlagPages
 from consumer.pages.flags_page import flags_page, safe_url
 from consumer.pages.latest_flags import Latest, LatestFlags
-from consumer.pages.server import Page, Request, Response
+from consumer.pages.page import Page, Request, Response
 from consumer.pipeline.batches import BatchCommitted
 from storage.memory import MemoryStore
 from storage.records import Version

@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from consumer.model.errors import ConfigError
-from consumer.pages import server as health_server
+from consumer.pages import server as page_server
 from consumer.pages.access import HOST, Access, Account, Address
 from consumer.pages.health_pages import health_pages
-from consumer.pages.server import HealthServer, Page, Response, tls_context
+from consumer.pages.page import Page, Response
+from consumer.pages.routing import UNKNOWN_NAME
+from consumer.pages.server import PageServer
+from consumer.pages.tls import tls_context
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
 
@@ -31,11 +34,11 @@ NAMED_PAGES = SECRET_PAGES | {"/other": Page(lambda _: Response(HTTPStatus.OK, "
 @pytest.fixture
 def _reached_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server takes its address for a public one; tests listen on loopback only."""
-    monkeypatch.setattr(health_server, "is_loopback", lambda address: address is None)
+    monkeypatch.setattr(page_server, "is_loopback", lambda address: address is None)
 
 
 def get(
-    server: HealthServer, path: str, context: ssl.SSLContext | None = None, **headers: str
+    server: PageServer, path: str, context: ssl.SSLContext | None = None, **headers: str
 ) -> tuple[int, str, Message]:
     """Ask for a page: status, text and headers."""
     request = urllib.request.Request(f"{server.url}{path}", headers=headers)
@@ -66,7 +69,7 @@ def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
     failures: list[int] = []
     health = Health(60)
     pages = health_pages(health, Metrics(Build("1", "scheme", "plan"))) | SECRET_PAGES
-    with HealthServer(LOCAL, pages, lambda: failures.append(1), ACCOUNT) as server:
+    with PageServer(LOCAL, pages, lambda: failures.append(1), ACCOUNT) as server:
         for path in ("/", "/metrics", "/nothing", "/flags/x"):
             status, text, headers = get(server, path)
             assert (status, "articles" in text) == (401, False), path
@@ -87,7 +90,7 @@ def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
     health = Health(60, clock=lambda: now_s[0])
     now_s[0] += 61
     pages = health_pages(health, Metrics(Build("1", "scheme", "plan")))
-    with HealthServer(LOCAL, pages, lambda: None, ACCOUNT) as server:
+    with PageServer(LOCAL, pages, lambda: None, ACCOUNT) as server:
         assert get(server, "/healthz")[:2] == (503, "stuck\n")
         assert "test_a_stack_is_shown" in get(server, "/healthz", Authorization=basic("ops:s3cret"))[1]
 
@@ -95,7 +98,7 @@ def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
 def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Guessing shows in log and metrics; the guessed password is not in the log."""
     failures: list[int] = []
-    with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), ACCOUNT) as server:
+    with PageServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), ACCOUNT) as server:
         assert get(server, "/", Authorization=basic("ops:guess"))[0] == 401
     assert failures == [1]
     assert "wrong credentials from 127.0.0.1" in caplog.text
@@ -104,15 +107,15 @@ def test_wrong_credentials_are_counted_and_logged(caplog: pytest.LogCaptureFixtu
 
 def test_articles_are_not_shown_under_a_strange_name() -> None:
     """A page of another site whose host name points here cannot read articles, wherever the consumer listens."""
-    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
-        assert get(server, "/", Host="evil.example")[:2] == (421, health_server._UNKNOWN_NAME.body.decode())
+    with PageServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
+        assert get(server, "/", Host="evil.example")[:2] == (421, UNKNOWN_NAME.body.decode())
         assert get(server, "/", Host="known.example:80")[1] == "articles"
         assert get(server, "/", Host="localhost:1")[1] == "articles"
 
 
 def test_on_loopback_no_page_answers_a_strange_name() -> None:
     """On loopback only addresses, localhost, configured names and requests without a name are answered."""
-    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
+    with PageServer(LOCAL, NAMED_PAGES, lambda: None, Access(names=["known.example"])) as server:
         for host in ("evil.example", "evil.example:9464", "127.0.0.1.evil.example"):
             assert get(server, "/other", Host=host)[0] == 421
         for host in ("127.0.0.1:9464", "[::1]:9464", "localhost", "known.example", ""):
@@ -120,14 +123,14 @@ def test_on_loopback_no_page_answers_a_strange_name() -> None:
         with socket.create_connection(server.address) as probe:
             probe.sendall(b"GET /other HTTP/1.0\r\n\r\n")
             assert probe.makefile("rb").readline().split()[1] == b"200"
-    with HealthServer(LOCAL, NAMED_PAGES, lambda: None, ACCOUNT) as server:
+    with PageServer(LOCAL, NAMED_PAGES, lambda: None, ACCOUNT) as server:
         assert get(server, "/other", Host="evil.example", Authorization=basic("ops:s3cret"))[1] == "other"
 
 
 @pytest.mark.usefixtures("_reached_by_others")
 def test_elsewhere_scrapers_and_probes_use_names_of_services() -> None:
     """Names of Kubernetes services, compose files and machines work without settings; articles stay hidden."""
-    with HealthServer(LOCAL, NAMED_PAGES, lambda: None) as server:
+    with PageServer(LOCAL, NAMED_PAGES, lambda: None) as server:
         assert get(server, "/", Host="dupwatch.news")[0] == 421
         for host in ("dupwatch", "dupwatch.news:9464", "dupwatch-0.dupwatch.news.svc.cluster.local:9464", "10.2.3.4"):
             assert get(server, "/other", Host=host)[1] == "other"
@@ -135,7 +138,7 @@ def test_elsewhere_scrapers_and_probes_use_names_of_services() -> None:
 
 def test_every_answer_has_a_policy() -> None:
     """Pages load and run nothing, and are not cached, framed or sniffed."""
-    with HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server:
+    with PageServer(LOCAL, SECRET_PAGES, lambda: None) as server:
         for path in ("/", "/nothing"):
             headers = get(server, path)[2]
             assert headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -147,7 +150,7 @@ def test_tls(tmp_path: Path) -> None:
     """Pages are served over TLS; a client that does not speak TLS is counted and gets nothing."""
     paths = certificate(tmp_path)
     failures: list[int] = []
-    with HealthServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=tls_context(*paths)) as server:
+    with PageServer(LOCAL, SECRET_PAGES, lambda: failures.append(1), tls=tls_context(*paths)) as server:
         assert server.url.startswith("https://")
         trusting = ssl.create_default_context(cafile=paths[0])
         assert get(server, "/", trusting)[1] == "articles"
@@ -168,19 +171,19 @@ def test_a_client_that_says_nothing_holds_up_no_handshake(tmp_path: Path) -> Non
     """Other clients are served while a connection has not begun its handshake."""
     paths = certificate(tmp_path)
     with (
-        HealthServer(LOCAL, SECRET_PAGES, lambda: None, tls=tls_context(*paths)) as server,
+        PageServer(LOCAL, SECRET_PAGES, lambda: None, tls=tls_context(*paths)) as server,
         socket.create_connection(server.address, timeout=10),
     ):
         began_s = time.monotonic()
         assert get(server, "/", ssl.create_default_context(cafile=paths[0]))[0] == 200
-        assert time.monotonic() - began_s < health_server.REQUEST_S
+        assert time.monotonic() - began_s < page_server.REQUEST_S
 
 
 def test_a_client_that_sends_a_letter_now_and_then_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that keeps sending bytes ends after a while."""
-    monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
+    monkeypatch.setattr(page_server, "REQUEST_S", 0.3)
     with (
-        HealthServer(LOCAL, SECRET_PAGES, lambda: None) as server,
+        PageServer(LOCAL, SECRET_PAGES, lambda: None) as server,
         socket.create_connection(server.address, timeout=10) as slow,
     ):
         until_s = time.monotonic() + 4

@@ -14,11 +14,13 @@ from statistics import median
 import pytest
 
 from consumer.model.hooks import Hooks
-from consumer.pages import server as health_server
+from consumer.pages import server as page_server
 from consumer.pages.access import HOST, Address
-from consumer.pages.connections import HEAD_BYTES_MAX, Connection, Room
+from consumer.pages.connections import HEAD_BYTES_MAX, Connection, ConnectionLimit
 from consumer.pages.health_pages import health_pages
-from consumer.pages.server import HealthServer, Page, Response, tls_context
+from consumer.pages.page import Page, Response
+from consumer.pages.server import PageServer
+from consumer.pages.tls import tls_context
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
@@ -32,7 +34,7 @@ _REQUEST = b"GET /healthz HTTP/1.1\r\nX-Slow: "
 
 
 @contextmanager
-def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
+def trickling(server: PageServer, given: bytes) -> Iterator[None]:
     """200 clients from the address of the probes that send a byte now and then; those that are cut reconnect."""
     with ExitStack() as stack:
         left = threading.Event()
@@ -64,7 +66,7 @@ def trickling(server: HealthServer, given: bytes) -> Iterator[None]:
         yield
 
 
-def probed_s(server: HealthServer, path: str, context: ssl.SSLContext | None = None) -> float:
+def probed_s(server: PageServer, path: str, context: ssl.SSLContext | None = None) -> float:
     """The time until a probe is answered with 200."""
     began_s = time.monotonic()
     with urllib.request.urlopen(f"{server.url}{path}", timeout=10, context=context) as answer:
@@ -84,11 +86,11 @@ def pages() -> dict[str, Page]:
 @pytest.mark.parametrize("given", [b"", _REQUEST], ids=["request line", "header"])
 def test_probes_are_answered_among_clients_that_trickle(pages: dict[str, Page], given: bytes) -> None:
     """All of 40 probes and scrapes are answered, usually within a second."""
-    with HealthServer(LOCAL, pages, lambda: None) as server, trickling(server, given):
+    with PageServer(LOCAL, pages, lambda: None) as server, trickling(server, given):
         taken_s = []
         for number in range(PROBES):
             taken_s.append(probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3]))
-            assert len(server._server.hall) <= health_server.ARRIVING_MAX
+            assert len(server._server.arriving) <= page_server.ARRIVING_MAX
         assert median(taken_s) < PROBE_S
 
 
@@ -98,7 +100,7 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
     trusting = ssl.create_default_context(cafile=paths[0])
     # A record of a handshake, of 16,000 bytes that come one by one.
     begun = b"\x16\x03\x01\x3e\x80"
-    with HealthServer(LOCAL, pages, lambda: None, tls=tls_context(*paths)) as server, trickling(server, begun):
+    with PageServer(LOCAL, pages, lambda: None, tls=tls_context(*paths)) as server, trickling(server, begun):
         taken_s = [
             probed_s(server, ("/healthz", "/readyz", "/metrics")[number % 3], trusting) for number in range(PROBES)
         ]
@@ -107,13 +109,13 @@ def test_probes_are_answered_among_handshakes_that_trickle(pages: dict[str, Page
 
 def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe is answered although many clients connect at the same time from its address."""
-    monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
-    monkeypatch.setattr(health_server, "GRACE_S", 600.0)
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
+    monkeypatch.setattr(page_server, "REQUEST_S", 600.0)
+    monkeypatch.setattr(page_server, "GRACE_S", 600.0)
+    with PageServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
         probe = stack.enter_context(socket.create_connection(server.address, timeout=10))
-        for _ in range(health_server.ARRIVING_MAX + 10):
+        for _ in range(page_server.ARRIVING_MAX + 10):
             stack.enter_context(socket.create_connection(server.address, timeout=10))
-        while len(server._server.hall) < health_server.ARRIVING_MAX:
+        while len(server._server.arriving) < page_server.ARRIVING_MAX:
             time.sleep(0.01)
         probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         assert probe.recv(100).startswith(b"HTTP/1.0 200 ")
@@ -121,10 +123,10 @@ def test_a_burst_cuts_no_newcomer(pages: dict[str, Page], monkeypatch: pytest.Mo
 
 def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that trickles in has to be complete in time; otherwise it is cut and counted."""
-    monkeypatch.setattr(health_server, "REQUEST_S", 0.3)
+    monkeypatch.setattr(page_server, "REQUEST_S", 0.3)
     cut: list[int] = []
     with (
-        HealthServer(LOCAL, pages, lambda: cut.append(1)) as server,
+        PageServer(LOCAL, pages, lambda: cut.append(1)) as server,
         socket.create_connection(server.address, timeout=10) as slow,
     ):
         slow.sendall(_REQUEST)
@@ -146,11 +148,11 @@ def test_a_header_that_trickles_has_a_deadline(pages: dict[str, Page], monkeypat
 def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> None:
     """While slow readers occupy all pages, further pages are refused, but probes and scrapes are answered."""
     pages["/"] = Page(lambda _: Response(HTTPStatus.OK, "text/plain", bytes(10_000_000)))
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
-        for _ in range(health_server.REQUESTS_MAX["page"]):
+    with PageServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
+        for _ in range(page_server.REQUESTS_MAX["page"]):
             client = stack.enter_context(socket.create_connection(server.address, timeout=10))
             client.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        while len(server._server.rooms["page"]) < health_server.REQUESTS_MAX["page"]:
+        while len(server._server.answering["page"]) < page_server.REQUESTS_MAX["page"]:
             time.sleep(0.01)
         for path in ("/healthz", "/readyz", "/metrics"):
             probed_s(server, path)
@@ -162,7 +164,7 @@ def test_readers_of_a_page_take_no_place_of_a_probe(pages: dict[str, Page]) -> N
 def test_a_request_has_a_length(pages: dict[str, Page]) -> None:
     """Endless headers are answered with 431."""
     with (
-        HealthServer(LOCAL, pages, lambda: None) as server,
+        PageServer(LOCAL, pages, lambda: None) as server,
         socket.create_connection(server.address, timeout=10) as client,
     ):
         client.sendall(b"GET /healthz HTTP/1.0\r\nX-Long: " + bytes(HEAD_BYTES_MAX) + b"\r\n\r\n")
@@ -179,37 +181,37 @@ def connection(client: str) -> Connection:
 def test_who_crowds_makes_room() -> None:
     """Only the oldest connection of the client with the most is cut."""
     cut: list[int] = []
-    room = Room(4, 10, lambda: cut.append(1))
+    limit = ConnectionLimit(4, 10, lambda: cut.append(1))
     prober, *many = [connection("prober"), *(connection("crowd") for _ in range(3))]
     for client in (prober, *many):
-        assert client.move_to(room, cuts=True)
+        assert client.move_to(limit, cuts=True)
     newcomer = connection("prober")
-    assert newcomer.move_to(room, cuts=True)
+    assert newcomer.move_to(limit, cuts=True)
     assert [client.was_cut for client in (prober, *many, newcomer)] == [False, True, False, False, False]
-    assert (len(room), cut) == (4, [1])
+    assert (len(limit), cut) == (4, [1])
     other = connection("other")
-    assert not other.move_to(room, cuts=False)
-    assert not many[0].move_to(Room(1, 10, lambda: None), cuts=True)
+    assert not other.move_to(limit, cuts=False)
+    assert not many[0].move_to(ConnectionLimit(1, 10, lambda: None), cuts=True)
     newcomer.leave()
     newcomer.leave()
-    assert len(room) == 3
+    assert len(limit) == 3
     for client in (prober, *many, newcomer, other):
         client.socket.close()
 
 
 def test_nobody_is_cut_within_the_grace() -> None:
     """A new connection waits until the grace of the oldest is over, or until another leaves."""
-    room = Room(2, 10, lambda: None, grace_s=0.2)
+    limit = ConnectionLimit(2, 10, lambda: None, grace_s=0.2)
     first, second, third, fourth = (connection("crowd") for _ in range(4))
     for client in (first, second):
-        client.move_to(room, cuts=True)
+        client.move_to(limit, cuts=True)
     began_s = time.monotonic()
     leaving = threading.Timer(0.05, second.leave)
     leaving.start()
-    assert third.move_to(room, cuts=True)
+    assert third.move_to(limit, cuts=True)
     assert 0.05 <= time.monotonic() - began_s < 0.15
     assert not first.was_cut
-    assert fourth.move_to(room, cuts=True)
+    assert fourth.move_to(limit, cuts=True)
     assert time.monotonic() - began_s >= 0.19
     assert [client.was_cut for client in (first, third)] == [True, False]
     leaving.join()
@@ -220,23 +222,23 @@ def test_nobody_is_cut_within_the_grace() -> None:
 def test_time_in_a_room_ends() -> None:
     """Connections that have been inside for too long are cut."""
     now_s = [100.0]
-    room = Room(4, 5, lambda: None, clock=lambda: now_s[0])
+    limit = ConnectionLimit(4, 5, lambda: None, clock=lambda: now_s[0])
     first, second = connection("a"), connection("a")
-    first.move_to(room, cuts=True)
+    first.move_to(limit, cuts=True)
     now_s[0] += 3
-    second.move_to(room, cuts=True)
+    second.move_to(limit, cuts=True)
     now_s[0] += 3
-    room.cut_late()
-    assert (first.was_cut, second.was_cut, len(room)) == (True, False, 1)
+    limit.cut_late()
+    assert (first.was_cut, second.was_cut, len(limit)) == (True, False, 1)
     for client in (first, second):
         client.socket.close()
 
 
 def test_connections_that_say_nothing_are_bounded(pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the oldest silent connections are cut, long before their time is up."""
-    monkeypatch.setattr(health_server, "REQUEST_S", 600.0)
-    monkeypatch.setattr(health_server, "ARRIVING_MAX", 3)
-    with HealthServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
+    monkeypatch.setattr(page_server, "REQUEST_S", 600.0)
+    monkeypatch.setattr(page_server, "ARRIVING_MAX", 3)
+    with PageServer(LOCAL, pages, lambda: None) as server, ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(server.address, timeout=30)) for _ in range(5)]
         assert [client.recv(1) for client in silent[:2]] == [b"", b""]
         probed_s(server, "/healthz")

@@ -17,10 +17,11 @@ import pytest
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks, Outage, Part
-from consumer.pages import server as health_server
+from consumer.pages import server as page_server
 from consumer.pages.access import HOST, Address, parse_address
 from consumer.pages.health_pages import health_pages
-from consumer.pages.server import HealthServer, Page, Request, Response
+from consumer.pages.page import Page, Request, Response
+from consumer.pages.server import PageServer
 from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.handover import ClientTurned
 from consumer.sources.rebalances import Rebalanced
@@ -52,7 +53,7 @@ class Failures:
         self.count += 1
 
 
-def get(server: HealthServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Message]:
+def get(server: PageServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Message]:
     """Ask for a page: status, text and headers."""
     host, port = server.address
     request = urllib.request.Request(f"http://{host}:{port}{path}", headers=headers, method=method)
@@ -97,18 +98,18 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def server(health: Health, metrics: Metrics) -> Iterator[HealthServer]:
+def server(health: Health, metrics: Metrics) -> Iterator[PageServer]:
     """Its pages."""
-    with HealthServer(LOCAL, health_pages(health, metrics), lambda: None) as served:
+    with PageServer(LOCAL, health_pages(health, metrics), lambda: None) as served:
         yield served
 
 
-def serve(answer: Callable[[Request], Response], failures: Failures) -> HealthServer:
+def serve(answer: Callable[[Request], Response], failures: Failures) -> PageServer:
     """Serve one page at /."""
-    return HealthServer(LOCAL, {"/": Page(answer)}, failures)
+    return PageServer(LOCAL, {"/": Page(answer)}, failures)
 
 
-def test_a_run_is_alive_while_its_client_turns(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
+def test_a_run_is_alive_while_its_client_turns(server: PageServer, hooks: Hooks, clock: Clock) -> None:
     """The client's thread may be silent for as long as the limit; longer, and the run is not alive until it turns."""
     hooks.report(ThreadRested(MAIN))
     hooks.report(ClientTurned())
@@ -135,7 +136,7 @@ def stand_still_here(release: threading.Event) -> None:
     release.wait(10)
 
 
-def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
+def test_a_main_thread_that_hangs_is_shown(server: PageServer, hooks: Hooks, clock: Clock) -> None:
     """The answer has the stack of a thread that works without turning."""
     release = threading.Event()
 
@@ -159,7 +160,7 @@ def test_a_main_thread_that_hangs_is_shown(server: HealthServer, hooks: Hooks, c
     assert shown[2]["Content-Type"].startswith("text/plain")
 
 
-def test_where_the_main_thread_is_when_the_client_hangs(server: HealthServer, hooks: Hooks, clock: Clock) -> None:
+def test_where_the_main_thread_is_when_the_client_hangs(server: PageServer, hooks: Hooks, clock: Clock) -> None:
     """When the client's thread hangs, the stack of the main thread is shown, too."""
     hooks.report(ThreadRested(MAIN))
     hooks.report(ClientTurned())
@@ -200,7 +201,7 @@ def test_a_file_has_no_group(clock: Clock) -> None:
     assert [late.thread for late in health.late()] == ["main"]
 
 
-def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) -> None:
+def test_ready_once_partitions_are_assigned(server: PageServer, hooks: Hooks) -> None:
     """An assignment of no partitions counts: the consumer is a member of its group."""
     status, text, headers = get(server, "/readyz")
     assert status == 503
@@ -216,7 +217,7 @@ def test_ready_once_partitions_are_assigned(server: HealthServer, hooks: Hooks) 
     assert json.loads(text) == {"ready": True, "reasons": [], "held": {}}
 
 
-def test_not_ready_while_a_part_is_out_of_reach(server: HealthServer, hooks: Hooks) -> None:
+def test_not_ready_while_a_part_is_out_of_reach(server: PageServer, hooks: Hooks) -> None:
     """Each unreachable part is a reason until it is reachable again; the run is alive all the time."""
     hooks.report(Rebalanced("assigned", 4))
     for part in get_args(Part):
@@ -240,7 +241,7 @@ def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     assert health.reasons() == ["run: stopping"]
 
 
-def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None:
+def test_metrics_in_both_formats(server: PageServer, metrics: Metrics) -> None:
     """Prometheus' text format by default, OpenMetrics on request."""
     Hooks(metrics).report(SinkReconnected())
     status, text, headers = get(server, "/metrics")
@@ -253,7 +254,7 @@ def test_metrics_in_both_formats(server: HealthServer, metrics: Metrics) -> None
     assert text.endswith("# EOF\n")
 
 
-def test_a_path_nobody_knows(server: HealthServer) -> None:
+def test_a_path_nobody_knows(server: PageServer) -> None:
     """An unknown path is not found, and the answer lists the pages; unknown query parameters are ignored."""
     status, text, _ = get(server, "/articles")
     assert status == 404
@@ -261,7 +262,7 @@ def test_a_path_nobody_knows(server: HealthServer) -> None:
     assert get(server, "/healthz?verbose=1")[0] == 200
 
 
-def test_head_and_other_methods(server: HealthServer) -> None:
+def test_head_and_other_methods(server: PageServer) -> None:
     """HEAD is answered without a body; other methods are not supported."""
     status, text, headers = get(server, "/healthz", "HEAD")
     assert (status, text, headers["Content-Length"]) == (200, "", "3")
@@ -289,7 +290,7 @@ def test_a_page_that_fails_is_logged_and_counted(caplog: pytest.LogCaptureFixtur
 
 def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that connects and sends nothing is dropped after a while, and counted."""
-    monkeypatch.setattr(health_server, "REQUEST_S", 0.1)
+    monkeypatch.setattr(page_server, "REQUEST_S", 0.1)
     failures = Failures()
     with serve(lambda _: Response(HTTPStatus.OK, "text/plain", b""), failures) as server:
         with socket.create_connection(server.address, timeout=10) as silent:
@@ -299,7 +300,7 @@ def test_who_sends_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit a request is refused at once, and counted; later there is room again."""
-    monkeypatch.setattr(health_server, "REQUESTS_MAX", {"page": 2})
+    monkeypatch.setattr(page_server, "REQUESTS_MAX", {"page": 2})
     release = threading.Event()
     begun = threading.Semaphore(0)
 
@@ -350,7 +351,7 @@ def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -
 
 def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics: Metrics) -> None:
     """It listens on this machine only, and the port is free again at once. Closing again does nothing."""
-    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
+    server = PageServer(LOCAL, health_pages(health, metrics), lambda: None)
     address = server.address
     assert address.host == "127.0.0.1"
     with socket.create_connection(address, timeout=10) as client:
@@ -362,25 +363,25 @@ def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics:
     server.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=10)
-    HealthServer(address, {}, lambda: None).close()
+    PageServer(address, {}, lambda: None).close()
 
 
 def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
     """A connected, silent client does not delay the end of a run."""
-    server = HealthServer(LOCAL, health_pages(health, metrics), lambda: None)
+    server = PageServer(LOCAL, health_pages(health, metrics), lambda: None)
     with socket.create_connection(server.address, timeout=10):
-        while not len(server._server.hall):
+        while not len(server._server.arriving):
             time.sleep(0.01)
         began_s = time.monotonic()
         server.close()
         assert time.monotonic() - began_s < 2
 
 
-def test_a_port_that_is_taken(server: HealthServer) -> None:
+def test_a_port_that_is_taken(server: PageServer) -> None:
     """The error names the address and says what to do: a second consumer on a machine meets it first."""
     reason = f"at 127.0.0.1:{server.address.port}: Address already in use; set another address in http.listen, or leave"
     with pytest.raises(ConfigError, match=reason):
-        HealthServer(server.address, {}, lambda: None)
+        PageServer(server.address, {}, lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""Finds the page that a request is for, checks who asks, and answers. Knows nothing about connections."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.message import Message
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl
+
+from consumer.pages.access import Access
+from consumer.pages.page import PLAIN, Page, Request, Response
+
+log = logging.getLogger("dupwatch")
+
+_QUERY_FIELDS_MAX: Final = 10
+UNAUTHORISED: Final = Response(
+    HTTPStatus.UNAUTHORIZED,
+    PLAIN,
+    b"This page requires a user name and a password.\n",
+    {"WWW-Authenticate": 'Basic realm="dupwatch", charset="UTF-8"'},
+)
+UNKNOWN_NAME: Final = Response(
+    HTTPStatus.MISDIRECTED_REQUEST,
+    PLAIN,
+    b"This host name is not allowed. Use an IP address, localhost or a name in http.names, or set http.user and a "
+    b"password.\n",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The pages by path, and who may see them; ``is_local`` if only this machine can connect.
+
+    A path that ends in ``/`` stands for all pages below it, except ``/`` itself. ``failed`` is called for every request
+    that a page could not answer, and for wrong credentials.
+    """
+
+    pages: Mapping[str, Page]
+    failed: Callable[[], None]
+    access: Access
+    is_local: bool
+
+    def page_at(self, target: str) -> Page | None:
+        """Return the page for the target of a request, which may end with a query; None if there is none."""
+        path = target.partition("?")[0]
+        return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
+
+    def answer(self, page: Page | None, target: str, headers: Message, client: str) -> Response:
+        """Answer a request for what ``page_at`` returned; ``client`` is an address, for the log. Never raises."""
+        path, _, query = target.partition("?")
+        authorization = headers.get("Authorization")
+        trusted = self.access.lets_in(authorization)
+        if authorization and not trusted:
+            # Browsers ask without credentials first, so only wrong ones are logged.
+            log.warning("health pages: wrong credentials from %s", client)
+            self.failed()
+        if not trusted and (page is None or not page.is_open):
+            return UNAUTHORISED
+        if page is None:
+            known = "".join(f"{path}\n" for path in sorted(self.pages) if path == "/" or not path.endswith("/"))
+            return Response(HTTPStatus.NOT_FOUND, PLAIN, f"Not found. Available pages:\n{known}".encode())
+        if not self.access.answers(headers.get("Host"), has_articles=page.has_articles, is_local=self.is_local):
+            return UNKNOWN_NAME
+        try:
+            return page.answer(Request(path, _fields(query), headers, trusted))
+        except Exception:
+            log.exception("A health page failed")
+            self.failed()
+            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, PLAIN, b"The page failed; see the log.\n")
+
+
+def _fields(query: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(query, max_num_fields=_QUERY_FIELDS_MAX))
+    except ValueError:
+        return {}
