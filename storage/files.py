@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 FILE_MODE: Final = 0o600
-"""The owner may read and write, nobody else may do either."""
+"""Only the owner may read and write."""
 _READ_BITS: Final = 0o444
 _READ_TO_SEARCH: Final = 2
 """By how many bits the permission to read is left of the permission to enter a folder."""

@@ -26,7 +26,7 @@ class OnDisk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a store is opened, whatever its kind. A kind uses what applies to it.
+    """How a store of any kind is opened. A kind uses what applies to it.
 
     ``lifetime_s`` is how long the store has to keep a version, ``plan`` the name of the block plan. ``answer_s``, where
     given, takes the place of the kind's own deadlines. ``report`` takes connections and retries, and

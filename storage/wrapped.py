@@ -29,7 +29,7 @@ class WrappedStore(Store):
 
     @abstractmethod
     def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        """Make this call, which is about so many items, and return its result. Called for every call but ``close``."""
+        """Make this call, about this number of items, and return its result. Called for every call but ``close``."""
 
     @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:

@@ -20,7 +20,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
 from consumer.store_tools.inspection import Link, chain
-from consumer.store_tools.releases import Words, planned, releasable
+from consumer.store_tools.releases import Attribution, planned, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import NoWayBack, send_release, way_back
@@ -60,7 +60,7 @@ def release(
     if not (yes or dry_run) and not sys.stdin.isatty():
         raise ConfigError("cannot prompt: standard input is not a terminal; add --yes or --dry-run")
     chosen = configured(config, settings, store__url=store, sink__url=sink)
-    words = Words(by, reason)
+    attribution = Attribution(by, reason)
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
         flagged = releasable(opened, article_id, version)
@@ -72,10 +72,10 @@ def release(
             _announce(links, histories)
     _show_way_back(chosen, back, json=json)
     if dry_run:
-        plan = planned(flagged, words, now_ms)
+        plan = planned(flagged, attribution, now_ms)
         event = flagged.verdict if plan is None else plan.event
     elif yes or _confirmed():
-        event = _release(chosen, flagged, words, back)
+        event = _release(chosen, flagged, attribution, back)
         if sink is not None and not is_kafka(sink):
             _warn(
                 f"No event is sent to {render.plain(sink)}: a release goes to topics, --sink kafka://HOST:PORT/PREFIX."
@@ -85,11 +85,11 @@ def release(
     _show_outcome(flagged, histories[0], event or b"", json=json, dry_run=dry_run)
 
 
-def _release(config: Config, flagged: Stored, words: Words, back: RawRecord | NoWayBack | None) -> bytes:
+def _release(config: Config, flagged: Stored, attribution: Attribution, back: RawRecord | NoWayBack | None) -> bytes:
     """Release a version, send the event to the sink, and return the event."""
     reference = flagged.record.reference
     with opened_store(config) as opened:
-        event = release_version(opened, reference, words, now_ms)
+        event = release_version(opened, reference, attribution, now_ms)
         last = _is_last(opened, reference)
     if not is_kafka(config.sink.url):
         return event

@@ -69,7 +69,7 @@ def retracted_event(article_id: str, *, time_ms: int, decided_ms: int, stamped_m
 def released_event(flag: Verdict, *, by: str | None, reason: str | None, decided_ms: int) -> VerdictEvent:
     """Return the verdict that undoes a flag. Raises ValueError for a verdict that is not a duplicate."""
     if flag.duplicate_of is None or flag.duplicate_of_version is None:
-        raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to be undone")
+        raise ValueError(f"{flag.id!r} is {flag.outcome}: there is no flag to undo")
     return VerdictEvent.of(
         msgspec.structs.replace(
             flag,

@@ -16,7 +16,7 @@ from storage.records import Version
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """Makes versions of messages, and adopts those that have a verdict in the store in force; judges none."""
+    """Builds versions of messages, and adopts those that have a verdict in the store in force. Judges nothing."""
 
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting

@@ -85,5 +85,5 @@ def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:
 
 
 def too_many_values(values_max: int) -> BadRecord:
-    """Return the fault of a record that would become too many values, whatever its format."""
+    """Return the fault of a record that would become too many values, in any format."""
     return BadRecord(Reason.TOO_MANY_VALUES, f"the record has more values than values_max = {values_max}")

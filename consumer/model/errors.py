@@ -4,7 +4,7 @@
 
     DupwatchError
     ├── BadRecord               one record: it becomes a dead letter, and the run continues
-    ├── Abandoned               one batch: nothing of it is committed, and it is read again by whoever owns it
+    ├── Abandoned               one batch: nothing of it is committed, and the owner of its partitions reads it again
     │   └── OutcomeUnknown      the same, but the batch may have been committed: only the brokers know
     ├── NotBegun                the run was stopped before it began: nothing was read
     └── Fatal                1  the run: it ends with one sentence and the error's exit code, and commits nothing

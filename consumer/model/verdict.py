@@ -1,8 +1,8 @@
 """Verdicts on versions of articles, and their events: the bytes that are stored and sent.
 
 Older and newer consumers share a store while a release rolls out, so an older one reads events of a newer one. Readers
-skip members that they do not know, and whoever sends a stored event sends its bytes (``VerdictEvent.encoded``), never a
-verdict that is encoded again. A new member must therefore be optional. A member that changes its meaning, another
+skip members that they do not know, and a stored event is sent as its bytes (``VerdictEvent.encoded``), never encoded
+again. A new member must therefore be optional. A member that changes its meaning, another
 outcome, or a wider limit needs another ``SCHEMA``, which older consumers refuse.
 """
 

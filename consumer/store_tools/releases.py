@@ -18,8 +18,8 @@ from storage.records import Release, Stored, id_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Who undoes a flag, and why; both may be None. Raises ``ConfigError`` where they are too long or not UTF-8."""
+class Attribution:
+    """Who releases a version, and why; both may be None. Raises ``ConfigError`` for what is too long or not UTF-8."""
 
     by: str | None = None
     reason: str | None = None
@@ -59,7 +59,7 @@ def releasable(store: Store, article_id: str, version: str | None = None) -> Sto
     return found
 
 
-def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release | None:
+def planned(stored: Stored, attribution: Attribution, clock: Callable[[], int]) -> Release | None:
     """Return what ``release`` would write now; None where the version is released already.
 
     Raises ``ConfigError`` where the version is not flagged.
@@ -68,11 +68,11 @@ def planned(stored: Stored, words: Words, clock: Callable[[], int]) -> Release |
     if stored.verdict is None or stored.released_from is not None:
         return None
     flag = decode_verdict(stored.verdict)
-    event = events.released_event(flag, by=words.by, reason=words.reason, decided_ms=clock())
+    event = events.released_event(flag, by=attribution.by, reason=attribution.reason, decided_ms=clock())
     return Release(stored.record.reference, event.encoded, events.original_of(flag))
 
 
-def release(store: Store, reference: bytes, words: Words, clock: Callable[[], int]) -> bytes:
+def release(store: Store, reference: bytes, attribution: Attribution, clock: Callable[[], int]) -> bytes:
     """Undo the flag of a version; return the event that is its verdict from now on.
 
     For a version that is released already, the stored event is returned and the postings are written again, so that
@@ -84,7 +84,7 @@ def release(store: Store, reference: bytes, words: Words, clock: Callable[[], in
         raise ConfigError(
             f"version {events.version_name(reference)} of that article is not in the store: its window has ended"
         )
-    plan = planned(stored, words, clock)
+    plan = planned(stored, attribution, clock)
     store.add([stored.record])
     event = stored.verdict if plan is None else store.release([plan])[0]
     if event is None:

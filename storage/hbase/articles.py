@@ -144,12 +144,12 @@ def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
 
 
 def _decide_absent(swap: Swap, found: bytes | None) -> Decision:
-    """Stop as soon as there is a cell, whoever wrote it; the caller reads it afterwards."""
+    """Stop as soon as there is a cell, from any process; the caller reads it afterwards."""
     return swap if found is None else found == swap.value
 
 
 def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, found: bytes | None) -> Decision:
-    """Accept our own verdict, whoever wrote it; try a pending cell again, also if it was written anew."""
+    """Accept the same verdict from any process; try a pending cell again, even if its bytes have changed."""
     del swap
     if found is None or cells.verdict_in(found, reference) is not None:
         return _is_settled_with(reference, found, verdict)
@@ -161,7 +161,7 @@ def _release_decider(release: Release) -> Decide:
 
 
 def _decide_release(release: Release, found: bytes | None) -> Decision:
-    """Release a settled cell, also if it was settled anew; accept one that is released, whoever did it."""
+    """Release a settled cell, even if its bytes have changed; accept one that any process has released."""
     if found is None or cells.verdict_in(found, release.reference) is None:
         return False
     if cells.is_released(found, release.reference):

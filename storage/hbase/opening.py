@@ -6,6 +6,7 @@ from storage.hbase.connection import GatewayConnection
 from storage.hbase.meta import LAYOUT, LAYOUT_ROW, Meta
 from storage.hbase.options import Place
 from storage.hbase.schema import DescribedFamily, Schema, check, schema_of
+from storage.hbase.tables import table_states
 from storage.refusals import other_layout
 
 
@@ -31,10 +32,9 @@ def check_layout(calls: Calls, meta: Meta) -> None:
 
 
 def _misfits(connection: GatewayConnection, schema: Schema, place: Place) -> list[str]:
-    existing = set(connection.table_names())
-    names = [table.name for table in schema.tables if table.name.encode() in existing]
-    described = {name: _described(connection, name) for name in names}
-    return check(schema, place, described, [name for name in names if not connection.is_enabled(name.encode())])
+    states = table_states(connection, schema)
+    described = {name: _described(connection, name) for name in states.existing}
+    return check(schema, place, described, states.disabled)
 
 
 def _described(connection: GatewayConnection, table: str) -> list[DescribedFamily]:

@@ -159,7 +159,7 @@ class Packer:
         calls = self._gateways.calls()
         now_ms = self._state.server_ms(calls)
         before_ms = now_ms if options.before_ms is None else min(options.before_ms, now_ms)
-        # A posting in a set lives as long as it would live as a cell, whatever this process is configured with.
+        # A posting in a set lives as long as it would live as a cell, which the table decides, not the configuration.
         family = calls.ask(lambda connection: connection.families(self._table))[FRESH_FAMILY + b":"]
         lifetime_ms = family.timeToLive * MS_PER_S if 0 < family.timeToLive < FOREVER_S else now_ms
         return PackRules(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from storage.hbase.connection import GatewayConnection
 from storage.hbase.options import Place
-from storage.hbase.schema import FOREVER_S, disabled_table, missing_tables, schema_of
+from storage.hbase.schema import FOREVER_S, Schema, disabled_table, missing_tables, schema_of
 
 
 class OutOfUse(NamedTuple):
@@ -14,20 +14,28 @@ class OutOfUse(NamedTuple):
     disabled: tuple[str, ...] = ()
 
 
+class TableStates(NamedTuple):
+    """The names of tables of a schema that exist, and of those among them that are disabled."""
+
+    existing: tuple[str, ...]
+    disabled: tuple[str, ...]
+
+
+def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
+    """Return which tables of the schema exist, and which of these are disabled. Raises ``Denied`` and ``Lost``."""
+    names = set(connection.table_names())
+    existing = tuple(table.name for table in schema.tables if table.name.encode() in names)
+    return TableStates(existing, tuple(name for name in existing if not connection.is_enabled(name.encode())))
+
+
 def out_of_use(connection: GatewayConnection, place: Place) -> OutOfUse:
     """Return which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
 
     The master answers with an error until it knows all tables, so one that has just started reports none as missing.
     """
     schema = schema_of(place.namespace, FOREVER_S)
-    existing = set(connection.table_names())
-    names = [table.name for table in schema.tables]
-    missing = [name for name in names if name.encode() not in existing]
+    states = table_states(connection, schema)
+    missing = [table.name for table in schema.tables if table.name not in states.existing]
     return OutOfUse(
-        missing_tables(missing, place) if missing else "",
-        tuple(
-            disabled_table(name)
-            for name in names
-            if name.encode() in existing and not connection.is_enabled(name.encode())
-        ),
+        missing_tables(missing, place) if missing else "", tuple(disabled_table(name) for name in states.disabled)
     )

@@ -45,14 +45,14 @@ class WideRows:
                 return
             self._refresh_at_s = now_s + _REFRESH_S
         marks = calls.rows(self._meta, [MARKS_ROW], [_FAMILY], 1).get(MARKS_ROW, {})
-        self.keep(column.partition(b":")[2] for column in marks)
+        self.remember_here(column.partition(b":")[2] for column in marks)
 
     def remember(self, calls: Calls, keys: Iterable[bytes]) -> None:
         """Remember that these rows are wide, and mark them for other processes."""
         new = [key for key in keys if key not in self._keys]
         if not new:
             return
-        self.keep(new)
+        self.remember_here(new)
         if not self._readonly:
             calls.change(self._meta, [Change(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
 
@@ -69,7 +69,7 @@ class WideRows:
                 self._added.popitem(last=False)
         self.remember(calls, grown)
 
-    def keep(self, keys: Iterable[bytes]) -> None:
+    def remember_here(self, keys: Iterable[bytes]) -> None:
         """Remember that these rows are wide, in this process only."""
         with self._lock:
             for key in keys:

@@ -16,7 +16,7 @@ class LmdbOptions:
     lose the last calls, and may damage the file unless the file system keeps writes in order.
     ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
     is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
-    of the files of a new store; whoever may read them may enter its folder.
+    of the files of a new store; users who may read them may also enter its folder.
     """
 
     durability: Literal["power", "process"] = "power"

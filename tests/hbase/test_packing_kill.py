@@ -104,7 +104,7 @@ def checking(stage: Stage, *, in_pieces: bool) -> None:
     """Look up what was known to be live before, all the time."""
     store = packed_rows.opened(stage.url)
     if in_pieces:
-        store._postings._wide.keep(KEYS)
+        store._postings._wide.remember_here(KEYS)
 
     def once() -> None:
         assert_found(store, stage.live[:])

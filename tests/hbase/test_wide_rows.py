@@ -138,7 +138,7 @@ def test_a_set_that_is_packed_anew_while_a_row_is_read_is_looked_for_again(
     """Its name was read, and then it was merged into another or unpacked: the row of one moment is returned."""
     store = opened(hbase_address, hbase_namespace)
     put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS), LAYOUT), 1)
-    store._postings._wide.keep([KEY])
+    store._postings._wide.remember_here([KEY])
     read_value = PostingRows._set_value
     gone: list[bytes] = []
 

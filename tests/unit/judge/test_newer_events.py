@@ -17,7 +17,7 @@ from consumer.store_tools import releases
 from consumer.store_tools.compare_stores import compare_stores
 from consumer.store_tools.export import exported
 from consumer.store_tools.inspection import chain, titles, verify
-from consumer.store_tools.releases import Words
+from consumer.store_tools.releases import Attribution
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
@@ -114,7 +114,7 @@ def test_the_pages_show_them(store: Store, events: dict[str, bytes]) -> None:
 
 def test_a_release_of_one_can_be_replayed(store: Store, events: dict[str, bytes]) -> None:
     """The release is an event of this version; members of the flag that it does not know are not in it."""
-    event = releases.release(store, COPY.record.reference, Words("Kim", None), lambda: TIME_MS + 5)
+    event = releases.release(store, COPY.record.reference, Attribution("Kim", None), lambda: TIME_MS + 5)
     released = json.loads(event)
     assert released["released"]["duplicate_of"] == FIRST.record.id
     assert "mood" in json.loads(events[COPY.record.id])

@@ -16,7 +16,7 @@ from consumer.migration.adopting import AdoptingJudge
 from consumer.model.verdict import Released, VerdictEvent
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import verify
-from consumer.store_tools.releases import Words
+from consumer.store_tools.releases import Attribution
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -139,7 +139,7 @@ def test_differing_decisions_are_counted() -> None:
 def test_a_release_stays() -> None:
     """A flag that a person has undone does not return, and copies of the article are flagged."""
     before, _ = judged(LAX, FIRST, SECOND)
-    event = releases.release(before, SECOND.record.reference, Words("Kim", "another ferry"), lambda: RELEASED_MS)
+    event = releases.release(before, SECOND.record.reference, Attribution("Kim", "another ferry"), lambda: RELEASED_MS)
     store = MemoryStore()
     answer = filling(store, LAX, before).judge([FIRST, SECOND])[1]
     assert answer.encoded == event

@@ -12,7 +12,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.verdict import Released, Verdict, decode_verdict
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import chain, dangling, verify
-from consumer.store_tools.releases import Words, releasable
+from consumer.store_tools.releases import Attribution, releasable
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -23,13 +23,13 @@ from tests.chaos.near_articles import SETTINGS, near_chain, near_group, new_text
 
 GROUP = near_group(random.Random("releases"), "article", 4, 0)
 ORIGINAL, COPY, THIRD, FOURTH = GROUP
-WORDS = Words("Kim", "another ferry")
+ATTRIBUTION = Attribution("Kim", "another ferry")
 LATER_MS = TIME_MS + 10
 
 
-def release(store: Store, version: Version, words: Words = WORDS) -> bytes:
+def release(store: Store, version: Version, attribution: Attribution = ATTRIBUTION) -> bytes:
     """Release a version, a little later than everything is judged."""
-    return releases.release(store, version.record.reference, words, lambda: LATER_MS)
+    return releases.release(store, version.record.reference, attribution, lambda: LATER_MS)
 
 
 def judge(store: Store, *batch: Version, at_ms: int = TIME_MS) -> list[Verdict]:
@@ -262,7 +262,7 @@ def test_a_release_made_again_changes_nothing_and_brings_the_postings_back() -> 
     (event,) = [stored.verdict for stored in store.scan() if isinstance(stored, Stored) and stored.released_from]
     store.remove([COPY.record])
     assert wrong(store) != []
-    assert release(store, COPY, Words("Lee")) == event
+    assert release(store, COPY, Attribution("Lee")) == event
     assert (can_be_found(store, COPY), wrong(store)) == (True, [])
 
 
@@ -285,7 +285,7 @@ def test_what_was_not_flagged_is_not_released() -> None:
             releasable(store, name, version)
     for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window has ended")):
         with pytest.raises(ConfigError, match=sentence):
-            releases.release(store, reference, WORDS, lambda: LATER_MS)
+            releases.release(store, reference, ATTRIBUTION, lambda: LATER_MS)
     assert (list(store.scan()), store.stats()) == before
 
 
