@@ -169,14 +169,14 @@ def table(feeds: Sequence[Feed]) -> str:
     rows = [
         ("articles in the window (7 days)", [f"{feed.in_window:,}" for feed in feeds]),
         (
-            "articles a second, average / peak",
+            "articles per second, average / peak",
             [f"{each.peak_a_s / PEAK:,.1f} / {each.peak_a_s:,.0f}" for each in feeds],
         ),
         ("plan", [f"`{feed.plan.name}`" for feed in feeds]),
-        ("postings read an article", [f"{feed.plan.postings_read(feed.in_window):,.1f}" for feed in feeds]),
+        ("postings read per article", [f"{feed.plan.postings_read(feed.in_window):,.1f}" for feed in feeds]),
         ("the same with `4x16`", [f"{SHORT.postings_read(feed.in_window):,.0f}" for feed in feeds]),
-        ("rows read a second, peak", [f"{feed.plan.keys * feed.peak_a_s:,.0f}" for feed in feeds]),
-        ("postings a row and day", [f"{feed.postings_a_row_and_day:,.3f}" for feed in feeds]),
+        ("rows read per second, peak", [f"{feed.plan.keys * feed.peak_a_s:,.0f}" for feed in feeds]),
+        ("postings per row and day", [f"{feed.postings_a_row_and_day:,.3f}" for feed in feeds]),
         ("`store pack`", ["daily" if feed.pays_to_pack else "no" for feed in feeds]),
         ("store, GB", [f"{feed.store_bytes / 1e9:,.1f}" for feed in feeds]),
         ("store on disks, GB", [f"{feed.disk_bytes / 1e9:,.0f}" for feed in feeds]),
@@ -184,10 +184,10 @@ def table(feeds: Sequence[Feed]) -> str:
         ("topic on disks, GB", [f"{feed.topic_bytes / 1e9:,.0f}" for feed in feeds]),
         ("consumers", [str(feed.consumers) for feed in feeds]),
         ("cores busy at the peak, all parts", [f"{feed.cores_at_peak:,.2f}" for feed in feeds]),
-        ("core hours a million articles", [f"{feed.core_hours_a_million:.2f}" for feed in feeds]),
-        ("GB months a million articles", [f"{feed.gigabyte_months_a_million:.1f}" for feed in feeds]),
+        ("core hours per million articles", [f"{feed.core_hours_a_million:.2f}" for feed in feeds]),
+        ("GB-months per million articles", [f"{feed.gigabyte_months_a_million:.1f}" for feed in feeds]),
     ]
-    head = ["articles a day", *(f"{feed.articles_a_day:,}" for feed in feeds)]
+    head = ["articles per day", *(f"{feed.articles_a_day:,}" for feed in feeds)]
     lines = [head, ["---"] * len(head), *([name, *values] for name, values in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -10,7 +10,7 @@ from tests.deploy.promql import metrics_of_a_consumer
 from tests.deploy.watching import ROOT, RUNBOOKS, alerts, dashboards
 from tests.documented_commands import commands_of, what_is_unknown
 
-_PARTS = ["Check first", "Causes", "Resolved when", "Do not"]
+_PARTS = ["Check first", "Causes", "Resolved when", "What not to do"]
 _CAUSES_MIN = 2
 _SECTIONS = "source|sink|store|fingerprint|judge|kafka|http|log"
 _SETTING = re.compile(rf"`((?:{_SECTIONS})\.[a-z_.]+)\b")
