@@ -253,7 +253,7 @@ def main(
     verdicts: Annotated[
         Path, typer.Option(exists=True, dir_okay=False, help="One verdict for each article, as dupwatch writes them.")
     ],
-    show: Annotated[int, typer.Option(min=0, help="List so many of the worst wrong flags and misses.")] = 0,
+    show: Annotated[int, typer.Option(min=0, help="How many of the worst wrong flags and misses to list.")] = 0,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:

@@ -101,7 +101,7 @@ def _run() -> int:
         return _report(error)
     except Exception:
         # The interpreter would print secrets and control characters that the error quotes; the log redacts them.
-        log.critical("A defect has ended the run", exc_info=True)
+        log.critical("A bug ended the command; report it with this traceback", exc_info=True)
         return 1
     return code or 0
 

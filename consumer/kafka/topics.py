@@ -135,7 +135,7 @@ def planned(
             _deleted(30) | {"max.message.bytes": str(_RECORD_BYTES), TIME_OF: BY_BROKER},
             may_compact=True,
             compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
-            'not where the records\' keys are not their ids (id_from = "value")',
+            'except where keys of records are not ids (id_from = "value")',
         ),
         PlannedTopic(
             topics.dead_letters_topic,
