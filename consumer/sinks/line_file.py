@@ -180,7 +180,6 @@ def _check_content(path: Path, descriptor: int, keep_bytes: int | None, why_not_
 
 def _unwritable(path: Path, error: OSError) -> SinkError:
     if isinstance(error, FileNotFoundError):
-        return SinkError(
-            f"{path} cannot be written: there is no directory {path.parent}; create it, or name another file"
-        )
+        advice = f"create the directory {path.parent}, or name another file"
+        return SinkError(f"{path} cannot be written: {error.strerror}; {advice}")
     return SinkError(f"{path} cannot be written: {error.strerror}")

@@ -61,7 +61,9 @@ MISTAKES: dict[str, Mistake] = {
         ("run", "--source", "s3://bucket/feed"), 2, ("source.url", "s3://bucket/feed", "kafka://HOST:PORT/TOPIC")
     ),
     "a sink in no folder": Mistake(
-        (*RUN, "--sink", "{folder}/no/verdicts"), 6, ("{folder}/no/verdicts", "there is no directory", "create it")
+        (*RUN, "--sink", "{folder}/no/verdicts"),
+        6,
+        ("{folder}/no/verdicts", "No such file", "create the directory {folder}/no,"),
     ),
     "a sink that is in use": Mistake((*RUN, "--sink", "{folder}/busy"), 6, ("{folder}/busy", "another")),
     "a sink that was not made by a run": Mistake(

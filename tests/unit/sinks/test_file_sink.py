@@ -131,7 +131,7 @@ def test_places_that_cannot_be_written_are_told_in_a_sentence(tmp_path: Path) ->
     for path in (tmp_path / "a" / "b", tmp_path / "folder", tmp_path / "pipe"):
         with pytest.raises(SinkError, match="cannot be written"):
             FileSink(path, None, FileWriting(durable=False))
-    with pytest.raises(SinkError, match=f"there is no directory {tmp_path}/a; create it"):
+    with pytest.raises(SinkError, match=f"No such file or directory; create the directory {tmp_path}/a, or"):
         FileSink(tmp_path / "a" / "b", None, FileWriting(durable=False))
     with pytest.raises(SinkError, match="not a regular file"):
         FileSink(Path(os.devnull), None, FileWriting(durable=False))
