@@ -111,9 +111,9 @@ def demo(
             streams = parts.Streams(standard_output(), standard_error())
             with prepared_stream(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
-                enforce(stopping, ready.health.ending, chosen.kafka.drain_s + ENDING_S)
+                enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
-                sending.start(lambda: not ready.health.reasons())
+                sending.start(lambda: not ready.health.why_not_ready())
                 ready.pipeline.run()
                 seconds = sending.seconds()
         console.print(render.summary(ready.tally, watcher.dead_letters, seconds))

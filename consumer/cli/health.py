@@ -6,8 +6,8 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, configured
-from consumer.top.client import Access, PagesClient, Unanswered
-from consumer.top.own import own_url, with_own_certificate
+from consumer.top.client import ClientAccess, PagesClient, Unanswered
+from consumer.top.local_consumer import own_url, with_own_certificate
 
 WAIT_S: Final = 5.0
 _ALIVE: Final = 200
@@ -30,7 +30,7 @@ def health(
         console.print("http.listen is empty: the consumer serves no health pages.")
         return
     url = own_url(chosen)
-    pages = PagesClient(url, with_own_certificate(Access(), chosen), WAIT_S)
+    pages = PagesClient(url, with_own_certificate(ClientAccess(), chosen), WAIT_S)
     page = "/readyz" if ready else "/healthz"
     try:
         answer = pages.get(page)

@@ -38,13 +38,13 @@ def stats(
     """Count what a store holds."""
     chosen = configured(config, settings, store__url=store)
     with opened_store(chosen, readonly=True) as opened:
-        held = opened.stats()
+        stats = opened.stats()
         bound = opened.settings()
     with results():
         if json:
-            write_json(held._asdict() | {"settings": None if bound is None else _decoded(bound)})
+            write_json(stats._asdict() | {"settings": None if bound is None else _decoded(bound)})
         else:
-            _print_stats(chosen.store.url, held)
+            _print_stats(chosen.store.url, stats)
 
 
 def _decoded(bound: bytes) -> object:
@@ -57,18 +57,18 @@ def _decoded(bound: bytes) -> object:
         ) from error
 
 
-def _print_stats(url: str, held: Stats) -> None:
+def _print_stats(url: str, stats: Stats) -> None:
     table = render.pairs(url)
-    table.add_row("versions", f"{held.versions:,}")
-    table.add_row("pending", f"{held.versions - held.verdicts:,}")
-    table.add_row("tombstones", f"{held.tombstones:,}")
-    table.add_row("postings", f"{held.postings:,}")
-    table.add_row("posting rows", f"{held.rows:,}")
-    table.add_row("widest row", f"{held.widest_row:,} postings")
-    table.add_row("rows over the cap", f"{held.crowded_rows:,}")
-    if held.size_bytes is not None:
-        table.add_row("size", f"{held.size_bytes / _MIB:,.1f} MiB")
-        table.add_row("bytes per version", f"{held.size_bytes / max(held.versions, 1):,.0f}")
+    table.add_row("versions", f"{stats.versions:,}")
+    table.add_row("pending", f"{stats.versions - stats.verdicts:,}")
+    table.add_row("tombstones", f"{stats.tombstones:,}")
+    table.add_row("postings", f"{stats.postings:,}")
+    table.add_row("posting rows", f"{stats.rows:,}")
+    table.add_row("widest row", f"{stats.widest_row:,} postings")
+    table.add_row("rows over the cap", f"{stats.crowded_rows:,}")
+    if stats.size_bytes is not None:
+        table.add_row("size", f"{stats.size_bytes / _MIB:,.1f} MiB")
+        table.add_row("bytes per version", f"{stats.size_bytes / max(stats.versions, 1):,.0f}")
     render.console().print(table)
 
 

@@ -18,8 +18,8 @@ from consumer.cli.top_view import frame
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError, SourceError
 from consumer.text.redaction import remember
-from consumer.top.client import Access, PagesClient
-from consumer.top.own import own_url, with_own_certificate
+from consumer.top.client import ClientAccess, PagesClient
+from consumer.top.local_consumer import own_url, with_own_certificate
 from consumer.top.watching import Seen, Watched, look_at_all
 
 WAIT_S: Final = 3.0
@@ -118,7 +118,7 @@ def _headline(seen: Sequence[Seen], over: str) -> str:
     return f"dupwatch top: {answering} of {len(seen)} consumers, {time.strftime('%H:%M:%S')}, {over}"
 
 
-def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> Access:
+def _access(config: Config, user: str | None, password_file: Path | None, ca: Path | None) -> ClientAccess:
     section = config.http.model_dump()
     if user is None:
         user, password = section.get("user"), section.get("password")
@@ -132,4 +132,4 @@ def _access(config: Config, user: str | None, password_file: Path | None, ca: Pa
             why = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise ConfigError(f"cannot read the password from {password_file}: {why}") from error
         remember(password)
-    return Access(user, password, None if ca is None else str(ca))
+    return ClientAccess(user, password, None if ca is None else str(ca))

@@ -37,7 +37,7 @@ def run_stream(config: Config, *, show: bool) -> None:
     with stopping.listening(), prepared_stream(config, streams, hooks, stopping) as ready:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
-        enforce(stopping, ready.health.ending, config.kafka.drain_s + ENDING_S)
+        enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
         _show_start(console, config, ready)
         ready.pipeline.run()
     _show_end(console, ready.tally, report, time.monotonic() - began_s)

@@ -57,9 +57,9 @@ def limit_faults(section: KafkaSection, reading: Mapping[str, Any], writing: Map
 
 
 def _too_large(writing: Mapping[str, Any]) -> Iterator[str]:
-    largest, held = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
-    if largest > held:
+    largest, queue_bytes = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
+    if largest > queue_bytes:
         yield (
-            f"message.max.bytes is {largest}, and the producer's queue has room for {held} bytes; raise "
+            f"message.max.bytes is {largest}, and the producer's queue has room for {queue_bytes} bytes; raise "
             "queue.buffering.max.kbytes in [kafka.producer], or lower message.max.bytes"
         )

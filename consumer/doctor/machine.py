@@ -18,7 +18,7 @@ from consumer.kafka.client_settings import admin_settings
 from consumer.model.errors import ConfigError
 from consumer.pages.access import Address, is_loopback, parse_address
 from consumer.pages.server import CONNECTIONS_MAX
-from consumer.top.client import Access, PagesClient, Unanswered
+from consumer.top.client import ClientAccess, PagesClient, Unanswered
 from consumer.wiring import stores
 from consumer.wiring.parts import kafka_options
 from storage.kinds import needs_of_all
@@ -98,10 +98,10 @@ def check_address(config: Config) -> Iterator[Finding]:
 def _taken(address: Address, certificate: str | None) -> Finding:
     """Return who uses the address: a consumer, with its state, or something else."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104  # nothing listens here
-    scheme, access = "http", Access()
+    scheme, access = "http", ClientAccess()
     if certificate is not None:
         # A server with the configured certificate is the consumer, whatever its host name.
-        scheme, access = "https", Access(authorities=certificate, checks_name=False)
+        scheme, access = "https", ClientAccess(authorities=certificate, checks_name=False)
     try:
         answer = PagesClient(f"{scheme}://{_bracketed(host)}:{address.port}", access, PAGE_S).get("/readyz")
     except Unanswered:

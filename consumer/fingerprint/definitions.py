@@ -96,7 +96,7 @@ def _idf_or_mean(lexicon: Lexicon) -> Callable[[str], float]:
     return lambda word: weights.get(word, mean)
 
 
-def _one(lexicon: Lexicon) -> Callable[[str], float]:
+def _unweighted(lexicon: Lexicon) -> Callable[[str], float]:
     del lexicon
     return lambda _: 1.0
 
@@ -112,7 +112,7 @@ _TF_IDF: Final = Weighting(
 _TF_IDF_MEAN: Final = Weighting(
     _idf_or_mean, "term frequency x inverse document frequency, the mean one for unknown words"
 )
-_COUNT: Final = Weighting(_one, "term frequency")
+_COUNT: Final = Weighting(_unweighted, "term frequency")
 _MULTIPLY_XOR: Final = "x = first x 128; x = (x x 1000003) xor unit; x xor length; over"
 
 

@@ -120,13 +120,13 @@ def facts_count(packed: bytes) -> int:
     return int.from_bytes(packed[:_COUNT_BYTES])
 
 
-def fact_overlap(one: bytes, other: bytes) -> FactOverlap | None:
+def fact_overlap(sample: bytes, other: bytes) -> FactOverlap | None:
     """Return the overlap of two packed samples, which is symmetric; None if one of them is empty."""
-    if not one or not other:
+    if not sample or not other:
         return None
     # Hashes beyond the end of a truncated sample are unknown, so both are compared up to the end of the shorter one.
-    end = min((packed[-_HASH_BYTES:] for packed in (one, other) if _is_cut(packed)), default=_GREATEST_HASH)
-    (fewer, hashes), (_, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (one, other))
+    end = min((packed[-_HASH_BYTES:] for packed in (sample, other) if _is_cut(packed)), default=_GREATEST_HASH)
+    (fewer, hashes), (_, others) = sorted((facts_count(packed), _hashes(packed, end)) for packed in (sample, other))
     if not hashes:
         return None
     return FactOverlap(fewer, fewer * len(set(hashes).intersection(others)) / len(hashes))

@@ -69,7 +69,7 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlagPages:
-    """Makes the pages, one at a time. A page is made again only after a change, and at most once a second.
+    """Renders the pages, one at a time, and again only after a change, at most once a second.
 
     So frequent requests take little processor time from the run.
     """
@@ -77,24 +77,24 @@ class FlagPages:
     def __init__(self, latest: LatestFlags) -> None:
         self._latest = latest
         self._lock = threading.Lock()
-        self._made_of: Latest | None = None
-        self._made_s = 0.0
-        self._made: dict[tuple[str, str], bytes] = {}
+        self._rendered_of: Latest | None = None
+        self._rendered_s = 0.0
+        self._rendered: dict[tuple[str, str], bytes] = {}
 
     def pages(self) -> dict[str, Page]:
         """Return the pages by path."""
         return {
             "/": Page(self._all, has_articles=True),
-            _BELOW: Page(self._one, has_articles=True),
+            _BELOW: Page(self._single, has_articles=True),
             "/flags.json": Page(self._json, has_articles=True),
         }
 
     def _all(self, request: Request) -> Response:
         refreshes = "refresh" in request.query
-        make = partial(flags_page, refreshes=refreshes)
-        return _html(self._page(self._latest.latest(), ("all", str(refreshes)), make))
+        render = partial(flags_page, refreshes=refreshes)
+        return _html(self._page(self._latest.latest(), ("all", str(refreshes)), render))
 
-    def _one(self, request: Request) -> Response:
+    def _single(self, request: Request) -> Response:
         name = request.path.removeprefix(_BELOW)
         latest = self._latest.latest()
         flag = next((flag for flag in latest.flags if flag.reference.hex() == name), None)
@@ -115,15 +115,15 @@ class FlagPages:
         )
         return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
 
-    def _page(self, latest: Latest, name: tuple[str, str], make: Callable[[Latest], bytes]) -> bytes:
+    def _page(self, latest: Latest, name: tuple[str, str], render: Callable[[Latest], bytes]) -> bytes:
         with self._lock:
             now_s = time.monotonic()
-            if latest != self._made_of and now_s - self._made_s >= _KEPT_S:
-                self._made_of, self._made_s = latest, now_s
-                self._made.clear()
-            if name not in self._made:
-                self._made[name] = make(latest)
-            return self._made[name]
+            if latest != self._rendered_of and now_s - self._rendered_s >= _KEPT_S:
+                self._rendered_of, self._rendered_s = latest, now_s
+                self._rendered.clear()
+            if name not in self._rendered:
+                self._rendered[name] = render(latest)
+            return self._rendered[name]
 
 
 def _number(text: str) -> int | None:

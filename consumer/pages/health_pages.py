@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder
 
 from consumer.lifecycle.turns import MAIN
 from consumer.pages.page import PLAIN, Page, Request, Response
-from consumer.telemetry.health import Health, Late, main_stack
+from consumer.telemetry.health import HangingThread, Health, main_stack
 from consumer.telemetry.metrics import Metrics
 
 
@@ -22,30 +22,30 @@ def health_pages(health: Health, metrics: Metrics) -> dict[str, Page]:
 
 
 def _alive(health: Health, request: Request) -> Response:
-    late = health.late()
-    if not late:
+    hanging = health.hanging_threads()
+    if not hanging:
         return Response(HTTPStatus.OK, PLAIN, b"ok\n")
-    text = _stacks(late) if request.trusted else "stuck\n"
+    text = _stacks(hanging) if request.trusted else "stuck\n"
     return Response(HTTPStatus.SERVICE_UNAVAILABLE, PLAIN, text.encode())
 
 
-def _stacks(late: Sequence[Late]) -> str:
+def _stacks(hanging: Sequence[HangingThread]) -> str:
     lines = [
         f"The {thread} thread has made no progress for {silent_s:.0f} s. Its stack:\n{stack}"
-        for thread, silent_s, stack in late
+        for thread, silent_s, stack in hanging
     ]
-    if all(thread.thread != MAIN for thread in late):
+    if all(thread.thread != MAIN for thread in hanging):
         lines.append(f"Stack of the main thread:\n{main_stack()}")
     return "\n".join(lines)
 
 
 def _ready(health: Health, request: Request) -> Response:
-    reasons = health.reasons()
+    reasons = health.why_not_ready()
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
     body: dict[str, object] = {"ready": not reasons}
     if request.trusted:
         # Held partitions are not a reason to be unready: another consumer would hold them too.
-        body |= {"reasons": reasons, "held": health.held()}
+        body |= {"reasons": reasons, "held": health.held_partitions()}
     return Response(status, "application/json", json.dumps(body, ensure_ascii=False).encode() + b"\n")
 
 

@@ -19,7 +19,7 @@ HEARTBEAT_MAX_S: Final = 60.0
 _CLIENT: Final = "client"
 
 
-class Late(NamedTuple):
+class HangingThread(NamedTuple):
     """A thread that has made no progress for too long: its name, for how many seconds, and its stack as text."""
 
     thread: str
@@ -51,22 +51,22 @@ class Health:
         self._threads: dict[str, int] = {MAIN: threading.get_ident()}
         self._assigned: int | None = None if grouped else 0
         self._outages: dict[Part, dict[str, str]] = {}
-        self._ending = False
+        self._stopping = False
         self._held: dict[str, str] = {}
 
-    def late(self) -> list[Late]:
+    def hanging_threads(self) -> list[HangingThread]:
         """Return the threads that seem to hang; none if the run is alive."""
         now_s = self._clock()
         with self._lock:
             silent = {thread: now_s - turned_s for thread, turned_s in self._turned_s.items()}
             threads = dict(self._threads)
         return [
-            Late(thread, silent_s, _stack(threads.get(thread)))
+            HangingThread(thread, silent_s, _stack(threads.get(thread)))
             for thread, silent_s in sorted(silent.items())
             if silent_s > self._heartbeat_max_s
         ]
 
-    def reasons(self) -> list[str]:
+    def why_not_ready(self) -> list[str]:
         """Return why the run is not ready to judge; nothing if it is."""
         with self._lock:
             # Several reporters may give one reason.
@@ -74,11 +74,11 @@ class Health:
             reasons = [f"{part}: {why}" for part, why in sorted(outages.items())]
             if self._assigned is None:
                 reasons.append("source: no partitions assigned yet")
-            if self._ending:
+            if self._stopping:
                 reasons.append("run: stopping")
         return reasons
 
-    def held(self) -> dict[str, str]:
+    def held_partitions(self) -> dict[str, str]:
         """Return the held partitions and the reasons. They do not make a run unready: it reads the others."""
         with self._lock:
             return dict(self._held)
@@ -90,16 +90,16 @@ class Health:
         hooks.on(WorkerTurned, self._worker_turned)
         hooks.on(ClientTurned, lambda _: self._turned(_CLIENT))
         hooks.on(Rebalanced, self._rebalanced)
-        hooks.on(PartitionsHeld, self._hold)
-        hooks.on(Outage, self._tell_outage)
+        hooks.on(PartitionsHeld, self._note_held)
+        hooks.on(Outage, self._note_outage)
 
-    def ending(self) -> None:
+    def note_stopping(self) -> None:
         """Note that the run was asked to stop."""
         with self._lock:
-            self._ending = True
+            self._stopping = True
 
     def _turned(self, thread: str) -> None:
-        """This thread begins to work, or has made progress; it does so at least once in the time allowed."""
+        """Note that a thread begins to work, or has made progress."""
         with self._lock:
             self._turned_s[thread] = self._clock()
             self._threads[thread] = threading.get_ident()
@@ -115,15 +115,17 @@ class Health:
                 self._turned_s[MAIN] = self._clock()
 
     def _rebalanced(self, rebalanced: Rebalanced) -> None:
-        """An assignment of no partition is one too."""
+        """Note an assignment, which may be of no partition."""
         with self._lock:
             self._assigned = rebalanced.partitions
 
-    def _hold(self, held: PartitionsHeld) -> None:
+    def _note_held(self, report: PartitionsHeld) -> None:
         with self._lock:
-            self._held = {partition_name(partition): why for partition, why in held.reasons.items() if why is not None}
+            self._held = {
+                partition_name(partition): why for partition, why in report.reasons.items() if why is not None
+            }
 
-    def _tell_outage(self, outage: Outage) -> None:
+    def _note_outage(self, outage: Outage) -> None:
         with self._lock:
             whys = self._outages.setdefault(outage.part, {})
             if outage.why is None:

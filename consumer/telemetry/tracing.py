@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from consumer.config.config import Config
+from consumer.config.sections.service import TracingSection
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.text.install_advice import install_command
@@ -14,12 +14,11 @@ _PACKAGE = "opentelemetry"
 
 
 @contextmanager
-def traced(config: Config, hooks: Hooks) -> Iterator[None]:
+def traced(section: TracingSection, group: str, hooks: Hooks) -> Iterator[None]:
     """Make spans of what is reported inside, if tracing is enabled; the last ones are sent at the end.
 
     Raises ``ConfigError`` if the packages are not installed.
     """
-    section = config.tracing
     if not section.enabled:
         yield
         return
@@ -32,7 +31,7 @@ def traced(config: Config, hooks: Hooks) -> Iterator[None]:
             f"tracing.enabled needs {error.name}, which is not installed. Install it with:\n"
             f"{install_command('tracing')}"
         ) from error
-    tracing = spans.tracing_to(section.endpoint, config.kafka.group, metadata.version("dupwatch"), section.links_max)
+    tracing = spans.tracing_to(section.endpoint, group, metadata.version("dupwatch"), section.links_max)
     try:
         tracing.spans.listen(hooks)
         yield

@@ -25,7 +25,7 @@ class Unanswered(Exception):  # noqa: N818  # the state of a request
     """A page could not be fetched; the message says why."""
 
 
-class Page(NamedTuple):
+class FetchedPage(NamedTuple):
     """An answer; ``ours``: it came from a consumer."""
 
     status: int
@@ -33,7 +33,7 @@ class Page(NamedTuple):
     ours: bool
 
 
-class Access(NamedTuple):
+class ClientAccess(NamedTuple):
     """Credentials for the pages, if they need any, and which certificates are trusted.
 
     ``authorities`` is a PEM file; None stands for those of the system. Its certificates need not be authorities.
@@ -48,7 +48,7 @@ class Access(NamedTuple):
 class PagesClient:
     """Fetches pages of one consumer, from any thread. Raises ``ConfigError`` for a bad URL or file of authorities."""
 
-    def __init__(self, url: str, access: Access, wait_s: float) -> None:
+    def __init__(self, url: str, access: ClientAccess, wait_s: float) -> None:
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             self._host, self._port = parts.hostname or "", parts.port
@@ -63,14 +63,14 @@ class PagesClient:
         self._headers = _authorization(access)
         self._context = _context(access) if parts.scheme == "https" else None
 
-    def get(self, path: str) -> Page:
+    def get(self, path: str) -> FetchedPage:
         """Fetch the page at this path. Raises ``Unanswered`` if there is no answer in time."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)
                 answer = connection.getresponse()
                 server = answer.getheader("Server") or ""
-                return Page(answer.status, self._body(answer), server.startswith(_SERVER))
+                return FetchedPage(answer.status, self._body(answer), server.startswith(_SERVER))
         except (OSError, HTTPException) as error:
             raise Unanswered(_why(error)) from error
 
@@ -92,14 +92,14 @@ class PagesClient:
         return bytes(body)
 
 
-def _authorization(access: Access) -> dict[str, str]:
+def _authorization(access: ClientAccess) -> dict[str, str]:
     if access.user is None:
         return {}
     pair = base64.b64encode(f"{access.user}:{access.password or ''}".encode()).decode("ascii")
     return {"Authorization": f"Basic {pair}"}
 
 
-def _context(access: Access) -> ssl.SSLContext:
+def _context(access: ClientAccess) -> ssl.SSLContext:
     if access.authorities is not None and not Path(access.authorities).is_file():
         raise ConfigError(f"the file of authorities {access.authorities} does not exist")
     try:

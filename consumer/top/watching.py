@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from consumer.top.client import Page, PagesClient, Unanswered
+from consumer.top.client import FetchedPage, PagesClient, Unanswered
 from consumer.top.scrapes import Interval, Scrape, parse_scrape
 
 _OURS: Final = "dupwatch_"
@@ -111,7 +111,7 @@ class Watched:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _asked(self, path: str) -> Page | None:
+    def _asked(self, path: str) -> FetchedPage | None:
         try:
             return self._client.get(path)
         except Unanswered:

@@ -70,7 +70,7 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
         fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
         held.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
-        held.enter_context(traced(config, hooks))
+        held.enter_context(traced(config.tracing, config.kafka.group, hooks))
         starting = Starting(stopping, turns)
         starting.call(partial(check_not_filling, config))
         intake = build_intake(config, hooks, stopping)

@@ -37,7 +37,10 @@ GROUP: Final = Group("Outages and errors", (UNREACHABLE, OUTAGES, RECOVERIES, SI
 
 
 class RequestFailed(NamedTuple):
-    """A request for a page could not be answered, or only in part, and not because of the client."""
+    """A request for a page could not be answered, or only in part, and not because of the client.
+
+    It is defined here because ``consumer.pages``, which causes it, is above this package.
+    """
 
 
 class OutageMetrics:

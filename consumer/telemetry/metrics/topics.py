@@ -70,7 +70,7 @@ class TopicMetrics:
         hooks.on(LagRead, lambda lag: self._lag.labels(lag.topic, str(lag.partition)).set(lag.records))
         hooks.on(FetchingPaused, lambda fetching: self._paused.set(fetching.paused))
         hooks.on(RecordsDeleted, lambda deleted: self._lost_to_retention.inc(deleted.records))
-        hooks.on(PartitionsHeld, self._hold)
+        hooks.on(PartitionsHeld, self._show_held)
 
     def _rebalanced(self, rebalanced: Rebalanced) -> None:
         self._rebalances.labels(rebalanced.what).inc()
@@ -79,10 +79,10 @@ class TopicMetrics:
             # The lag of partitions that stay is reported again soon, that of the others by their new owner.
             self._lag.clear()
 
-    def _hold(self, held: PartitionsHeld) -> None:
+    def _show_held(self, report: PartitionsHeld) -> None:
         """Show which partitions are held, without their lag: it would set off alerts until a person acts."""
         self._held.clear()
-        for (topic, partition), why in held.reasons.items():
+        for (topic, partition), why in report.reasons.items():
             self._held.labels(topic, str(partition)).set(why is not None)
             if why is not None:
                 with suppress(KeyError):

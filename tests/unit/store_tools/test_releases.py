@@ -244,14 +244,14 @@ def test_a_judge_that_removes_postings_meanwhile_does_not_hide_the_released_one(
 def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> None:
     """A judge that settles again after a lost reply returns the release, and removes no postings."""
 
-    class Late(MemoryStore):
+    class HangingThread(MemoryStore):
         def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
             super().settle(verdicts)
             if any(reference == COPY.record.reference for reference, _ in verdicts):
                 release(self, COPY)
             return super().settle(verdicts)
 
-    store = Late()
+    store = HangingThread()
     assert [verdict.outcome for verdict in judge(store, ORIGINAL, COPY)] == ["unique", "unique"]
     assert can_be_found(store, COPY)
 

@@ -125,10 +125,10 @@ def test_a_run_is_alive_while_it_waits_for_its_store_at_its_start(health: Health
     """The thread of the client does not exist yet; the main thread has to turn from the beginning."""
     for _ in range(3):
         clock.now_s += 60
-        assert health.late() == []
+        assert health.hanging_threads() == []
         hooks.report(ThreadTurned(MAIN))
     clock.now_s += 61
-    assert [(late.thread, "test_health" in late.stack) for late in health.late()] == [("main", True)]
+    assert [(late.thread, "test_health" in late.stack) for late in health.hanging_threads()] == [("main", True)]
 
 
 def stand_still_here(release: threading.Event) -> None:
@@ -178,16 +178,16 @@ def test_a_main_thread_that_rests_need_not_turn(health: Health, hooks: Hooks, cl
     hooks.report(ThreadTurned(MAIN))
     hooks.report(ClientTurned())
     clock.now_s += 59
-    assert health.late() == []
+    assert health.hanging_threads() == []
     clock.now_s += 2
-    assert [late.thread for late in health.late()] == ["client", "main"]
+    assert [late.thread for late in health.hanging_threads()] == ["client", "main"]
     hooks.report(ClientTurned())
     hooks.report(ThreadRested(MAIN))
-    assert health.late() == []
+    assert health.hanging_threads() == []
     clock.now_s += 59
     hooks.report(ClientTurned())
     clock.now_s += 59
-    assert health.late() == []
+    assert health.hanging_threads() == []
 
 
 def test_a_file_has_no_group(clock: Clock) -> None:
@@ -195,10 +195,10 @@ def test_a_file_has_no_group(clock: Clock) -> None:
     health = Health(60, grouped=False, clock=clock)
     hooks = Hooks(health)
     clock.now_s += 1000
-    assert (health.late(), health.reasons()) == ([], [])
+    assert (health.hanging_threads(), health.why_not_ready()) == ([], [])
     hooks.report(ThreadTurned(MAIN))
     clock.now_s += 61
-    assert [late.thread for late in health.late()] == ["main"]
+    assert [late.thread for late in health.hanging_threads()] == ["main"]
 
 
 def test_ready_once_partitions_are_assigned(server: PageServer, hooks: Hooks) -> None:
@@ -237,8 +237,8 @@ def test_not_ready_while_a_part_is_out_of_reach(server: PageServer, hooks: Hooks
 def test_not_ready_when_it_ends(health: Health, hooks: Hooks) -> None:
     """A run that was asked to stop accepts nothing new."""
     hooks.report(Rebalanced("assigned", 1))
-    health.ending()
-    assert health.reasons() == ["run: stopping"]
+    health.note_stopping()
+    assert health.why_not_ready() == ["run: stopping"]
 
 
 def test_metrics_in_both_formats(server: PageServer, metrics: Metrics) -> None:

@@ -348,15 +348,15 @@ def test_one_report_reaches_metrics_and_health(metrics: Metrics, clock: Clock) -
     hooks = Hooks(metrics, health)
     hooks.report(ClientTurned())
     hooks.report(Rebalanced("assigned", 2))
-    assert health.reasons() == []
+    assert health.why_not_ready() == []
     assert value(metrics, "dupwatch_assigned_partitions") == 2
     for part, why in (("source", "a"), ("sink", "b"), ("store", "c")):
         hooks.report(Outage(cast("Part", part), "test", why))
-    assert health.reasons() == ["sink: b", "source: a", "store: c"]
+    assert health.why_not_ready() == ["sink: b", "source: a", "store: c"]
     assert [value(metrics, "dupwatch_unreachable", part=part) for part in ("source", "sink", "store")] == [1, 1, 1]
     hooks.report(PartitionsHeld({("t", 1): None, ("t", 2): "6 of the last 10"}))
     assert value(metrics, "dupwatch_partition_held", topic="t", partition="2") == 1
-    assert health.held() == {"t:2": "6 of the last 10"}
+    assert health.held_partitions() == {"t:2": "6 of the last 10"}
 
 
 def test_threads_that_work_show_in_metrics_and_health(metrics: Metrics, clock: Clock) -> None:
@@ -368,10 +368,10 @@ def test_threads_that_work_show_in_metrics_and_health(metrics: Metrics, clock: C
     turns.turn()
     assert value(metrics, "dupwatch_busy") == 1
     clock.now_s += 61
-    assert [late.thread for late in health.late()] == ["client", "main"]
+    assert [late.thread for late in health.hanging_threads()] == ["client", "main"]
     hooks.report(ClientTurned())
     turns.rest()
-    assert health.late() == []
+    assert health.hanging_threads() == []
     assert value(metrics, "dupwatch_busy") == 0
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == clock.now_s
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="main") == NOW_S
@@ -381,7 +381,7 @@ def test_threads_that_work_show_in_metrics_and_health(metrics: Metrics, clock: C
     clock.now_s += 30
     hooks.report(ClientTurned())
     clock.now_s += 31
-    assert health.late() == []
+    assert health.hanging_threads() == []
 
 
 def test_threads_beside_the_main_one_are_not_busy(metrics: Metrics, clock: Clock) -> None:
@@ -392,9 +392,9 @@ def test_threads_beside_the_main_one_are_not_busy(metrics: Metrics, clock: Clock
     hooks.report(ThreadTurned("read-ahead"))
     assert value(metrics, "dupwatch_busy") == 0
     clock.now_s += 61
-    assert [late.thread for late in health.late()] == ["read-ahead"]
+    assert [late.thread for late in health.hanging_threads()] == ["read-ahead"]
     hooks.report(ThreadRested("read-ahead"))
-    assert health.late() == []
+    assert health.hanging_threads() == []
 
 
 def test_what_goes_wrong_without_ending_a_run_is_counted(metrics: Metrics) -> None:

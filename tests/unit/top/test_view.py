@@ -10,7 +10,7 @@ from rich.console import Console
 
 from consumer.cli.top_fitting import fitting
 from consumer.cli.top_view import frame
-from consumer.top.client import Access, PagesClient
+from consumer.top.client import ClientAccess, PagesClient
 from consumer.top.watching import Seen, Watched
 from tests.unit.top.pages import flag, flags_page, served
 
@@ -28,7 +28,7 @@ def seen() -> list[Seen]:
         flags = [flag(name, f"2026-11-21T10:00:0{place}.123Z", TITLE) for place, name in enumerate(IDS)]
         pages.answers["/flags.json"] = (200, flags_page(*flags))
         other.answers["/readyz"] = (503, msgspec.json.encode({"ready": False, "reasons": [WHY]}))
-        looked = [Watched(page.url, PagesClient(page.url, Access(), 3.0)) for page in (pages, other)]
+        looked = [Watched(page.url, PagesClient(page.url, ClientAccess(), 3.0)) for page in (pages, other)]
         found = [consumer.look() for consumer in looked]
     names = ("http://127.0.0.1:9464", "http://127.0.0.1:9465")
     named: list[Seen] = [seen._replace(name=name) for seen, name in zip(found, names, strict=True)]

@@ -13,7 +13,7 @@ import pytest
 
 from consumer.model.errors import ConfigError
 from consumer.top import client as pages_client
-from consumer.top.client import Access, PagesClient, Unanswered
+from consumer.top.client import ClientAccess, PagesClient, Unanswered
 from consumer.top.scrapes import rate
 from consumer.top.watching import Watched, latest, look_at_all
 from tests.unit.top.pages import Pages, flag, flags_page, served
@@ -28,7 +28,7 @@ def pages() -> Iterator[Pages]:
         yield found
 
 
-def watched(pages: Pages, clock: Iterator[float] | None = None, access: Access = Access()) -> Watched:  # noqa: B008
+def watched(pages: Pages, clock: Iterator[float] | None = None, access: ClientAccess = ClientAccess()) -> Watched:  # noqa: B008
     """A watched consumer with these pages, scraped at these times."""
     times = clock or iter(range(1010, 2000, 10))
     return Watched("one", PagesClient(pages.url, access, WAIT_S), lambda: next(times))
@@ -90,7 +90,7 @@ def test_one_without_a_page_of_flags_has_none(pages: Pages) -> None:
 
 def test_name_and_password(pages: Pages) -> None:
     """They are sent as basic authentication, and a refusal is shown as such."""
-    watched(pages, access=Access("ops", "s3cret: ü")).look()
+    watched(pages, access=ClientAccess("ops", "s3cret: ü")).look()
     assert base64.b64decode(pages.asked["Authorization"].removeprefix("Basic ")).decode() == "ops:s3cret: ü"
     pages.answers["/metrics"] = (401, b"")
     assert watched(pages).look().away == "wrong user name or password"
@@ -112,7 +112,7 @@ def test_a_consumer_that_hangs_is_away() -> None:
     with served() as slow:
         slow.before_answer = lambda: hanging.wait(60)
         began_s = time.monotonic()
-        seen = Watched("slow", PagesClient(slow.url, Access(), 0.2)).look()
+        seen = Watched("slow", PagesClient(slow.url, ClientAccess(), 0.2)).look()
         assert time.monotonic() - began_s < 30
         assert seen.away == "no answer in time"
         hanging.set()
@@ -130,7 +130,7 @@ def test_nobody_listens() -> None:
     with served() as gone:
         url = gone.url
     with pytest.raises(Unanswered, match="Connection refused"):
-        PagesClient(url, Access(), WAIT_S).get("/metrics")
+        PagesClient(url, ClientAccess(), WAIT_S).get("/metrics")
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_nobody_listens() -> None:
 def test_what_is_no_address(url: str) -> None:
     """It is refused before any request; credentials in a URL are refused, too."""
     with pytest.raises(ConfigError, match="not the address of a consumer"):
-        PagesClient(url, Access(), WAIT_S)
+        PagesClient(url, ClientAccess(), WAIT_S)
 
 
 def test_an_address_without_a_scheme_is_plain_http(pages: Pages) -> None:
     """As it stands in http.listen."""
-    assert PagesClient(f"127.0.0.1:{pages.port}", Access(), WAIT_S).get("/readyz").ours
+    assert PagesClient(f"127.0.0.1:{pages.port}", ClientAccess(), WAIT_S).get("/readyz").ours
 
 
 def openssl(folder: Path, name: str, *more: str) -> tuple[Path, Path]:
@@ -176,10 +176,10 @@ def test_certificates_are_checked(tmp_path: Path) -> None:
     with served(context) as pages:
         url = f"https://127.0.0.1:{pages.port}"
         with pytest.raises(Unanswered, match="not trusted"):
-            PagesClient(url, Access(), WAIT_S).get("/readyz")
+            PagesClient(url, ClientAccess(), WAIT_S).get("/readyz")
         with pytest.raises(Unanswered, match="not trusted"):
-            PagesClient(url, Access(authorities=str(ca)), WAIT_S).get("/readyz")
-        own = Access(authorities=str(certificate), checks_name=False)
+            PagesClient(url, ClientAccess(authorities=str(ca)), WAIT_S).get("/readyz")
+        own = ClientAccess(authorities=str(certificate), checks_name=False)
         assert PagesClient(url, own, WAIT_S).get("/readyz").status == 200
     with pytest.raises(ConfigError, match="nowhere"):
-        PagesClient(url, Access(authorities=str(tmp_path / "nowhere")), WAIT_S)
+        PagesClient(url, ClientAccess(authorities=str(tmp_path / "nowhere")), WAIT_S)

@@ -5,7 +5,7 @@ from typing import Final
 from consumer.config.config import Config
 from consumer.model.errors import ConfigError
 from consumer.pages.access import parse_address
-from consumer.top.client import Access
+from consumer.top.client import ClientAccess
 
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # only compared
 
@@ -24,7 +24,7 @@ def own_url(config: Config) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
 
 
-def with_own_certificate(access: Access, config: Config) -> Access:
+def with_own_certificate(access: ClientAccess, config: Config) -> ClientAccess:
     """Trust the configured certificate: whoever has it is the consumer, under any host name."""
     certificate = config.http.tls_certificate
     return access if certificate is None else access._replace(authorities=certificate, checks_name=False)
