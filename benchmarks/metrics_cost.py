@@ -82,7 +82,7 @@ class Judging:
         self._config = config
         self._settings: JudgeSettings = parts.judge_settings(config, lexicon)
         self._fingerprinting: Fingerprinting = parts.fingerprinting(config, self._settings, lexicon)
-        self._decode = parts.record_decoder(config)
+        self._decode = parts.file_decoder(config)
         self._metrics = Metrics(
             Build("0", self._settings.scheme.name, self._settings.plan.name, self._settings.digest()),
             bounds=Bounds(parts.read_limits(config), config.http.sources_max),

@@ -13,7 +13,7 @@ from consumer.text.redaction import HIDDEN
 from consumer.wiring.client_trial import try_clients
 from consumer.wiring.page_server import front_of
 from consumer.wiring.parts import STREAM, judge_settings, lexicon_of, value_decoder
-from consumer.wiring.topics_checks import check_places
+from consumer.wiring.topics_checks import check_topic_ends
 
 app = typer.Typer(no_args_is_help=True, help="Print or check the configuration.")
 
@@ -44,7 +44,7 @@ def check(
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
     if is_kafka(chosen.source.url):
-        check_places(chosen)
+        check_topic_ends(chosen)
         front_of(chosen)
         if not elsewhere:
             value_decoder(chosen)

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from consumer.cli import render
+from consumer.cli.demo_feed import DemoFeed, sample_feed
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, configured
 from consumer.cli.results import standard_error, standard_output
@@ -27,7 +28,6 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.file import FileSource
 from consumer.telemetry.watchdog import enforce
 from consumer.wiring import parts
-from consumer.wiring.demo_run import Sending, sample_feed
 from consumer.wiring.topics_run import StreamRun, prepared_stream
 from storage.interface import Store
 
@@ -124,9 +124,9 @@ def _topic_names() -> list[str]:
 
 
 @contextmanager
-def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[Sending]:
+def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Callable[[], None]) -> Iterator[DemoFeed]:
     source = FileSource(feed, parts.read_limits(config), Position())
-    sending = Sending(source, parts.record_decoder(config), (address, TOPIC), rate, at_end)
+    sending = DemoFeed(source, parts.file_decoder(config), (address, TOPIC), rate, at_end)
     try:
         yield sending
         sending.close()

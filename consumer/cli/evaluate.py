@@ -26,7 +26,7 @@ from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, judge_settings, lexicon_of, record_decoder, version_builder
+from consumer.wiring.parts import STREAM, file_decoder, judge_settings, lexicon_of, version_builder
 from storage.records import Stored
 
 UNKNOWN_SHOWN_MAX: Final = 5
@@ -173,7 +173,7 @@ def _fresh(articles: Sequence[Article], wanted: set[str], named: _Named) -> list
 
 def _articles(source: FileSource, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
     """Yield the articles of the feed in batches, with a progress bar; count bad records by reason."""
-    decode = record_decoder(config)
+    decode = file_decoder(config)
     with render.progress(render.console(stderr=True)) as progress:
         task = progress.add_task("fingerprinting", total=None)
         for batch in source.batches():

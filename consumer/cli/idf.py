@@ -21,7 +21,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sinks.line_file import check_suffix
 from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, file_writing, lexicon_of, record_decoder, scheme_of
+from consumer.wiring.parts import STREAM, file_decoder, file_writing, lexicon_of, scheme_of
 from storage.files import FileWriting, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
@@ -90,7 +90,7 @@ def build(
 
 def _counted(feed: str, output: str, config: Config, console: Console) -> _Counts:
     counts = _Counts()
-    decode = record_decoder(config)
+    decode = file_decoder(config)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
     try:

@@ -10,8 +10,9 @@ from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, configured
 from consumer.cli.results import results, write, write_json
 from consumer.config.config import Config
+from consumer.kafka.held_partitions import HeldPartition, Way
 from consumer.model.errors import ConfigError
-from consumer.wiring.resume_partitions import HeldPartition, Way, holding
+from consumer.wiring.kafka_parts import held_partitions
 
 app = typer.Typer(no_args_is_help=True, help="List or resume partitions that are held because of bad records.")
 
@@ -35,7 +36,7 @@ def list_(
     It changes nothing, and consumers may be running.
     """
     chosen = configured(config, settings, source__url=source, kafka__group=group)
-    with holding(chosen) as found:
+    with held_partitions(chosen) as found:
         partitions = found.waiting()
     with results():
         if json:
@@ -81,7 +82,7 @@ def resume(
     if until is not None and skip_to is not None:
         raise ConfigError("--until and --skip-to exclude each other; use one")
     chosen = configured(config, settings, source__url=source, kafka__group=group)
-    with holding(chosen) as found:
+    with held_partitions(chosen) as found:
         resumed = found.resume(partitions or [], Way(until, skip_to))
     with results():
         report = "".join(f"{_sentence(partition, until, skip_to)}\n" for partition in resumed) or _none_held(chosen)

@@ -8,6 +8,7 @@ import typer
 from rich.progress import Progress
 
 from consumer.cli import render
+from consumer.cli.demo_feed import sample_feed
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
@@ -20,7 +21,6 @@ from consumer.model.errors import ConfigError
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
 from consumer.wiring import parts
-from consumer.wiring.demo_run import sample_feed
 from storage.clock import MS_PER_S
 
 _SLICE_S: Final = 0.1
@@ -65,7 +65,7 @@ def produce(
         sender = FeedSender(
             _settings(chosen, place, wait),
             place.names[0],
-            parts.record_decoder(chosen),
+            parts.file_decoder(chosen),
             0 if in_order else ANY_PARTITION,
         )
         began_s = time.monotonic()

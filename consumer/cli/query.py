@@ -26,7 +26,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.parts import STREAM, fingerprinter, lexicon_of, record_decoder, version_builder
+from consumer.wiring.parts import STREAM, file_decoder, fingerprinter, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
@@ -132,7 +132,7 @@ def _answer_lines(asking: _Query, config: Config, source: str) -> None:
 
 def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults) -> Iterator[dict[str, object]]:
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
-    decode = record_decoder(config)
+    decode = file_decoder(config)
     for batch in FileSource(path, limits, Position()).batches():
         for record in batch.records:
             faults.lines += 1

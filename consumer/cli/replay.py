@@ -98,7 +98,7 @@ def replay(
         source__url=source, sink__url=sink or "-", store__url=store, kafka__delivery="at-least-once",
         fingerprint__scheme=scheme,
     )  # fmt: skip
-    _check_places(chosen, theirs, against)
+    _check_stores_and_sink(chosen, theirs, against)
     offsets = Stretch(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
     progress = render.progress(console)
@@ -122,7 +122,7 @@ def replay(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _check_places(chosen: Config, theirs: Config, against: str | None) -> None:
+def _check_stores_and_sink(chosen: Config, theirs: Config, against: str | None) -> None:
     if not outlives_run(chosen) and against is None:
         raise ConfigError(
             f"a replay into {chosen.store.url} leaves no result; name a store with --store, or add --against"

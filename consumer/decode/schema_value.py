@@ -6,7 +6,7 @@ with the message's position in its file. A schema is fetched with the first reco
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from consumer.decode.article import Parse
 from consumer.decode.avro import avro_reader
@@ -20,6 +20,7 @@ from consumer.decode.registry import (
     StoredSchema,
     UnusableSchema,
 )
+from consumer.lifecycle.retry import Patience
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -37,17 +38,6 @@ Read = Callable[[bytes, ValueBudget], object]
 Compile = Callable[[StoredSchema], Read]
 
 _READERS: Final[Mapping[SchemaFormat, Compile]] = {"avro": avro_reader, "protobuf": protobuf_reader}
-
-
-class Patience(Protocol):
-    """Repeats calls while the registry is unreachable."""
-
-    def call(self, work: Callable[[], Result]) -> Result:
-        """Call ``work``, more than once if need be, and return its result.
-
-        Called for each request to the registry. Raises the error of ``work``, or what ends the waiting.
-        """
-        ...
 
 
 def schema_parser(

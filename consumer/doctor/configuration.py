@@ -12,7 +12,7 @@ from consumer.kafka.client_settings import is_kafka, parse_kafka
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.wiring import parts, stores
 from consumer.wiring.client_trial import try_clients
-from consumer.wiring.topics_checks import check_places
+from consumer.wiring.topics_checks import check_topic_ends
 from storage.kinds import kind_of, lasting_examples
 
 
@@ -66,7 +66,7 @@ def _written(sink: Path) -> Iterator[Finding]:
 def _stream(config: Config) -> Iterator[Finding]:
     # Each of these raises ConfigError with a message that says what to do.
     parse_kafka(config.source.url)
-    check_places(config)
+    check_topic_ends(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():
             yield wrong(

@@ -1,4 +1,4 @@
-"""What several packages need to talk to Kafka: client settings, topics, offsets and their notes, headers, groups.
+"""What several packages need to talk to Kafka: clients and their settings, topics, groups, offsets, notes, headers.
 
 ``sources`` reads articles, ``sinks`` writes verdicts, ``dead_letters`` writes and reads dead letters.
 """

@@ -132,7 +132,7 @@ def _migration(state: str) -> Note:
         raise UnreadableNote(f"{_MIGRATION}{state[:100]!r}: {error}") from error
 
 
-class Holding(NamedTuple):
+class HoldRequest(NamedTuple):
     """A partition to be held: where its part of the batch begins, and why."""
 
     offset: int

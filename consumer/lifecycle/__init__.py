@@ -1,1 +1,1 @@
-"""Starting, waiting, retrying and stopping: what any long run of a process needs. Nothing about articles."""
+"""Starting, retrying, giving up a batch, and stopping: what any long run needs. It does not know what a batch has."""

@@ -24,7 +24,11 @@ class Patience(Protocol):
     """What a run does while its store, or its schema registry, is out of reach."""
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call that can be repeated. When it is not worth waiting any more, raise its error or ``Abandoned``."""
+        """Make a call, more than once if need be, and return its result.
+
+        Called for each call of the detector, and for each request to the registry. Raises the error of ``work``, or
+        ``Abandoned`` where it is not worth waiting any more.
+        """
         ...
 
 

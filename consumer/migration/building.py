@@ -21,7 +21,7 @@ from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import record_decoder, topic_feed
+from consumer.wiring.kafka_parts import message_decoder, topic_feed
 from consumer.wiring.outputs import NoOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
@@ -52,7 +52,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         stores.bind(store, settings)
         judge = AdoptingJudge(Detector(store, settings, now_ms), in_force)
         judging = Judging(settings, fingerprinting, judge)
-        decode, feed = record_decoder(config), topic_feed(config, hooks)
+        decode, feed = message_decoder(config), topic_feed(config, hooks)
 
         def open_source(ranges: Ranges) -> StretchSource:
             return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)

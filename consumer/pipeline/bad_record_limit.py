@@ -12,7 +12,7 @@ import msgspec
 from typing_extensions import override
 
 from consumer.dead_letters.policy import Gate
-from consumer.kafka.offset_metadata import REASON_CHARS_MAX, WINDOW_COUNTS_MAX, Held, Holding
+from consumer.kafka.offset_metadata import REASON_CHARS_MAX, WINDOW_COUNTS_MAX, Held, HoldRequest
 from consumer.model.errors import Abandoned
 from consumer.model.ports import Rejection
 from consumer.model.record import Offsets, Partition, RawBatch, RawRecord, partition_name
@@ -70,13 +70,13 @@ class PoisonGate(Gate):
 
     limit: PoisonLimit
     ledger: Ledger
-    hold: Callable[[Offsets, Mapping[Partition, Holding]], None]
+    hold: Callable[[Offsets, Mapping[Partition, HoldRequest]], None]
 
     @override
     def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
         """Count the batch. Raises ``Abandoned`` if a partition of it is held from now on."""
         reasons = {id(rejection.record): rejection.letter.reason for rejection in rejections}
-        holdings: dict[Partition, Holding] = {}
+        holdings: dict[Partition, HoldRequest] = {}
         for partition, records in _by_partition(batch.records).items():
             note = self.ledger.note(partition)
             counted = [record for record in records if record.start >= note.free_until]
@@ -86,7 +86,7 @@ class PoisonGate(Gate):
                 seen, found = totals(window)
                 ((reason, _),) = Counter(bad).most_common(1)
                 held = Held(bad=found, records=seen, reason=reason[:REASON_CHARS_MAX])
-                holdings[partition] = Holding(records[0].start, held)
+                holdings[partition] = HoldRequest(records[0].start, held)
             free_until = 0 if counted else note.free_until
             self.ledger.put(partition, msgspec.structs.replace(note, window=window, free_until=free_until))
         if holdings and isinstance(batch.end, Offsets):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from consumer.kafka.offset_metadata import Holding, Note
+from consumer.kafka.offset_metadata import HoldRequest, Note
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
@@ -107,7 +107,7 @@ class KafkaSource:
         """Raise ``Abandoned`` where the begun batch was given up; called while waiting."""
         self._change(Partitions.check)
 
-    def hold(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
+    def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         """Hold partitions of the begun batch where their answered records end; then ``abandon`` the batch.
 
         The hold is committed soon. Raises ``Abandoned`` where the batch was given up.

@@ -23,7 +23,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from consumer.kafka.offset_metadata import Held, Holding, Note
+from consumer.kafka.offset_metadata import Held, HoldRequest, Note
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
@@ -173,7 +173,7 @@ class Partitions:
         progress = self._readable(partition)
         return None if progress is None else progress.position
 
-    def block(self, partition: Partition, holding: Holding) -> None:
+    def block(self, partition: Partition, holding: HoldRequest) -> None:
         """Note that nothing can be read from the position of this partition on; ``hold_blocked`` holds it there.
 
         If records before the position have to be read again, this is forgotten.
@@ -240,7 +240,7 @@ class Partitions:
         self._begun, self._given_up = self._taken.popleft(), None
         return {partition: self._owned[partition].note for partition in end.next}
 
-    def hold_poisoned(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
+    def hold_poisoned(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         """Hold partitions of the begun batch, which is about to be abandoned, where their answered records end.
 
         The hold is committed beside that offset. Raises ``Abandoned`` where the batch was given up: another consumer

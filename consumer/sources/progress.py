@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from consumer.kafka.offset_metadata import NOTHING, Holding, Note
+from consumer.kafka.offset_metadata import NOTHING, HoldRequest, Note
 
 BEGINNING: Final = -2
 """A start before the first record that exists by then; lower than any offset, and never committed."""
@@ -49,7 +49,7 @@ class Progress:
     end: int | None = None
     note: Note = NOTHING
     known_note: Note = NOTHING
-    blocked: Holding | None = None
+    blocked: HoldRequest | None = None
 
     @classmethod
     def assigned(cls, start: Start) -> Self:
@@ -103,7 +103,7 @@ class Progress:
         self.end = None
         self.blocked = None
 
-    def hold(self, holding: Holding) -> None:
+    def hold(self, holding: HoldRequest) -> None:
         """Write the reason for a hold into the note."""
         if self.acknowledged == BEGINNING:
             # BEGINNING is not an offset and cannot be committed. No record exists before the one that is held.

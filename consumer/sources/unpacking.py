@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import KafkaError
 
 from consumer.kafka.errors import describe
-from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, Holding
+from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, HoldRequest
 from consumer.model.record import Partition, partition_name
 from consumer.sources.handover import Handover
 
@@ -88,7 +88,7 @@ class Unpacking:
                 return
             times = self._attempts.failed(partition, position, offset)
             if times >= FAILURES_MAX:
-                partitions.block(partition, Holding(offset, _held(error, offset)))
+                partitions.block(partition, HoldRequest(offset, _held(error, offset)))
             elif error.code() in _SKIPPED_BY_CLIENT:
                 partitions.seek_back(partition)
         if times == 1:

@@ -1,4 +1,4 @@
-"""The only place where parts are put together: each kind of run, and the parts that it is built of.
+"""Builds each kind of run from the configuration, and the parts that runs share; what they do is elsewhere.
 
-A command calls one of the runs here; nothing but ``cli``, ``doctor`` and ``migration`` imports this package.
+Only ``cli``, ``doctor`` and ``migration`` import this package. ``migration`` builds its own run from the same parts.
 """

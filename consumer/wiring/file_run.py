@@ -43,12 +43,12 @@ from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.parts import (
     Streams,
     field_map,
+    file_decoder,
     file_writing,
     fingerprinting,
     judge_settings,
     lexicon_of,
     read_limits,
-    record_decoder,
 )
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.stores import bind, opened_store
@@ -124,7 +124,7 @@ def prepared_run(
             Judging(settings, fingerprints, detector),
             Route(
                 source=source,
-                decode=record_decoder(config),
+                decode=file_decoder(config),
                 feed=feed,
                 sink=sink,
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),

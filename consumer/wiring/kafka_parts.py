@@ -1,12 +1,15 @@
 """Builds what runs over topics have in common."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 from consumer.config.config import Config
 from consumer.decode.message import decode_message
-from consumer.kafka.client_settings import admin_settings, parse_prefix
+from consumer.kafka.client_settings import admin_settings, is_kafka, parse_kafka, parse_prefix
 from consumer.kafka.event_headers import cloud_event_headers, event_headers
+from consumer.kafka.groups import Group, Topics
+from consumer.kafka.held_partitions import HeldPartitions
 from consumer.kafka.topics import SinkTopics, missing
 from consumer.lifecycle.retry import Patience
 from consumer.model.article import Article
@@ -29,7 +32,7 @@ def sink_topics(config: Config) -> SinkTopics:
     return SinkTopics(prefix, unique=config.kafka.unique, verdicts=config.sink.emit == "all")
 
 
-def record_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
+def message_decoder(config: Config, patience: Patience | None = None) -> Callable[[RawRecord], Article]:
     """Return what decodes messages as configured; it raises BadRecord. See ``parts.value_decoder`` for ``patience``."""
     decode_value = parts.value_decoder(config, patience)
     id_bytes_max = DecodeLimits().id_bytes_max
@@ -53,6 +56,17 @@ def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:
         raise ConfigError(
             f"there is no topic {', '.join(gone)}: create it with dupwatch topics init --sink {config.sink.url}"
         )
+
+
+@contextmanager
+def held_partitions(config: Config) -> Iterator[HeldPartitions]:
+    """Open the held partitions of the configured group and topics."""
+    if not is_kafka(config.source.url):
+        raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
+    place = parse_kafka(config.source.url)
+    settings = admin_settings(place.brokers, parts.kafka_options(config))
+    with closing(Topics(settings, place.names)) as topics, closing(Group(settings, config.kafka.group)) as group:
+        yield HeldPartitions(group, topics)
 
 
 def record_times(config: Config, hooks: Hooks) -> RecordTimes:

@@ -13,6 +13,7 @@ from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
 from consumer.decode.published_at import TimeForm
 from consumer.decode.registry import RegistryOptions
+from consumer.decode.registry_outages import Briefly
 from consumer.decode.schema_value import schema_parser
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
 from consumer.judge.settings import JudgeSettings
@@ -26,7 +27,6 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.text.timestamps import parse_zone
-from consumer.wiring.registry_outages import Briefly
 from consumer.workers.pool import Fingerprinting, InProcess, OnWorkers
 from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
@@ -114,7 +114,7 @@ def fingerprinting(
     return InProcess(fingerprinter(settings, lexicon), interruption.while_preparing)
 
 
-def record_decoder(config: Config) -> Callable[[RawRecord], Article]:
+def file_decoder(config: Config) -> Callable[[RawRecord], Article]:
     """Return what decodes records as read; it raises BadRecord, also for a fault found while reading."""
     decode_bytes = decoder(config)
     return lambda record: decode_bytes(record.whole())

@@ -37,7 +37,7 @@ from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts
-from consumer.wiring.kafka_parts import check_topics, headers_of, record_decoder, record_times, sink_topics
+from consumer.wiring.kafka_parts import check_topics, headers_of, message_decoder, record_times, sink_topics
 from storage.clock import MS_PER_S
 from storage.records import Stored
 
@@ -147,7 +147,7 @@ def _read(config: Config, place: KafkaPlace, stretch: Stretch | Ranges) -> Itera
 def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
     """Return whether a record is this version: the same id, title and text."""
     try:
-        article = record_decoder(config)(record)
+        article = message_decoder(config)(record)
     except BadRecord:
         return False
     if article.id != stored.record.id or article.body is None:

@@ -23,7 +23,7 @@ from consumer.sinks.nowhere import Nowhere
 from consumer.sources.stretch import StretchSource
 from consumer.wiring import parts, stores
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import headers_of, record_decoder, record_times, sink_topics, topic_feed
+from consumer.wiring.kafka_parts import headers_of, message_decoder, record_times, sink_topics, topic_feed
 from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
@@ -67,7 +67,7 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
             Judging(settings, fingerprinting, detector),
             Route(
                 source=source,
-                decode=record_decoder(config),
+                decode=message_decoder(config),
                 feed=topic_feed(config, hooks),
                 sink=sink,
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters),

@@ -18,7 +18,7 @@ _FILLING_S: Final = 5.0
 """How long to ask the brokers whether the store is being filled."""
 
 
-def check_places(config: Config) -> None:
+def check_topic_ends(config: Config) -> None:
     """Refuse a source and a sink that cannot be used together, with ConfigError."""
     if is_kafka(config.sink.url):
         sink_topics(config)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
+from consumer.decode.registry_outages import waiting_for_registry
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.heap_trim import trimming
@@ -27,11 +28,10 @@ from consumer.telemetry.metrics import Metrics, RequestFailed
 from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import parts, stores
-from consumer.wiring.kafka_parts import record_decoder
+from consumer.wiring.kafka_parts import message_decoder
 from consumer.wiring.page_server import consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
-from consumer.wiring.registry_outages import waiting_for_registry
-from consumer.wiring.topics_checks import check_not_filling, check_places, check_time_limits
+from consumer.wiring.topics_checks import check_not_filling, check_time_limits, check_topic_ends
 from consumer.wiring.topics_ends import build_delivery, build_feed, build_gate, build_intake
 from storage.clock import now_ms
 from storage.interface import Store
@@ -56,14 +56,14 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
 
     The health pages are served first, so that they show what is waited for. ``hooks`` has the caller's listeners.
     """
-    check_places(config)
+    check_topic_ends(config)
     check_time_limits(config)
     with ExitStack() as held:
         held.enter_context(trimming())
         lexicon = parts.lexicon_of(config)
         settings = parts.judge_settings(config, lexicon)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
-        decode = record_decoder(config, waiting_for_registry(hooks, stopping))
+        decode = message_decoder(config, waiting_for_registry(hooks, stopping))
         shown = _show(config, settings, hooks, held)
 
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.

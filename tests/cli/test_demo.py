@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from consumer.cli import demo_feed
 from consumer.cli.demo import TOPIC
 from consumer.model.errors import ConfigError
-from consumer.wiring import demo_run
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, SAMPLE, json_lines, run_process, start, text, write_lines
 
@@ -139,11 +139,11 @@ def test_a_feed_that_is_not_there() -> None:
 
 def test_the_sample_is_found_installed_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found in an installed package or in a checkout; otherwise a path is required."""
-    assert demo_run.sample_feed() == SAMPLE
-    monkeypatch.setattr(demo_run, "__file__", str(tmp_path / "consumer" / "wiring" / "demo_run.py"))
+    assert demo_feed.sample_feed() == SAMPLE
+    monkeypatch.setattr(demo_feed, "__file__", str(tmp_path / "consumer" / "cli" / "demo_feed.py"))
     with pytest.raises(ConfigError, match="--feed"):
-        demo_run.sample_feed()
+        demo_feed.sample_feed()
     installed = tmp_path / "consumer" / "sample" / "feed.jsonl"
     installed.parent.mkdir(parents=True)
     installed.touch()
-    assert demo_run.sample_feed() == installed
+    assert demo_feed.sample_feed() == installed

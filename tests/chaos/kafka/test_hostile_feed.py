@@ -12,7 +12,7 @@ import pytest
 from consumer.config.loading import load_config
 from consumer.model.errors import BadRecord
 from consumer.sources.kafka_records import record_of
-from consumer.wiring.kafka_parts import record_decoder
+from consumer.wiring.kafka_parts import message_decoder
 from tests.chaos.kafka.feed_message import FeedMessage, Transaction
 from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import BURST, CODECS, HostileFeed
@@ -51,7 +51,7 @@ def answering(name: str) -> Iterator[tuple[ValueFormat, Answer]]:
             path, _, value = setting.partition("=")
             section, _, option = path.partition(".")
             given.setdefault(section, {})[option] = value
-        decode = record_decoder(load_config(None, given))
+        decode = message_decoder(load_config(None, given))
 
         def answer(message: FeedMessage) -> str:
             try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.kafka.offset_metadata import WINDOW_COUNTS_MAX, Held, Holding, Note
+from consumer.kafka.offset_metadata import WINDOW_COUNTS_MAX, Held, HoldRequest, Note
 from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Rejection
@@ -91,11 +91,11 @@ class Gate:
 
     def __init__(self, share_max: float = 0.5, records_min: int = 10) -> None:
         self.notes: dict[Partition, Note] = {}
-        self.holdings: Mapping[Partition, Holding] = {}
+        self.holdings: Mapping[Partition, HoldRequest] = {}
         self.ledger = Ledger()
         self.gate = PoisonGate(PoisonLimit(share_max, records_min), self.ledger, self._hold)
 
-    def _hold(self, end: Offsets, holdings: Mapping[Partition, Holding]) -> None:
+    def _hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         del end
         self.holdings = holdings
 
@@ -117,7 +117,7 @@ def test_each_partition_is_counted_by_itself() -> None:
     given.see((P0, range(6), range(6)), (P1, range(40), []))
     with pytest.raises(Abandoned, match="articles:0 is held"):
         given.see((P0, range(6, 12), range(6, 12)), (P1, range(40, 80), []))
-    assert given.holdings == {P0: Holding(6, Held(bad=12, records=12, reason="invalid_json"))}
+    assert given.holdings == {P0: HoldRequest(6, Held(bad=12, records=12, reason="invalid_json"))}
     assert totals(given.notes[P0].window) == (6, 6)
 
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from consumer.kafka.membership import member_of
-from consumer.kafka.offset_metadata import Held, Holding, Note, encode_note
+from consumer.kafka.offset_metadata import Held, HoldRequest, Note, encode_note
 from consumer.model.errors import Abandoned, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
@@ -349,7 +349,7 @@ def test_a_poisoned_partition_is_paused_and_its_hold_is_committed(monkeypatch: p
     given.assign(P0, P1)
     end = given.begin(P0, 5, 3)
     assert HELD.held is not None
-    given.partitions.hold_poisoned(end, {P0: Holding(5, HELD.held)})
+    given.partitions.hold_poisoned(end, {P0: HoldRequest(5, HELD.held)})
     given.partitions.abandon()
     given.turn(2)
     assert given.client.calls_of("pause") == [{P0: NO_OFFSET}]
@@ -427,7 +427,7 @@ def test_a_commit_of_an_older_note_does_not_count_for_the_newer_one(monkeypatch:
     given.thread._commits.send(given.thread.consumer)  # type: ignore[arg-type]  # it is there
     end = given.begin(P0, 6)
     assert HELD.held is not None
-    given.partitions.hold_poisoned(end, {P0: Holding(6, HELD.held)})
+    given.partitions.hold_poisoned(end, {P0: HoldRequest(6, HELD.held)})
     given.partitions.abandon()
     given.turn(3)
     assert given.group.notes == {P0: encode_note(HELD)}

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from consumer.kafka.offset_metadata import NOTHING, Held, Holding, Note
+from consumer.kafka.offset_metadata import NOTHING, Held, HoldRequest, Note
 from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
@@ -490,7 +490,7 @@ def test_a_held_partition_waits_where_it_was_answered_and_the_others_go_on() -> 
     kept = owning(P0, P1, at=5)
     kept.deliver([*records(P0, range(5, 9)), *records(P0, range(9, 12)), record(P1, 5)])
     end = begun(kept)
-    kept.hold_poisoned(end, {P0: Holding(5, HELD)})
+    kept.hold_poisoned(end, {P0: HoldRequest(5, HELD)})
     kept.abandon()
     assert kept.holds()[P0] == HELD
     assert kept.uncommitted() == {P0: Place(5, None, Note(held=HELD))}
@@ -508,7 +508,7 @@ def test_a_partition_that_is_held_before_anything_was_committed_has_an_offset() 
     """The beginning is none: the first record that came stands for it."""
     kept = owning(P0, at=BEGINNING)
     kept.deliver(records(P0, range(17, 21)))
-    kept.hold_poisoned(begun(kept), {P0: Holding(17, HELD)})
+    kept.hold_poisoned(begun(kept), {P0: HoldRequest(17, HELD)})
     kept.abandon()
     assert kept.uncommitted() == {P0: Place(17, None, Note(held=HELD))}
 
@@ -540,7 +540,7 @@ def test_of_a_batch_that_was_given_up_nothing_is_held() -> None:
     kept.revoke([P1])
     kept.leave([P1], "gone")
     with pytest.raises(Abandoned, match="gone"):
-        kept.hold_poisoned(end, {P0: Holding(0, HELD), P1: Holding(0, HELD)})
+        kept.hold_poisoned(end, {P0: HoldRequest(0, HELD), P1: HoldRequest(0, HELD)})
     assert set(kept.holds().values()) == {None}
 
 
@@ -549,7 +549,7 @@ def test_in_transactions_a_hold_is_told_by_a_batch_without_records() -> None:
     kept = Partitions(LIMITS, 2, transactional=True)
     kept.assign({P0: Start(5, committed=True, note=Note(highest_ms=7))})
     kept.deliver(records(P0, range(5, 9)))
-    kept.hold_poisoned(begun(kept), {P0: Holding(5, HELD)})
+    kept.hold_poisoned(begun(kept), {P0: HoldRequest(5, HELD)})
     kept.abandon()
     batch = taken(kept)
     assert (batch.records, end_of(batch).next) == ((), {P0: 5})
@@ -674,14 +674,14 @@ class Consumer(RuleBasedStateMachine):
             return
         self.begun = None
         with suppress(Abandoned):
-            self.kept.hold_poisoned(end, {partition: Holding(0, HELD)})
+            self.kept.hold_poisoned(end, {partition: HoldRequest(0, HELD)})
         self.kept.abandon()
 
     @rule(partition=st.sampled_from([P0, P1, P2]))
     def cannot_be_unpacked(self, partition: Partition) -> None:
         """The client fails on the batch that follows, often enough."""
         if self.kept.readable_position(partition) is not None:
-            self.kept.block(partition, Holding(self.client[partition], HELD))
+            self.kept.block(partition, HoldRequest(self.client[partition], HELD))
 
     @rule()
     def holds_blocked(self) -> None:

@@ -35,7 +35,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
         ),
         Route(
             FileSource(None, parts.read_limits(config), Position()),
-            parts.record_decoder(config),
+            parts.file_decoder(config),
             StreamFeed(lambda: TIME_MS),
             Nowhere(),
             DeadLetterPolicy(config.source.url, Nowhere()),

@@ -26,11 +26,11 @@ def sample_feed() -> Path:
     raise ConfigError("the sample feed is not installed; name a file of articles: --feed articles.jsonl")
 
 
-class Sending:
+class DemoFeed:
     """Sends the records of ``source`` to a topic, ``rate`` a second, and reports when all of them are judged.
 
-    All records go to one partition, so that they are judged in the order of the feed. ``through`` is called, from any
-    thread, when the whole feed was sent and each record has its answer.
+    All records go to one partition, so that they are judged in the order of the feed. ``on_finished`` is called, from
+    any thread, when the whole feed was sent and each record has its answer, or sending has failed.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Sending:
         decode: Callable[[RawRecord], Article],
         place: tuple[str, str],
         rate: float,
-        through: Callable[[], None],
+        on_finished: Callable[[], None],
     ) -> None:
         self._source = source
         self._decode = decode
         self._address, self._topic = place
         self._rate = rate
-        self._through = through
+        self._on_finished = on_finished
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._began_s = time.monotonic()
@@ -68,7 +68,7 @@ class Sending:
         """Count records of the topic that have got their verdict or dead letter."""
         with self._lock:
             self._answered += records
-        self._look()
+        self._report_if_finished()
 
     def close(self) -> None:
         """Stop sending and end the thread. Raises the error that ended it early, if any."""
@@ -87,11 +87,11 @@ class Sending:
         except Exception as error:  # noqa: BLE001  # raised again when the demo ends
             self._error = error
         if self._error is not None:
-            self._through()
+            self._on_finished()
             return
         with self._lock:
             self._all_sent = True
-        self._look()
+        self._report_if_finished()
 
     def _send(self) -> None:
         sender = FeedSender(
@@ -101,18 +101,18 @@ class Sending:
             _PARTITION,
         )
         self._began_s = time.monotonic()
-        if sender.send(self._source.batches(), self._rate, self._waited):
-            sender.finish(self._waited)
+        if sender.send(self._source.batches(), self._rate, self._wait):
+            sender.finish(self._wait)
         else:
             sender.drop()
         self._sent = sender.sent
 
-    def _waited(self, seconds: float) -> bool:
+    def _wait(self, seconds: float) -> bool:
         # Even a wait of zero seconds would yield the processor for each record.
         return self._stop.wait(seconds) if seconds > 0 else self._stop.is_set()
 
-    def _look(self) -> None:
+    def _report_if_finished(self) -> None:
         with self._lock:
             done = self._all_sent and self._answered >= self._sent
         if done:
-            self._through()
+            self._on_finished()

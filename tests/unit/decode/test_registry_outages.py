@@ -6,12 +6,12 @@ import time
 import pytest
 
 from consumer.decode.registry import RegistryUnavailable
+from consumer.decode.registry_outages import Briefly, waiting_for_registry
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Build, Metrics
-from consumer.wiring.registry_outages import Briefly, waiting_for_registry
 from tests.unit.flickering import Flickering
 
 AWAY = RegistryUnavailable("no route to the registry")

@@ -1,20 +1,16 @@
 """Held partitions, seen from outside of their group: lists them, and resumes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
 
-from consumer.config.config import Config
-from consumer.kafka.client_settings import admin_settings, is_kafka, parse_kafka
 from consumer.kafka.groups import STOP_THEM, Committed, Group, Topics
 from consumer.kafka.offset_metadata import Held, Note
 from consumer.model.errors import ConfigError
 from consumer.model.record import Partition, partition_name
-from consumer.wiring.parts import kafka_options
 
 
 class HeldPartition(NamedTuple):
@@ -39,7 +35,7 @@ class Way(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldPartitions:
     """The held partitions of one group. Calls raise ``SourceError`` where no broker answers in time."""
 
     group: Group
@@ -91,15 +87,3 @@ def _resumed(held: HeldPartition, note: Note, way: Way) -> Committed:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {end}")
     offset = held.offset if way.skip_to is None else way.skip_to
     return Committed(offset, msgspec.structs.replace(note, held=None, window=(), free_until=way.until or 0))
-
-
-@contextmanager
-def holding(config: Config) -> Iterator[Holding]:
-    """Open the held partitions of the configured group and topics."""
-    if not is_kafka(config.source.url):
-        raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
-    place = parse_kafka(config.source.url)
-    settings = admin_settings(place.brokers, kafka_options(config))
-    with ExitStack() as held:
-        topics = held.enter_context(closing(Topics(settings, place.names)))
-        yield Holding(held.enter_context(closing(Group(settings, config.kafka.group))), topics)
