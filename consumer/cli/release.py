@@ -20,10 +20,11 @@ from consumer.model.errors import ConfigError
 from consumer.model.record import RawRecord
 from consumer.model.verdict import decode_verdict
 from consumer.store_tools.inspection import Link, chain
+from consumer.store_tools.released_record import NoWayBack
 from consumer.store_tools.releases import Attribution, planned, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.kafka_parts import sink_topics
-from consumer.wiring.release_run import NoWayBack, send_release, way_back
+from consumer.wiring.release_run import send_release, way_back
 from consumer.wiring.stores import opened_store
 from storage.clock import now_ms
 from storage.interface import Store

@@ -1,0 +1,114 @@
+"""Finds the record of a released article, so that the article can return to the clean feed.
+
+A flag leaves a tombstone in ``PREFIX.unique``. To undo that takes the record itself, and the store has no copy of it.
+The flag's event in ``PREFIX.duplicates`` says in its headers where the record is. If the record there is not the
+released version any more, nothing is sent.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from consumer.judge.events import version_name
+from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
+from consumer.model.errors import SourceError
+from consumer.model.record import Message, RawRecord
+from consumer.model.verdict import Released, UnreadableEvent, Verdict, decode_verdict
+from storage.clock import MS_PER_S
+from storage.records import Stored
+
+_EARLIER_MS: Final = 600_000
+"""A flag is sent after it was decided, but the clock that dates its topic may be behind by this much."""
+
+
+class NoWayBack(NamedTuple):
+    """Why an article cannot go back to the clean feed, in a clause."""
+
+    why: str
+
+
+class RecordId(NamedTuple):
+    """Where a record is in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSearch:
+    """Searches topics for the record of a version.
+
+    ``flags_since`` yields the records of ``flags_topic`` from a time in ms on. ``record_at`` returns a record, None if
+    it no longer exists. Both raise ``SourceError``. ``is_version`` says whether a record is a version: the same id,
+    title and text.
+    """
+
+    flags_topic: str
+    flags_since: Callable[[int], Iterator[RawRecord]]
+    record_at: Callable[[RecordId], RawRecord | None]
+    is_version: Callable[[RawRecord, Stored], bool]
+
+    def record_of(self, stored: Stored) -> RawRecord | NoWayBack:
+        """Return the record of this version, to be sent again."""
+        if stored.ends_at is not None:
+            return NoWayBack("a later version or a retraction has arrived since, and the topic keeps the last one")
+        found: RawRecord | NoWayBack | None = None
+        try:
+            for record_id in self._origins(stored):
+                if isinstance(found := self._record(record_id, stored), RawRecord):
+                    return found
+        except SourceError as error:
+            return NoWayBack(str(error))
+        return found or NoWayBack(f"no flag of it in {self.flags_topic} says where its record is")
+
+    def _origins(self, stored: Stored) -> Iterator[RecordId]:
+        """Yield where the flags of this version say that its record is. Raises ``SourceError``."""
+        if stored.verdict is None:
+            return
+        key, version = stored.record.id.encode(), version_name(stored.record.reference)
+        seen: set[RecordId] = set()
+        for flag in self.flags_since(_flagged_ms(decode_verdict(stored.verdict)) - _EARLIER_MS):
+            message = flag.message
+            if message is None or message.key != key or not _is_flag(flag.data, version):
+                continue
+            origin = _origin(message)
+            if origin is not None and origin not in seen:
+                seen.add(origin)
+                yield origin
+
+    def _record(self, record_id: RecordId, stored: Stored) -> RawRecord | NoWayBack:
+        """Return a record, if it is still there and is this version."""
+        where = f"{record_id.topic} [{record_id.partition}] offset {record_id.offset}"
+        try:
+            record = self.record_at(record_id)
+        except SourceError as error:
+            return NoWayBack(f"its record at {where} cannot be read: {error}")
+        if record is None:
+            return NoWayBack(f"its record at {where} no longer exists")
+        if not self.is_version(record, stored):
+            return NoWayBack(f"the record at {where} is not this version, as decoded with these settings")
+        return record
+
+
+def _is_flag(data: bytes, version: str) -> bool:
+    try:
+        verdict = decode_verdict(data)
+    except UnreadableEvent:
+        # Anybody may write to a topic.
+        return False
+    return verdict.outcome == "duplicate" and verdict.version == version
+
+
+def _origin(message: Message) -> RecordId | None:
+    headers: Mapping[str, bytes | None] = dict(message.headers)
+    topic, partition, offset = (headers.get(name) or b"" for name in (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET))
+    if not topic or not partition.isdigit() or not offset.isdigit():
+        return None
+    return RecordId(topic.decode(errors="replace"), int(partition), int(offset))
+
+
+def _flagged_ms(verdict: Verdict) -> int:
+    flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
+    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S)

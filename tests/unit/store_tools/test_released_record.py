@@ -1,0 +1,123 @@
+"""Which record of a topic is a released version's, as the headers of its flags say."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from consumer.judge.events import version_name
+from consumer.kafka.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, ORIGIN_TOPIC
+from consumer.model.errors import SourceError
+from consumer.model.record import Header, Message, Position, RawRecord
+from consumer.model.verdict import Outcome, Verdict, encode
+from consumer.store_tools.released_record import NoWayBack, RecordId, RecordSearch
+from storage.records import Stored
+from tests.builders import make_record, make_tombstone
+
+RECORD = make_record("a")
+PLACE = RecordId("articles", 2, 7)
+ARRIVED = "2026-01-02T03:04:05.678Z"
+
+
+def flag_of(
+    article_id: str = "a", content: str = version_name(RECORD.reference), outcome: Outcome = "duplicate"
+) -> bytes:
+    """Write the verdict on an article."""
+    verdict = Verdict(
+        id=article_id, version=content, outcome=outcome, scheme="test/1", arrived_at=ARRIVED, decided_at=ARRIVED,
+    )  # fmt: skip
+    return encode(verdict)
+
+
+STORED = Stored(RECORD, flag_of(), None)
+
+
+def message(data: bytes, key: bytes = b"a", headers: tuple[Header, ...] = ()) -> RawRecord:
+    """Return a record of a topic."""
+    return RawRecord(0, 0, data, len(data), None, None, Position(), Message("any", 0, 0, key, headers, 0))
+
+
+def origin(record_id: RecordId) -> tuple[Header, ...]:
+    """Return the headers of a flag that name a record."""
+    names = (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET)
+    return tuple((name, str(value).encode()) for name, value in zip(names, record_id, strict=True))
+
+
+@dataclass
+class Topics:
+    """Flags, and records by where they are; the content says whether a record is the version."""
+
+    flags: list[RawRecord] = field(default_factory=list)
+    records: Mapping[RecordId, bytes] = field(default_factory=dict)
+    asked: list[RecordId] = field(default_factory=list)
+
+    def flags_since(self, time_ms: int) -> Iterator[RawRecord]:
+        """Yield all flags."""
+        assert time_ms > 0
+        return iter(self.flags)
+
+    def record_at(self, record_id: RecordId) -> RawRecord | None:
+        """Return a record; topics with the name "secret" cannot be read."""
+        self.asked.append(record_id)
+        if record_id.topic == "secret":
+            raise SourceError("not allowed")
+        return message(self.records[record_id]) if record_id in self.records else None
+
+    def search(self, stored: Stored = STORED) -> RawRecord | NoWayBack:
+        """Search for the record of a version."""
+        return RecordSearch(
+            "p.duplicates", self.flags_since, self.record_at, lambda record, _: record.data == b"the version"
+        ).record_of(stored)
+
+
+def test_the_record_that_a_flag_names_is_found() -> None:
+    """Each place is read once, and one that has another version by now does not end the search."""
+    moved = PLACE._replace(offset=3)
+    flags = [message(flag_of(), headers=origin(at)) for at in (moved, moved, PLACE)]
+    topics = Topics(flags, {moved: b"another version", PLACE: b"the version"})
+    found = topics.search()
+    assert isinstance(found, RawRecord)
+    assert found.data == b"the version"
+    assert topics.asked == [moved, PLACE]
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        (PLACE, "its record at articles [2] offset 7 no longer exists"),
+        (PLACE._replace(offset=8), "the record at articles [2] offset 8 is not this version"),
+        (PLACE._replace(topic="secret"), "its record at secret [2] offset 7 cannot be read: not allowed"),
+    ],
+)
+def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str) -> None:
+    """The reason names the record."""
+    found = Topics([message(flag_of(), headers=origin(at))], {PLACE._replace(offset=8): b"another version"}).search()
+    assert isinstance(found, NoWayBack)
+    assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        message(b"not a verdict", headers=origin(PLACE)),
+        message(flag_of(), key=b"b", headers=origin(PLACE)),
+        message(flag_of(content="00" * 16), headers=origin(PLACE)),
+        message(flag_of(outcome="unique"), headers=origin(PLACE)),
+        message(flag_of()),
+        message(flag_of(), headers=(*origin(PLACE)[:2], (ORIGIN_OFFSET, b"seven"))),
+    ],
+)
+def test_other_messages_of_the_topic_name_nothing(flag: RawRecord) -> None:
+    """Anybody may write to a topic, and flags of other versions are of no use."""
+    topics = Topics([flag], {PLACE: b"the version"})
+    assert topics.search() == NoWayBack("no flag of it in p.duplicates says where its record is")
+    assert topics.asked == []
+
+
+def test_a_version_that_was_followed_does_not_return() -> None:
+    """The clean feed keeps the last message of an id."""
+    topics = Topics([message(flag_of(), headers=origin(PLACE))], {PLACE: b"the version"})
+    found = topics.search(STORED._replace(ends_at=make_tombstone("a").arrival))
+    assert isinstance(found, NoWayBack)
+    assert "a later version or a retraction" in found.why
+    assert topics.asked == []
