@@ -32,7 +32,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.histogram import Histogram
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position, RawBatch, RawRecord
-from consumer.pipeline.arrivals import FileFeed
+from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.sinks.streams import StreamSink
@@ -117,7 +117,7 @@ class Judging:
             decode=self._decode,
             fingerprinting=self._fingerprinting,
             builder=parts.version_builder(self._settings),
-            feed=FileFeed(now_ms(), b"given"),
+            arrivals=FileArrivals(now_ms(), b"given"),
             detector=Detector(store, self._settings, now_ms, tally=tally),
             sink=StreamSink(io.BytesIO(), emit="all"),
             dead_letters=DeadLetterPolicy("given", StreamDeadLetters(io.BytesIO())),

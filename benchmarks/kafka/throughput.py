@@ -26,7 +26,7 @@ from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchBegun, BatchCommitted
 from consumer.wiring.file_run import prepared_run
 from consumer.wiring.parts import Streams
-from consumer.wiring.topics_run import prepared_stream
+from consumer.wiring.topics_run import prepared_topics_run
 
 PART: Final = "kafka_throughput"
 ARTICLES: Final = 4_000
@@ -80,7 +80,7 @@ def from_topic(source: str, sink: str, folder: Path, wanted: int, workers: int, 
     stopping = Stopping(interrupts=False)
     clocked = Clocked(wanted, stopping)
     config = configured(source, sink, folder, workers, delivery)
-    with prepared_stream(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
+    with prepared_topics_run(config, Streams(io.BytesIO(), io.BytesIO()), Hooks(clocked), stopping) as run:
         run.pipeline.run()
     return clocked.took_s
 

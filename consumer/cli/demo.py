@@ -28,7 +28,7 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.file import FileSource
 from consumer.telemetry.watchdog import enforce
 from consumer.wiring import parts
-from consumer.wiring.topics_run import StreamRun, prepared_stream
+from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.interface import Store
 
 TOPIC: Final = "articles"
@@ -109,7 +109,7 @@ def demo(
         with _sending(chosen, feed or sample_feed(), address, rate, at_end) as sending:
             watcher = _Watcher(console, sending.answered)
             streams = parts.Streams(standard_output(), standard_error())
-            with prepared_stream(chosen, streams, Hooks(watcher), stopping) as ready:
+            with prepared_topics_run(chosen, streams, Hooks(watcher), stopping) as ready:
                 watcher.store = ready.store
                 enforce(stopping, ready.health.note_stopping, chosen.kafka.drain_s + ENDING_S)
                 _show_addresses(console, address, ready)
@@ -134,7 +134,7 @@ def _sending(config: Config, feed: Path, address: str, rate: float, at_end: Call
         source.close()
 
 
-def _show_addresses(console: Console, address: str, ready: StreamRun) -> None:
+def _show_addresses(console: Console, address: str, ready: TopicsRun) -> None:
     console.print(f"Kafka, during the demo: {address}  (topics {TOPIC}, {', '.join(_topic_names())})")
     if ready.address:
         console.print(f"Health and metrics: {ready.address}/readyz  {ready.address}/metrics")

@@ -13,7 +13,7 @@ from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.kafka.broker_wait import waiting_for_brokers
-from consumer.kafka.client_settings import KafkaPlace, parse_kafka, producer_settings
+from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_settings
 from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
@@ -80,14 +80,14 @@ def produce(
         raise typer.Exit(SIGNALLED + stopping.asked_by)
 
 
-def _topic(config: Config) -> KafkaPlace:
+def _topic(config: Config) -> TopicsAddress:
     place = parse_kafka(config.source.url)
     if len(place.names) != 1:
         raise ConfigError(f"{config.source.url} names {len(place.names)} topics; name one with --to")
     return place
 
 
-def _settings(config: Config, place: KafkaPlace, wait_s: float) -> dict[str, Any]:
+def _settings(config: Config, place: TopicsAddress, wait_s: float) -> dict[str, Any]:
     # A consumer waits for its brokers without limit, but a user waits for this command.
     defaults = {_TIMEOUT: int(wait_s * MS_PER_S)}
     return producer_settings(place.brokers, parts.kafka_options(config), transactional=False, defaults=defaults)

@@ -13,7 +13,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOpti
 from consumer.cli.results import results, write_json
 from consumer.config.config import Config
 from consumer.judge.tally import Tally
-from consumer.kafka.offset_range import Stretch, parse_bound
+from consumer.kafka.offset_range import OffsetRange, parse_bound
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
@@ -99,7 +99,7 @@ def replay(
         fingerprint__scheme=scheme,
     )  # fmt: skip
     _check_stores_and_sink(chosen, theirs, against)
-    offsets = Stretch(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
+    offsets = OffsetRange(parse_bound("--from", since), None if until is None else parse_bound("--until", until))
     console = render.console(stderr=True)
     progress = render.progress(console)
     stopping = Stopping(interrupts=False)

@@ -105,7 +105,7 @@ def run(
         fingerprint__scheme=scheme,
     )
     if is_kafka(chosen.source.url):
-        topics_run.run_stream(chosen, show=show)
+        topics_run.run_topics(chosen, show=show)
         return
     console = render.console(stderr=True)
     progress = render.progress(console)

@@ -7,7 +7,7 @@ import typer
 from consumer.cli.options import ConfigOption, SetOption, configured
 from consumer.cli.results import results, write
 from consumer.kafka import topics
-from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
 from consumer.kafka.topics import PlannedTopic, Report, Shape, SinkTopics
 from consumer.model.errors import ConfigError, SinkError
 from consumer.wiring.parts import kafka_options
@@ -82,7 +82,7 @@ def init(
         raise typer.Exit(SinkError.exit_code)
 
 
-def _prefix(sink: str) -> KafkaPlace:
+def _prefix(sink: str) -> TopicsAddress:
     place = parse_kafka(sink)
     if len(place.names) != 1:
         raise ConfigError(f"{sink!r} names {len(place.names)} prefixes; a sink takes exactly one")
@@ -98,6 +98,6 @@ def _plan_lines(topic: PlannedTopic, shape: Shape) -> str:
 
 
 def _report_lines(report: Report) -> str:
-    state = "created" if report.made else "differs" if report.differences else "ok"
+    state = "created" if report.created else "differs" if report.differences else "ok"
     lines = [f"{report.topic.name}: {state}", f"    may be compacted: {report.topic.compaction}"]
     return "".join(f"{line}\n" for line in lines + [f"    {difference}" for difference in report.differences])

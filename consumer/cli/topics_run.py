@@ -19,12 +19,12 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry import logs
 from consumer.telemetry.watchdog import enforce
 from consumer.wiring.parts import Streams
-from consumer.wiring.topics_run import StreamRun, prepared_stream
+from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 
 log = logging.getLogger("dupwatch")
 
 
-def run_stream(config: Config, *, show: bool) -> None:
+def run_topics(config: Config, *, show: bool) -> None:
     """Judge until SIGTERM or SIGINT, then finish the work in progress and exit with 0."""
     console = render.console(stderr=True)
     logs.set_up(config.log.format, config.log.level, is_service=True)
@@ -34,7 +34,7 @@ def run_stream(config: Config, *, show: bool) -> None:
 
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
-    with stopping.listening(), prepared_stream(config, streams, hooks, stopping) as ready:
+    with stopping.listening(), prepared_topics_run(config, streams, hooks, stopping) as ready:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
         enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
@@ -43,7 +43,7 @@ def run_stream(config: Config, *, show: bool) -> None:
     _show_end(console, ready.tally, report, time.monotonic() - began_s)
 
 
-def _show_start(console: Console, config: Config, ready: StreamRun) -> None:
+def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
     if logs.tells_people():
         where = f", {ready.address}/" if ready.address else ""
         console.print(f"Judging {render.plain(config.source.url)} into {render.plain(config.sink.url)}{where}")

@@ -25,7 +25,7 @@ _POLL_S: Final = 0.5
 _SILENCE_S: Final = 30.0
 
 
-class _Stretch(NamedTuple):
+class _Range(NamedTuple):
     """The offsets of a partition from ``low`` to ``high``, which is excluded."""
 
     partition: int
@@ -46,35 +46,35 @@ class TopicLetters(Letters):
         self._attempts = Attempts()
         self._consumer = new_consumer(_settings(brokers, options))
         try:
-            self._stretches = self._ask(brokers)
+            self._ranges = self._ask(brokers)
         except SourceError:
             self.close()
             raise
 
     @override
     def letters(self) -> Iterator[Letter]:
-        for stretch in self._stretches:
+        for span in self._ranges:
             before = self._done
-            for message in self._messages(stretch):
-                self._done = before + cast("int", message.offset()) + 1 - stretch.low
+            for message in self._messages(span):
+                self._done = before + cast("int", message.offset()) + 1 - span.low
                 yield _of_message(message)
-            self._done = before + stretch.high - stretch.low
+            self._done = before + span.high - span.low
 
     @override
     def letter(self, position: str) -> Letter | None:
         partition, colon, offset = position.partition(":")
         if not (colon and is_number(partition) and is_number(offset)):
             raise ConfigError(f"invalid position {position!r}: in a topic it is PARTITION:OFFSET")
-        for stretch in self._stretches:
-            if stretch.partition == int(partition) and stretch.low <= int(offset) < stretch.high:
-                only = _Stretch(stretch.partition, int(offset), int(offset) + 1)
+        for span in self._ranges:
+            if span.partition == int(partition) and span.low <= int(offset) < span.high:
+                only = _Range(span.partition, int(offset), int(offset) + 1)
                 return next((_of_message(message) for message in self._messages(only)), None)
         return None
 
     @override
     def progress(self) -> tuple[int, int]:
         """Return both in offsets; not every offset has a letter."""
-        return self._done, sum(stretch.high - stretch.low for stretch in self._stretches)
+        return self._done, sum(span.high - span.low for span in self._ranges)
 
     def close(self) -> None:
         """Close the client."""
@@ -88,20 +88,20 @@ class TopicLetters(Letters):
     ) -> None:
         self.close()
 
-    def _ask(self, brokers: str) -> list[_Stretch]:
+    def _ask(self, brokers: str) -> list[_Range]:
         """Return what each partition has, of those that have anything."""
-        stretches = []
+        ranges = []
         with asking(brokers, f"the topic {self._topic} at {brokers} cannot be read"):
             for partition in partitions_of(self._consumer, self._topic, brokers, _ASK_S):
                 low, high = watermarks(self._consumer, self._topic, partition, _ASK_S)
-                stretches.append(_Stretch(partition, low, high))
-        return [stretch for stretch in stretches if stretch.low < stretch.high]
+                ranges.append(_Range(partition, low, high))
+        return [span for span in ranges if span.low < span.high]
 
-    def _messages(self, stretch: _Stretch) -> Iterator[Message]:
-        """Yield the messages of a stretch; offsets that were deleted, or end a transaction, have none."""
-        self._consumer.assign([TopicPartition(self._topic, stretch.partition, stretch.low)])
+    def _messages(self, span: _Range) -> Iterator[Message]:
+        """Yield the messages of a range; offsets that were deleted, or end a transaction, have none."""
+        self._consumer.assign([TopicPartition(self._topic, span.partition, span.low)])
         heard_s = time.monotonic()
-        position = stretch.low
+        position = span.low
         while True:
             message = self._consumer.poll(_POLL_S)
             if message is None:
@@ -111,14 +111,14 @@ class TopicLetters(Letters):
             heard_s = time.monotonic()
             error = message.error()
             if error is not None and error.code() in UNPACK_ERRORS:
-                if (offset := message.offset() or 0) >= stretch.high:
+                if (offset := message.offset() or 0) >= span.high:
                     return
-                self._cannot_unpack(error, stretch.partition, position, offset)
+                self._cannot_unpack(error, span.partition, position, offset)
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  # its public name
                 raise SourceError(f"the topic {self._topic} cannot be read: {error.str()}")
             # No message need ever follow the end of a transaction, and a new one may follow the last message.
-            if error is not None or cast("int", message.offset()) >= stretch.high:
+            if error is not None or cast("int", message.offset()) >= span.high:
                 return
             yield message
             position = cast("int", message.offset()) + 1

@@ -23,7 +23,7 @@ from consumer.doctor.machine import check_address, check_descriptors, check_tls
 from consumer.doctor.registry import check_registry
 from consumer.doctor.stores import store_checks
 from consumer.kafka import topics
-from consumer.kafka.client_settings import KafkaPlace, admin_settings, is_kafka, parse_kafka
+from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
 from consumer.wiring import kafka_parts, parts
@@ -78,7 +78,7 @@ class _Kafka:
                 yield Check(_SINK_BROKERS, partial(self._check_sink_brokers, self._sink))
             yield Check("topics of verdicts", partial(self._check_sink, self._sink), needed)
 
-    def _client(self, place: KafkaPlace) -> Brokers:
+    def _client(self, place: TopicsAddress) -> Brokers:
         return Brokers(place.brokers, admin_settings(place.brokers, parts.kafka_options(self._config)))
 
     @property
@@ -88,7 +88,7 @@ class _Kafka:
     def _check_source_brokers(self) -> Iterator[Finding]:
         yield from cluster_findings(self._at_source.cluster(), self._config.kafka, transactional=self._transactional)
 
-    def _check_sink_brokers(self, sink: KafkaPlace) -> Iterator[Finding]:
+    def _check_sink_brokers(self, sink: TopicsAddress) -> Iterator[Finding]:
         cluster = self._asked[sink.brokers]().cluster()
         yield from cluster_findings(cluster, self._config.kafka, transactional=self._transactional)
         if self._transactional and cluster.id != self._at_source.cluster().id:
@@ -122,7 +122,7 @@ class _Kafka:
         ahead_ms = int(self._config.kafka.ahead_s_max * MS_PER_S)
         yield from clock_findings(self._at_source.newest(self._source.names), by_broker, ahead_ms)
 
-    def _check_sink(self, sink: KafkaPlace) -> Iterator[Finding]:
+    def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
         wanted = kafka_parts.sink_topics(self._config)
         plans = [plan for plan in topics.planned(wanted) if plan.name in wanted.written]
         found = self._asked[sink.brokers]().topics(wanted.written)

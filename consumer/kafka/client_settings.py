@@ -36,14 +36,14 @@ Settings = Mapping[str, str | int | float | bool]
 NO_SETTINGS: Final[Settings] = {}
 
 
-class KafkaPlace(NamedTuple):
+class TopicsAddress(NamedTuple):
     """Brokers as "host:port,host:port", and topics, or one prefix of topics."""
 
     brokers: str
     names: tuple[str, ...]
 
 
-class KafkaPrefix(NamedTuple):
+class PrefixAddress(NamedTuple):
     """Brokers as "host:port,host:port", and the prefix that the names of a sink's topics begin with."""
 
     brokers: str
@@ -65,7 +65,7 @@ class KafkaOptions(msgspec.Struct, frozen=True, kw_only=True):
     secret_files: Mapping[str, str] = {}
 
 
-def parse_kafka(url: str) -> KafkaPlace:
+def parse_kafka(url: str) -> TopicsAddress:
     """Parse ``kafka://HOST:PORT[,HOST:PORT]/NAME[,NAME]``; raises ``ConfigError`` for anything else."""
     found = re.fullmatch(URL_PATTERN, url)
     if found is None:
@@ -73,15 +73,15 @@ def parse_kafka(url: str) -> KafkaPlace:
             f"{url!r} does not name a topic: write kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC], and for a sink "
             "kafka://HOST:PORT[,HOST:PORT]/PREFIX"
         )
-    return KafkaPlace(found["brokers"], tuple(found["names"].split(",")))
+    return TopicsAddress(found["brokers"], tuple(found["names"].split(",")))
 
 
-def parse_prefix(url: str) -> KafkaPrefix:
+def parse_prefix(url: str) -> PrefixAddress:
     """Parse ``kafka://HOST:PORT[,HOST:PORT]/PREFIX``; raises ``ConfigError`` for anything else."""
     place = parse_kafka(url)
     if len(place.names) != 1:
         raise ConfigError(f"{url} names several prefixes; name one")
-    return KafkaPrefix(place.brokers, place.names[0])
+    return PrefixAddress(place.brokers, place.names[0])
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:

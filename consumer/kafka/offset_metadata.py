@@ -14,7 +14,7 @@ FORMAT: Final = 1
 NOTE_BYTES_MAX: Final = 1_000
 """Brokers accept 4,096 bytes by default (``offset.metadata.max.bytes``)."""
 WINDOW_COUNTS_MAX: Final = 22
-"""The largest number of counts in the window of a note; see ``consumer.pipeline.bad_record_limit``."""
+"""The largest number of counts in the window of a note; see ``consumer.pipeline.poison_limit``."""
 REASON_CHARS_MAX: Final = 40
 _COUNT_MAX: Final = 10**13
 

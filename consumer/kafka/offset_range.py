@@ -1,4 +1,4 @@
-"""Where a stretch of a topic begins or ends, as options name it: an offset or a time."""
+"""Where a range of a topic begins or ends, as options name it: an offset or a time."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ class Bound(NamedTuple):
     time_ms: int | None = None
 
 
-class Stretch(NamedTuple):
+class OffsetRange(NamedTuple):
     """From one bound up to the other, which is excluded; if that is None, up to the current end of the topic.
 
     With ``offsets_max``, only that many offsets of each partition, from the beginning.

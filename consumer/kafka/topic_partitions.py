@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import Message, TopicPartition
 
 from consumer.model.record import Partition
 
@@ -10,6 +10,12 @@ from consumer.model.record import Partition
 def from_client(partitions: Sequence[TopicPartition]) -> set[Partition]:
     """Return the partitions that the client names."""
     return {(partition.topic, partition.partition) for partition in partitions}
+
+
+def partition_of(message: Message) -> Partition:
+    """Return the partition that a message, or an error in a message's place, is of; ("", -1) for an error of none."""
+    number = message.partition()
+    return message.topic() or "", -1 if number is None else number
 
 
 def to_client(partitions: Collection[Partition]) -> list[TopicPartition]:

@@ -108,7 +108,7 @@ class Report(NamedTuple):
     """What ``init`` did about one topic: it was created, or it exists and differs in these ways."""
 
     topic: PlannedTopic
-    made: bool
+    created: bool
     differences: Sequence[str]
 
 
@@ -248,7 +248,7 @@ def init(settings: Mapping[str, Any], topics: Sequence[PlannedTopic], shape: Sha
     return [
         Report(topic, topic.name not in found, list(differences(topic, found[topic.name], shape)))
         if topic.name in found
-        else Report(topic, made=True, differences=[])
+        else Report(topic, created=True, differences=[])
         for topic in topics
     ]
 

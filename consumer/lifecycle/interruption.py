@@ -56,7 +56,7 @@ UNINTERRUPTED = Uninterrupted()
 
 
 class Drain(Interruption):
-    """The time that a run has to finish its batch after it was asked to stop. Nobody is told of progress."""
+    """The time that a run has to finish its batch after it was asked to stop. It reports no progress."""
 
     def __init__(self, stopping: Stopping, drain_s: float) -> None:
         self._stopping = stopping

@@ -18,10 +18,10 @@ from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.pipeline.loop import Pipeline
 from consumer.sinks.nowhere import Nowhere
-from consumer.sources.stretch import StretchSource
+from consumer.sources.range_source import RangeSource
 from consumer.wiring import parts, stores
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import message_decoder, topic_feed
+from consumer.wiring.kafka_parts import message_decoder, topic_arrivals
 from consumer.wiring.outputs import NoOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline
@@ -52,16 +52,21 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         stores.bind(store, settings)
         judge = AdoptingJudge(Detector(store, settings, now_ms), in_force)
         judging = Judging(settings, fingerprinting, judge)
-        decode, feed = message_decoder(config), topic_feed(config, hooks)
+        decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 
-        def open_source(ranges: Ranges) -> StretchSource:
-            return StretchSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
+        def open_source(ranges: Ranges) -> RangeSource:
+            return RangeSource(reading, place.names, parts.read_limits(config), ranges, stopping.asked)
 
-        def build(source: StretchSource, journal: FillJournal) -> Pipeline:
+        def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # Of these records, the consumers of the old store send verdicts and dead letters.
             dead_letters = DeadLetterPolicy(config.source.url, dead_letter_sink(config, NoOutput()))
             route = Route(
-                source=source, decode=decode, feed=feed, sink=Nowhere(), dead_letters=dead_letters, journal=journal
+                source=source,
+                decode=decode,
+                arrivals=arrivals,
+                sink=Nowhere(),
+                dead_letters=dead_letters,
+                journal=journal,
             )
             return build_pipeline(config, judging, route, Control(stopping), hooks)
 
@@ -79,7 +84,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             needed_ms=began_ms - settings.window_ms,
             open_source=open_source,
             build_pipeline=build,
-            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), feed, judge).adopt,
+            adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), arrivals, judge).adopt,
         )
 
 

@@ -29,7 +29,7 @@ from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
-from consumer.sources.stretch import StretchSource
+from consumer.sources.range_source import RangeSource
 
 AHEAD_OFFSETS: Final = 200
 """How much of each partition is searched at once for what old consumers settled and did not commit."""
@@ -77,14 +77,14 @@ class Migration:
     topic_names: Sequence[str]
     begin_ms: int
     needed_ms: int
-    open_source: Callable[[Ranges], StretchSource]
-    build_pipeline: Callable[[StretchSource, FillJournal], Pipeline]
+    open_source: Callable[[Ranges], RangeSource]
+    build_pipeline: Callable[[RangeSource, FillJournal], Pipeline]
     adopt: Callable[[Sequence[RawRecord]], int]
     ahead: int = 0
     _filled: dict[Partition, int] = field(default_factory=dict)
     _done: int = 0
     _target: int = 0
-    _source: StretchSource | None = None
+    _source: RangeSource | None = None
 
     @property
     def tally(self) -> Tally:

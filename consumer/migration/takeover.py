@@ -8,7 +8,7 @@ from consumer.migration.adopting import AdoptingJudge
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
-from consumer.pipeline.arrivals import Feed
+from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.loop import distinct_ids
 from consumer.workers.pool import Fingerprinting
 from storage.records import Version
@@ -21,7 +21,7 @@ class Takeover:
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting
     builder: VersionBuilder
-    feed: Feed
+    arrivals: Arrivals
     judge: AdoptingJudge
 
     def adopt(self, records: Sequence[RawRecord]) -> int:
@@ -32,7 +32,7 @@ class Takeover:
         timed = self.fingerprinting.submit(
             [article.body or "" for _, article in articles], [article.lang for _, article in articles]
         ).result()
-        arrivals = [self.feed.arrived_at(record, article) for record, article in articles]
+        arrivals = [self.arrivals.arrived_at(record, article) for record, article in articles]
         versions = self.builder.versions([article for _, article in articles], arrivals, timed.fingerprints)
         parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
         return sum(len(self.judge.adopt(part)) for part in parts)

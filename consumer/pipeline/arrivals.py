@@ -1,4 +1,4 @@
-"""The arrival times and the places of the records of a feed.
+"""The arrivals of records: when each arrived, and a name for it that no other record has.
 
 A file is read again after a crash, and every record must get the same arrival again: the records of a file all arrive
 when the run begins, in the order of the lines, and those of an archive when they were published. A stream is read only
@@ -29,20 +29,20 @@ class RecordTimeBehind(NamedTuple):
     """A record was stamped too far behind its partition, and arrived together with the record before it."""
 
 
-class Feed(Protocol):
+class Arrivals(Protocol):
     """The arrivals of one source."""
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivedAt:
         """Return the arrival of a record: its time and its sequence. Called once for each article, in order."""
         ...
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return a name of the record that is unique, and the same in every run that reads it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class FileFeed:
+class FileArrivals:
     """A file. ``began_ms`` is when the run began, from its checkpoint; ``identity`` distinguishes this file."""
 
     began_ms: int
@@ -53,13 +53,13 @@ class FileFeed:
         del article
         return ArrivedAt(self.began_ms, record.line)
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
         return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveFeed:
+class ArchiveArrivals:
     """A file of earlier articles, which arrive when they were published.
 
     An article without that time, or with one after the run began, arrives when the run began, and
@@ -77,13 +77,13 @@ class ArchiveFeed:
         self.hooks.report(RecordTimeReplaced())
         return ArrivedAt(self.began_ms, record.line)
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return the identity of the file, and the line."""
         return b"%s:%d" % (self.identity, record.line)
 
 
 @dataclass(slots=True)
-class StreamFeed:
+class StreamArrivals:
     """A stream, which cannot be read again: its lines are new in every run."""
 
     clock: Clock
@@ -100,13 +100,13 @@ class StreamFeed:
         self._latest_ms = max(self._latest_ms, self.clock())
         return ArrivedAt(self._latest_ms, record.line)
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return the run and the line."""
         return b"stream:%d:%d" % (self._began_ms, record.line)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFeed:
+class TopicArrivals:
     """The messages of topics, which arrive at the time in their timestamps.
 
     A message without a timestamp, or with one more than ``ahead_ms_max`` ahead of the clock, arrives when it is read,
@@ -127,14 +127,14 @@ class TopicFeed:
         self.hooks.report(RecordTimeReplaced())
         return ArrivedAt(now_ms, message.offset, stamped_ms=_writable_ms(message.timestamp_ms))
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
         message = _message(record)
         return b"topic:%s:%d:%d" % (message.topic.encode(), message.partition, message.offset)
 
 
 @dataclass(frozen=True, slots=True)
-class LiveFeed:
+class LiveArrivals:
     """The messages of topics as they come in: none arrives far behind earlier messages of its partition.
 
     One that is stamped more than ``behind_ms_max`` before the highest arrival of its partition arrives at that one, and
@@ -143,7 +143,7 @@ class LiveFeed:
     late.
     """
 
-    topics: TopicFeed
+    topics: TopicArrivals
     ledger: Ledger
     behind_ms_max: int
     hooks: Hooks
@@ -163,9 +163,9 @@ class LiveFeed:
             self.ledger.put(partition, msgspec.structs.replace(note, highest_ms=reached_ms))
         return arrived_at
 
-    def place(self, record: RawRecord) -> bytes:
+    def record_name(self, record: RawRecord) -> bytes:
         """Return topic, partition and offset."""
-        return self.topics.place(record)
+        return self.topics.record_name(record)
 
 
 def _writable_ms(time_ms: int) -> int | None:

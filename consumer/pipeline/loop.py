@@ -29,7 +29,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer, Sink, Source
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
-from consumer.pipeline.arrivals import Feed
+from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.plan_warning import PlanWarning
@@ -63,7 +63,7 @@ class Pipeline:
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting
     builder: VersionBuilder
-    feed: Feed
+    arrivals: Arrivals
     detector: Judge
     sink: Sink
     dead_letters: DeadLetterPolicy
@@ -151,7 +151,7 @@ class Pipeline:
 
     def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
-        arrivals = [self.feed.arrived_at(record, article) for record, article in prepared.articles]
+        arrivals = [self.arrivals.arrived_at(record, article) for record, article in prepared.articles]
         bodied = [
             (article, arrival)
             for (_, article), arrival in zip(prepared.articles, arrivals, strict=True)
@@ -163,7 +163,7 @@ class Pipeline:
             )
         )
         return [
-            self.detector.retraction(article.id, arrival, self.feed.place(record))
+            self.detector.retraction(article.id, arrival, self.arrivals.record_name(record))
             if article.body is None
             else next(versions)
             for arrival, (record, article) in zip(arrivals, prepared.articles, strict=True)

@@ -7,7 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from consumer.model.ports import Answer, Sink
-from consumer.sinks.emitted import Emit, events
+from consumer.sinks.emit import Emit, selected_events
 from consumer.sinks.line_file import LineFile
 from storage.files import FileWriting
 
@@ -35,12 +35,12 @@ class FileSink(Sink):
         why_not_append: str = NO_CHECKPOINT,
     ) -> None:
         self._durable = writing.durable
-        self._wanted = emit
+        self._emit = emit
         self._file = LineFile(path, keep_bytes, writing, why_not_append)
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None:
-        self._file.write(events(answers, self._wanted))
+        self._file.write(selected_events(answers, self._emit))
 
     @override
     def flush(self) -> None:

@@ -13,16 +13,16 @@ from consumer.model.record import Headers
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Which topic gets what; ``dress`` makes the headers of events."""
+    """Which topic gets what; ``headers_of`` makes the headers of events."""
 
     topics: SinkTopics
-    dress: Callable[[Answer], Headers]
+    headers_of: Callable[[Answer], Headers]
 
     def answered(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages that one answer makes."""
         topics, outcome, key = self.topics, answer.verdict.outcome, answer.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
-            headers = self.dress(answer)
+            headers = self.headers_of(answer)
             if outcome == "duplicate":
                 yield Outgoing(topics.duplicates_topic, key, answer.event, headers)
             if topics.verdicts:
@@ -32,7 +32,7 @@ class Messages:
 
     def released(self, answer: Answer) -> Iterator[Outgoing]:
         """Yield the messages of a release; where its record is at hand, the article returns to the clean feed."""
-        key, headers = answer.verdict.id.encode(), self.dress(answer)
+        key, headers = answer.verdict.id.encode(), self.headers_of(answer)
         yield Outgoing(self.topics.duplicates_topic, key, answer.event, headers)
         if self.topics.verdicts:
             yield Outgoing(self.topics.verdicts_topic, key, answer.event, headers)

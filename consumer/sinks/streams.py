@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from consumer.model.errors import SinkError
 from consumer.model.ports import Answer, Sink
-from consumer.sinks.emitted import Emit, events
+from consumer.sinks.emit import Emit, selected_events
 
 
 class StreamSink(Sink):
@@ -17,11 +17,11 @@ class StreamSink(Sink):
 
     def __init__(self, out: BinaryIO, *, emit: Emit = "all") -> None:
         self._out = out
-        self._wanted = emit
+        self._emit = emit
 
     @override
     def emit(self, answers: Sequence[Answer]) -> None:
-        write_lines(self._out, "verdicts", events(answers, self._wanted))
+        write_lines(self._out, "verdicts", selected_events(answers, self._emit))
 
     @override
     def flush(self) -> None:

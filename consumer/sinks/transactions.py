@@ -46,11 +46,11 @@ from storage.clock import MS_PER_S
 ABORT_WAIT_S: Final = 2.0
 """An abort that takes longer is left to the next producer."""
 CAUSE_WAIT_S: Final = 1.0
-"""A producer that has failed reports the cause from a thread of its own, which may take so long."""
+"""How long to wait for the cause, which a producer that has failed reports from a thread of its own."""
 OFFSETS_WAIT_S: Final = 5.0
 """The call that adds the offsets may hang after an outage; nothing is committed yet, so it is abandoned early."""
 RENEWALS_MAX: Final = 10
-"""So many producers in a row without a commit are a defect; in an outage the first one waits."""
+"""More producers than this in a row without a commit are a defect; in an outage the first one waits."""
 _RETRY_PAUSE_S: Final = 0.02
 _NO_METADATA: Final[Mapping[Partition, str]] = MappingProxyType({})
 _FENCED: Final = frozenset(
@@ -68,6 +68,8 @@ class SinkReconnected(NamedTuple):
 
 class TransactionalOutbox(Outbox):
     """Readers of committed messages see nothing of a batch before ``commit``, and then all of it.
+
+    It is the ``Transactions`` of a journal of topics (``pipeline.offsets``).
 
     ``settings`` are of ``producer_settings``, transactional. The other parameters are those of ``AtLeastOnceOutbox``. A
     transaction begins with the first message of a batch, not before, so that none is open during judging. After

@@ -12,7 +12,7 @@ from consumer.kafka.membership import member_of
 from consumer.kafka.offset_metadata import encode_note
 from consumer.model.record import Partition
 from consumer.sources.handover import Handover
-from consumer.sources.progress import Place
+from consumer.sources.progress import CommitPoint
 
 log = logging.getLogger("dupwatch")
 
@@ -26,7 +26,7 @@ class Commits:
         self._handover = handover
         self._fail = fail
         self._transactional = transactional
-        self._sent: Mapping[Partition, Place] | None = None
+        self._sent: Mapping[Partition, CommitPoint] | None = None
         self._again_s = 0.0
         self._refused: int | None = None
 
@@ -53,11 +53,11 @@ class Commits:
         """Forget the commit that was sent: it was another client's."""
         self._sent = None
 
-    def due(self) -> dict[Partition, Place]:
+    def due(self) -> dict[Partition, CommitPoint]:
         """Return what the client has to commit: nothing with transactions. The caller holds the lock."""
         return {} if self._transactional else self._handover.partitions.uncommitted()
 
-    def now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
+    def now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
         """Commit, wait for the answer, and return what the group knows then.
 
         A client that is not a member at this moment would be refused; a static one would be fenced, which ends it.
@@ -71,7 +71,7 @@ class Commits:
             return {}
 
     def _keep(
-        self, error: KafkaError | None, offsets: Sequence[TopicPartition], sent: Mapping[Partition, Place]
+        self, error: KafkaError | None, offsets: Sequence[TopicPartition], sent: Mapping[Partition, CommitPoint]
     ) -> dict[Partition, int]:
         """Note what an answer says about what was sent. Return what the group knows now."""
         refused = error or next((place.error for place in offsets if place.error is not None), None)
@@ -101,7 +101,7 @@ class Commits:
             log.info("Offsets were not committed; the commit is repeated: %s", describe(error))
 
 
-def _offsets(places: Mapping[Partition, Place]) -> list[TopicPartition]:
+def _offsets(places: Mapping[Partition, CommitPoint]) -> list[TopicPartition]:
     return [
         TopicPartition(topic, number, place.offset, encode_note(place.note))
         if place.leader_epoch is None

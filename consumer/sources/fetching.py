@@ -10,12 +10,12 @@ from confluent_kafka import Message as ClientMessage
 
 from consumer.kafka.client_log import client_log
 from consumer.kafka.errors import Trouble
-from consumer.kafka.topic_partitions import to_client
+from consumer.kafka.topic_partitions import partition_of, to_client
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
+from consumer.sources.fetch_size import FetchSize
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_records import record_of
-from consumer.sources.portion import Portion
 from consumer.sources.unpacking import UNPACK_ERRORS, Unpacking
 
 POLL_S: Final = 0.1
@@ -29,7 +29,7 @@ class FetchingPaused(NamedTuple):
 
 
 class FetchingWaited(NamedTuple):
-    """For so long no record was taken from the client, because what was taken has not been judged."""
+    """How long no record was taken from the client, because what was taken has not been judged."""
 
     seconds: float
 
@@ -66,7 +66,7 @@ class Fetching:
         self._heed = heed
         self._full_since_s: float | None = None
         self._unpacking = Unpacking(handover)
-        self._portion = Portion(options.consume_max)
+        self._fetch_size = FetchSize(options.consume_max)
 
     def turn(self, consumer: Consumer) -> None:
         """Take in what there is; without room, only keep the client alive."""
@@ -140,11 +140,11 @@ class Fetching:
         self._take_in([first])
         with self._handover.changed:
             room, room_bytes = self._handover.partitions.room(), self._handover.partitions.room_bytes()
-        self._portion.saw([_size_bytes(first)])
-        count = self._portion.messages(room, room_bytes)
+        self._fetch_size.observe([_size_bytes(first)])
+        count = self._fetch_size.next_count(room, room_bytes)
         rebalances = self.rebalances
         more = consumer.consume(count, 0) if count else []
-        self._portion.saw(map(_size_bytes, more))
+        self._fetch_size.observe(map(_size_bytes, more))
         if rebalances != self.rebalances:
             # These may have been fetched before a partition left and came back.
             more = [message for message in more if message.error() is not None]
@@ -160,7 +160,7 @@ class Fetching:
             if error is None:
                 records.append(record_of(message, self._options.record_bytes_max))
                 continue
-            partition = (message.topic() or "", -1 if (number := message.partition()) is None else number)
+            partition = partition_of(message)
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # librdkafka's own codes are named so
                 ends[partition] = message.offset() or 0
             elif error.code() in UNPACK_ERRORS:

@@ -15,7 +15,7 @@ from consumer.sources.client_failure import ClientFailure
 from consumer.sources.commits import Commits
 from consumer.sources.handover import ClientTurned, Handover
 from consumer.sources.holds import Holds
-from consumer.sources.progress import BEGINNING, Place, Start
+from consumer.sources.progress import BEGINNING, CommitPoint, Start
 
 Found = TypeVar("Found")
 
@@ -37,7 +37,7 @@ class GroupPlaces:
 
     def starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> dict[Partition, Start]:
         """Return where these partitions begin, which were just assigned."""
-        return self._made_known(consumer, self._ask(consumer, partitions, partial(self._start, consumer)))
+        return self._commit_starts(consumer, self._ask(consumer, partitions, partial(self._start, consumer)))
 
     def restore(self, consumer: Consumer) -> None:
         """Ask for all places after a transaction of which only the brokers know whether it was committed."""
@@ -48,7 +48,7 @@ class GroupPlaces:
             with self.handover.changed:
                 self.handover.partitions.restart(found)
 
-    def commit_now(self, consumer: Consumer, places: Mapping[Partition, Place]) -> dict[Partition, int]:
+    def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
         """Commit at once, unless the run has failed. Return what the group knows then."""
         return {} if self.failure.error is not None else self.commits.now(consumer, places)
 
@@ -82,9 +82,11 @@ class GroupPlaces:
         _, end = consumer.get_watermark_offsets(TopicPartition(found.topic, found.partition), timeout=ASK_S)
         return Start(end, committed=False)
 
-    def _made_known(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:
+    def _commit_starts(self, consumer: Consumer, starts: Mapping[Partition, Start]) -> dict[Partition, Start]:
         """Commit where partitions begin that have no offset yet; during its callback a client stays a member."""
-        ours = {partition: Place(start.offset, None) for partition, start in starts.items() if not start.committed}
+        ours = {
+            partition: CommitPoint(start.offset, None) for partition, start in starts.items() if not start.committed
+        }
         known = self.commit_now(consumer, ours)
         return {
             partition: start._replace(committed=start.committed or partition in known)

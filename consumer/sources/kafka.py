@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
+from typing_extensions import override
+
 from consumer.kafka.offset_metadata import HoldRequest, Note
 from consumer.model.errors import SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import ReadLimits
+from consumer.model.ports import Source
 from consumer.model.record import Offsets, Partition, RawBatch
 from consumer.sources.handover import ClientTurned, Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
@@ -51,8 +54,10 @@ class SourceOptions:
     transactional: bool = False
 
 
-class KafkaSource:
+class KafkaSource(Source):
     """Reads topics as a member of a consumer group; ``settings`` are the client's (``consumer_settings``).
+
+    It is the ``GroupSource`` of a journal of topics (``pipeline.offsets``).
 
     Its client is created when the first batch is requested. When ``stopped`` returns true, there are no more batches.
     Each call raises the error that ended the client's thread, most often a ``SourceError``.
@@ -87,6 +92,7 @@ class KafkaSource:
         self._client = ClientThread(client, self._handover, hooks)
         self._thread = threading.Thread(target=self._client.run, name="kafka-client", daemon=True)
 
+    @override
     def batches(self) -> Iterator[RawBatch]:
         """Yield batches until the source is closed: what was read since the last one, or what comes next."""
         # From here on the client's thread must turn, even if it hangs before its first turn.
@@ -134,7 +140,10 @@ class KafkaSource:
         self._change(Partitions.abandon)
 
     def reread(self) -> None:
-        """Do the same after a transaction with an unknown outcome: each partition continues where it was committed."""
+        """Read the begun batch again, unless it was committed: the brokers are asked where each partition continues.
+
+        Called after a transaction with an unknown outcome.
+        """
         self._change(Partitions.lose_places)
 
     def group_metadata(self) -> object:
@@ -150,6 +159,7 @@ class KafkaSource:
                 raise SourceError(f"{self._name} is not being read")
             return self._handover.group_metadata
 
+    @override
     def close(self) -> None:
         """Commit what was acknowledged, leave the group, and close the client, all within ``CLOSE_S``."""
         self._handover.close()

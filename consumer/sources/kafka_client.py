@@ -38,7 +38,7 @@ _LAG_S: Final = 5.0
 
 
 class LagRead(NamedTuple):
-    """So many records of a partition of ours are in its topic and not committed."""
+    """How many records of a partition that this consumer owns are in its topic and not committed."""
 
     topic: str
     partition: int
@@ -100,7 +100,7 @@ class ClientThread:
             self.consumer = self._subscribed()
             while not self._handover.closing:
                 self._turn(self.consumer)
-                if self._membership.outlived:
+                if self._membership.why_replace:
                     self.consumer = self._replaced(self.consumer)
         except KafkaException as error:
             self._handover.fail(self._failure.error or self._failure.describe(error.args[0]))
@@ -128,8 +128,8 @@ class ClientThread:
 
     def _replaced(self, consumer: Consumer) -> Consumer:
         """Return another client in place of one that cannot be relied on any more; it joins without partitions."""
-        outlived = self._membership.outlived
-        log.warning("Another client joins the group in place of this one: %s", outlived)
+        why = self._membership.why_replace
+        log.warning("Another client joins the group in place of this one: %s", why)
         # It must not be closed twice.
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + self._options.close_s
@@ -137,7 +137,7 @@ class ClientThread:
             self._hooks.report(ClientTurned())
             if time.monotonic() >= until_s:
                 raise SourceError(
-                    f"the Kafka client did not close in time, and must be replaced: {outlived}; restart dupwatch"
+                    f"the Kafka client did not close in time, and must be replaced: {why}; restart dupwatch"
                 )
         closing.result()
         self._failure.check()
@@ -172,7 +172,7 @@ class ClientThread:
 
     def _fail(self, error: KafkaError) -> None:
         """End the run, unless the client has fenced itself: it is replaced then."""
-        if not self._membership.fenced_itself(error):
+        if not self._membership.is_own_fencing(error):
             self._failure.error = self._failure.describe(error)
 
     def _heed(self, error: KafkaError, partition: Partition) -> None:

@@ -11,17 +11,17 @@ from consumer.kafka.membership import member_of
 from consumer.sources.handover import Handover
 
 _JOINING_S: Final = 30.0
-"""So long after partitions were lost, a static member may be fenced by a request of its own."""
+"""How long after partitions were lost a static member may be fenced by a request of its own."""
 
 
 class Membership:
     """The membership of one client; for its thread only.
 
-    ``outlived`` is why the client cannot be relied on any more and has to be replaced, empty while it can.
+    ``why_replace`` is why the client cannot be relied on any more and has to be replaced, empty while it can.
     """
 
     def __init__(self, handover: Handover) -> None:
-        self.outlived = ""
+        self.why_replace = ""
         self._handover = handover
         self._member: bytes | None = None
         self._lost_s = -math.inf
@@ -40,14 +40,14 @@ class Membership:
             if member is None or member == self._member:
                 return
             if self._handover.partitions.owned():
-                self.outlive("it was taken for dead, and let in again as another member")
+                self.give_up("it was taken for dead, and let in again as another member")
             self._member = member
 
     def lost(self) -> None:
         """Note that the client has lost its partitions, and joins again."""
         self._lost_s = time.monotonic()
 
-    def fenced_itself(self, error: KafkaError) -> bool:
+    def is_own_fencing(self, error: KafkaError) -> bool:
         """Return whether this error comes from the client's own second request; what it had is given up then.
 
         A static member's client may join twice after a loss, because the brokers were silent and then answer both
@@ -56,18 +56,18 @@ class Membership:
         if not is_fenced(error) or time.monotonic() >= self._lost_s + _JOINING_S:
             return False
         with self._handover.changed:
-            self.outlive("it has fenced itself")
+            self.give_up("it has fenced itself")
         return True
 
-    def outlive(self, why: str) -> None:
+    def give_up(self, why: str) -> None:
         """Give up what the client believes to own: others may own it. The caller holds the lock."""
         partitions = self._handover.partitions
         owned = list(partitions.owned())
         partitions.revoke(owned)
         partitions.leave(owned, f"its consumer has lost them: {why}")
-        self.outlived = why
+        self.why_replace = why
         self._handover.changed.notify_all()
 
     def replaced(self) -> None:
         """Start again with another client."""
-        self.outlived, self._lost_s = "", -math.inf
+        self.why_replace, self._lost_s = "", -math.inf

@@ -28,7 +28,7 @@ from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, Partition, RawBatch, RawRecord
 from consumer.sources.buffer import Buffer, message_of
-from consumer.sources.progress import Place, Progress, Start
+from consumer.sources.progress import CommitPoint, Progress, Start
 
 _NO_NOTES: Final[Mapping[Partition, Note]] = MappingProxyType({})
 
@@ -145,11 +145,11 @@ class Partitions:
         if progress is not None and progress.position == offset:
             progress.seek = False
 
-    def uncommitted(self) -> dict[Partition, Place]:
+    def uncommitted(self) -> dict[Partition, CommitPoint]:
         """Return the places that were acknowledged and that the group does not know yet."""
         return {partition: progress.place() for partition, progress in self._owned.items() if not progress.is_known()}
 
-    def committed(self, partition: Partition, place: Place) -> None:
+    def committed(self, partition: Partition, place: CommitPoint) -> None:
         """Note that the group has committed this place."""
         progress = self._owned.get(partition)
         if progress is not None:
@@ -159,7 +159,7 @@ class Partitions:
         """Return the owned partitions, and why each is held; None where it is not."""
         return {partition: progress.note.held for partition, progress in self._owned.items()}
 
-    def owned(self) -> dict[Partition, Place]:
+    def owned(self) -> dict[Partition, CommitPoint]:
         """Return the owned partitions, and where each would have to be begun again."""
         return {partition: progress.place() for partition, progress in self._owned.items()}
 

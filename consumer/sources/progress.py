@@ -11,7 +11,7 @@ BEGINNING: Final = -2
 """A start before the first record that exists by then; lower than any offset, and never committed."""
 
 
-class Place(NamedTuple):
+class CommitPoint(NamedTuple):
     """Where reading begins again, with the leader epoch of the record before it, None where that is not known.
 
     ``note`` is committed beside the offset.
@@ -82,10 +82,10 @@ class Progress:
         """Return whether the group has committed all that was answered."""
         return self.acknowledged == self.committed and self.note == self.known_note
 
-    def place(self) -> Place:
+    def place(self) -> CommitPoint:
         """Return where reading has to begin again, by whoever owns the partition then."""
         before = [epoch for first, epoch in self.leader_epochs if first < self.acknowledged]
-        return Place(self.acknowledged, before[-1] if before else None, self.note)
+        return CommitPoint(self.acknowledged, before[-1] if before else None, self.note)
 
     def go_to(self, offset: int) -> None:
         """Read again from this offset on, unless that is the position already."""

@@ -20,7 +20,7 @@ from consumer.sources.handover import Handover
 log = logging.getLogger("dupwatch")
 
 FAILURES_MAX: Final = 5
-"""After so many failed attempts on one batch without progress, a partition is held."""
+"""How many failed attempts on one batch, without progress, hold its partition."""
 _SKIPPED_BY_CLIENT: Final = frozenset(
     {
         KafkaError._BAD_MSG,  # noqa: SLF001  # librdkafka's own codes are named so

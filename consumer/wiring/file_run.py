@@ -20,12 +20,12 @@ from consumer.model.errors import ConfigError, Fatal
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink
 from consumer.model.record import Position
-from consumer.pipeline.arrivals import ArchiveFeed, Feed, FileFeed, StreamFeed
-from consumer.pipeline.bad_record_limit import PoisonLimit
+from consumer.pipeline.arrivals import ArchiveArrivals, Arrivals, FileArrivals, StreamArrivals
 from consumer.pipeline.checkpoint import Checkpoint, began_ms
-from consumer.pipeline.feed_limit import FeedGate
+from consumer.pipeline.feed_gate import FeedGate
 from consumer.pipeline.journal import FileJournal, Journal, NoJournal, Outputs
 from consumer.pipeline.loop import Pipeline
+from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.sinks.file import FileSink
 from consumer.sinks.streams import StreamSink
 from consumer.sources.file import FileSource
@@ -87,37 +87,37 @@ def prepared_run(
     """
     if is_kafka(config.sink.url):
         raise ConfigError("a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -")
-    with ExitStack() as held:
+    with ExitStack() as resources:
         lexicon = lexicon_of(config)
         settings = judge_settings(config, lexicon)
         before = earlier_checkpoint(config)
         start = Position() if before is None else before.position
         source = FileSource(path_of(config.source.url), read_limits(config), start)
-        held.callback(source.close)
+        resources.callback(source.close)
         # All that can be refused is refused before a store or a sink is created.
         output = file_or_stream(config, before, source, streams)
         check_output(config, source, output)
         if before is not None:
             check_resumable(before, source, settings, config)
-        store = held.enter_context(opened_store(config))
+        store = resources.enter_context(opened_store(config))
         bind(store, settings)
         if before is not None:
             check_store(before, store, settings)
         drain = Drain(stopping, config.kafka.drain_s)
         fingerprints = fingerprinting(config, settings, lexicon, drain)
-        held.callback(fingerprints.close)
+        resources.callback(fingerprints.close)
         sink = _sink(config, output)
-        held.callback(sink.close)
+        resources.callback(sink.close)
         try:
             dead_letters = dead_letter_sink(config, output)
-            held.callback(dead_letters.close)
-            feed, journal = _feed_and_journal(config, settings, before, source, Outputs(sink, dead_letters))
+            resources.callback(dead_letters.close)
+            arrivals, journal = _arrivals_and_journal(config, settings, before, source, Outputs(sink, dead_letters))
         except Fatal:
             if isinstance(sink, FileSink):
                 sink.discard()
             raise
         if archive:
-            feed = _archive(feed, hooks)
+            arrivals = _archive(arrivals, hooks)
         detector = interruptible_detector(store, settings, drain)
         pipeline = build_pipeline(
             config,
@@ -125,7 +125,7 @@ def prepared_run(
             Route(
                 source=source,
                 decode=file_decoder(config),
-                feed=feed,
+                arrivals=arrivals,
                 sink=sink,
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters, _gate(config, source, before)),
                 journal=journal,
@@ -152,20 +152,20 @@ def _sink(config: Config, output: FileOutput | StreamOutput) -> Sink:
     )
 
 
-def _feed_and_journal(
+def _arrivals_and_journal(
     config: Config,
     settings: JudgeSettings,
     before: Checkpoint | None,
     source: FileSource,
     outputs: Outputs,
-) -> tuple[Feed, Journal]:
+) -> tuple[Arrivals, Journal]:
     """Build what gives records their arrivals, and what keeps the run's progress."""
     if source.streams:
-        return StreamFeed(now_ms), NoJournal()
+        return StreamArrivals(now_ms), NoJournal()
     identity = _feed_identity(config.source.url, source)
     path = checkpoint_path_of(config)
     if path is None:
-        return FileFeed(now_ms(), identity), NoJournal()
+        return FileArrivals(now_ms(), identity), NoJournal()
     start_ms = began_ms(before, now_ms())
     if before is None:
         before = Checkpoint(source=config.source.url, began_ms=start_ms, settings=settings.digest())
@@ -177,13 +177,13 @@ def _feed_and_journal(
         emit=config.sink.emit,
         store=store_identity(config.store.url),
     )
-    return FileFeed(start_ms, identity), FileJournal(path, now, source.beginning, outputs, file_writing(config))
+    return FileArrivals(start_ms, identity), FileJournal(path, now, source.beginning, outputs, file_writing(config))
 
 
-def _archive(feed: Feed, hooks: Hooks) -> Feed:
-    if not isinstance(feed, FileFeed):
+def _archive(arrivals: Arrivals, hooks: Hooks) -> Arrivals:
+    if not isinstance(arrivals, FileArrivals):
         raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
-    return ArchiveFeed(feed.began_ms, feed.identity, hooks)
+    return ArchiveArrivals(arrivals.began_ms, arrivals.identity, hooks)
 
 
 def _feed_identity(url: str, source: FileSource) -> bytes:

@@ -18,7 +18,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits
 from consumer.model.ports import Answer
 from consumer.model.record import Headers, RawRecord
-from consumer.pipeline.arrivals import TopicFeed
+from consumer.pipeline.arrivals import TopicArrivals
 from consumer.sinks.record_times import RecordTimes
 from consumer.wiring import parts
 from storage.clock import MS_PER_S, now_ms
@@ -39,9 +39,9 @@ def message_decoder(config: Config, patience: Patience | None = None) -> Callabl
     return lambda record: decode_message(record, decode_value, config.kafka.id_from, id_bytes_max)
 
 
-def topic_feed(config: Config, hooks: Hooks) -> TopicFeed:
+def topic_arrivals(config: Config, hooks: Hooks) -> TopicArrivals:
     """Return what gives messages their arrivals: their timestamps, unless missing or too far ahead of the clock."""
-    return TopicFeed(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks)
+    return TopicArrivals(now_ms, int(config.kafka.ahead_s_max * MS_PER_S), hooks)
 
 
 def check_topics(config: Config, brokers: str, topics: SinkTopics) -> None:

@@ -52,8 +52,8 @@ def front_of(config: Config) -> Front | None:
     return Front(address, access, tls)
 
 
-def served(config: Config, held: ExitStack, pages: Mapping[str, Page], failed: Callable[[], None]) -> str | None:
-    """Serve the pages until ``held`` is closed; return their URL, None where there are none.
+def served(config: Config, resources: ExitStack, pages: Mapping[str, Page], failed: Callable[[], None]) -> str | None:
+    """Serve the pages until ``resources`` is closed; return their URL, None where there are none.
 
     ``failed`` is called for every request that could not be answered.
     """
@@ -61,7 +61,7 @@ def served(config: Config, held: ExitStack, pages: Mapping[str, Page], failed: C
     if front is None:
         return None
     server = PageServer(front.address, pages, failed, front.access, front.tls)
-    held.callback(server.close)
+    resources.callback(server.close)
     return server.url
 
 

@@ -15,7 +15,7 @@ from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Sink, Source
 from consumer.model.record import RawRecord
-from consumer.pipeline.arrivals import Feed
+from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
@@ -40,7 +40,7 @@ class Route:
 
     source: Source
     decode: Callable[[RawRecord], Article]
-    feed: Feed
+    arrivals: Arrivals
     sink: Sink
     dead_letters: DeadLetterPolicy
     journal: Journal
@@ -65,7 +65,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         decode=route.decode,
         fingerprinting=judging.fingerprinting,
         builder=version_builder(judging.settings),
-        feed=route.feed,
+        arrivals=route.arrivals,
         detector=judging.detector,
         sink=route.sink,
         dead_letters=route.dead_letters,

@@ -10,14 +10,14 @@ from consumer.config.config import Config
 from consumer.judge.versions import ArrivedAt
 from consumer.kafka.broker_wait import waiting_for_brokers
 from consumer.kafka.client_settings import (
-    KafkaPlace,
+    TopicsAddress,
     consumer_settings,
     is_kafka,
     parse_kafka,
     parse_prefix,
     producer_settings,
 )
-from consumer.kafka.offset_range import Bound, Ranges, Stretch
+from consumer.kafka.offset_range import Bound, OffsetRange, Ranges
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer
@@ -26,7 +26,7 @@ from consumer.model.verdict import decode_verdict
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
-from consumer.sources.stretch import StretchSource
+from consumer.sources.range_source import RangeSource
 from consumer.store_tools.released_record import NoWayBack, RecordId, RecordSearch
 from consumer.wiring import parts
 from consumer.wiring.kafka_parts import check_topics, headers_of, message_decoder, record_times, sink_topics
@@ -40,10 +40,10 @@ def way_back(config: Config, stored: Stored) -> RawRecord | NoWayBack | None:
     """Return the record to send to the clean feed again when this version is released; None without such a feed."""
     if not is_kafka(config.sink.url) or not config.kafka.unique:
         return None
-    flags = KafkaPlace(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
+    flags = TopicsAddress(parse_prefix(config.sink.url).brokers, (sink_topics(config).duplicates_topic,))
     search = RecordSearch(
         flags_topic=flags.names[0],
-        flags_since=lambda time_ms: _read(config, flags, Stretch(Bound(time_ms=time_ms))),
+        flags_since=lambda time_ms: _read(config, flags, OffsetRange(Bound(time_ms=time_ms))),
         record_at=partial(_record_at, config),
         is_version=partial(_is_version, config),
     )
@@ -82,13 +82,13 @@ def _record_at(config: Config, record_id: RecordId) -> RawRecord | None:
     topic, partition, offset = record_id
     # If the configuration names no topics to read, they are on the brokers of the sink.
     url = config.source.url if is_kafka(config.source.url) else config.sink.url
-    source = KafkaPlace(parse_kafka(url).brokers, (topic,))
+    source = TopicsAddress(parse_kafka(url).brokers, (topic,))
     return next(_read(config, source, {(topic, partition): (offset, offset + 1)}), None)
 
 
-def _read(config: Config, place: KafkaPlace, stretch: Stretch | Ranges) -> Iterator[RawRecord]:
+def _read(config: Config, place: TopicsAddress, offsets: OffsetRange | Ranges) -> Iterator[RawRecord]:
     settings = consumer_settings(place.brokers, parts.kafka_options(config))
-    with closing(StretchSource(settings, place.names, parts.read_limits(config), stretch)) as source:
+    with closing(RangeSource(settings, place.names, parts.read_limits(config), offsets)) as source:
         for batch in source.batches():
             yield from batch.records
 

@@ -1,4 +1,4 @@
-"""A replay, built and wired: a stretch of topics judged again, into a store of its own."""
+"""A replay, built and wired: a range of topics judged again, into a store of its own."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,7 +8,7 @@ from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.tally import Tally
 from consumer.kafka.client_settings import consumer_settings, is_kafka, parse_kafka, parse_prefix, producer_settings
-from consumer.kafka.offset_range import Stretch
+from consumer.kafka.offset_range import OffsetRange
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import ConfigError, SinkError
@@ -20,10 +20,10 @@ from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
 from consumer.sinks.nowhere import Nowhere
-from consumer.sources.stretch import StretchSource
+from consumer.sources.range_source import RangeSource
 from consumer.wiring import parts, stores
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import headers_of, message_decoder, record_times, sink_topics, topic_feed
+from consumer.wiring.kafka_parts import headers_of, message_decoder, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
@@ -35,32 +35,32 @@ class ReplayRun:
     """A replay that is ready to start, and what can be asked about it meanwhile."""
 
     pipeline: Pipeline
-    source: StretchSource
+    source: RangeSource
     store: Store
     tally: Tally
 
 
 @contextmanager
-def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: Stopping) -> Iterator[ReplayRun]:
+def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping: Stopping) -> Iterator[ReplayRun]:
     """Build a replay from its configuration, and release everything it holds afterwards.
 
     Verdicts go to a prefix of topics, or nowhere. A replay joins no group.
     """
     if not is_kafka(config.source.url):
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
-    with ExitStack() as held:
+    with ExitStack() as resources:
         lexicon = parts.lexicon_of(config)
         settings = parts.judge_settings(config, lexicon)
         fingerprinting = parts.fingerprinting(config, settings, lexicon)
-        held.callback(fingerprinting.close)
-        source = _source(config, stretch, stopping)
-        held.callback(source.close)
+        resources.callback(fingerprinting.close)
+        source = _source(config, offsets, stopping)
+        resources.callback(source.close)
         # After the source: if that cannot be read, no store is created for it.
-        store = held.enter_context(stores.opened_store(config))
+        store = resources.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
-        held.callback(sink.close)
+        resources.callback(sink.close)
         detector = interruptible_detector(store, settings, drain)
         pipeline = build_pipeline(
             config,
@@ -68,7 +68,7 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
             Route(
                 source=source,
                 decode=message_decoder(config),
-                feed=topic_feed(config, hooks),
+                arrivals=topic_arrivals(config, hooks),
                 sink=sink,
                 dead_letters=DeadLetterPolicy(config.source.url, dead_letters),
                 journal=NoJournal(),
@@ -79,10 +79,10 @@ def prepared_replay(config: Config, stretch: Stretch, hooks: Hooks, stopping: St
         yield ReplayRun(pipeline, source, store, detector.tally)
 
 
-def _source(config: Config, stretch: Stretch, stopping: Stopping) -> StretchSource:
+def _source(config: Config, offsets: OffsetRange, stopping: Stopping) -> RangeSource:
     place = parse_kafka(config.source.url)
     settings = consumer_settings(place.brokers, kafka_options(config))
-    return StretchSource(settings, place.names, parts.read_limits(config), stretch, stopping.asked)
+    return RangeSource(settings, place.names, parts.read_limits(config), offsets, stopping.asked)
 
 
 def _sinks(config: Config, source: str, drain: Drain, hooks: Hooks) -> tuple[Sink, DeadLetterSink]:

@@ -10,11 +10,12 @@ from consumer.lifecycle.starting import Starting
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.model.ports import DeadLetterSink, Sink
-from consumer.pipeline.arrivals import LiveFeed
-from consumer.pipeline.bad_record_limit import PoisonGate, PoisonLimit
+from consumer.pipeline.arrivals import LiveArrivals
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.offsets import KafkaJournal, TransactionalJournal
+from consumer.pipeline.partition_gate import PartitionGate
 from consumer.pipeline.partition_notes import Ledger
+from consumer.pipeline.poison_limit import PoisonLimit
 from consumer.sinks.at_least_once import AtLeastOnceOutbox
 from consumer.sinks.kafka import KafkaSink
 from consumer.sinks.kafka_messages import Messages
@@ -24,7 +25,7 @@ from consumer.sinks.transactions import TransactionalOutbox
 from consumer.sources.kafka import KafkaSource, SourceOptions
 from consumer.wiring import parts
 from consumer.wiring.dead_letters import dead_letter_sink
-from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics, topic_feed
+from consumer.wiring.kafka_parts import check_topics, headers_of, record_times, sink_topics, topic_arrivals
 from consumer.wiring.outputs import StreamOutput, TopicOutput
 from storage.clock import MS_PER_S
 
@@ -59,15 +60,15 @@ def build_intake(config: Config, hooks: Hooks, stopping: Stopping) -> Intake:
     return Intake(source, Ledger())
 
 
-def build_feed(config: Config, ledger: Ledger, hooks: Hooks) -> LiveFeed:
+def build_arrivals(config: Config, ledger: Ledger, hooks: Hooks) -> LiveArrivals:
     """Build what gives messages their arrivals."""
-    return LiveFeed(topic_feed(config, hooks), ledger, int(config.kafka.behind_s_max * MS_PER_S), hooks)
+    return LiveArrivals(topic_arrivals(config, hooks), ledger, int(config.kafka.behind_s_max * MS_PER_S), hooks)
 
 
-def build_gate(config: Config, intake: Intake) -> PoisonGate:
+def build_gate(config: Config, intake: Intake) -> PartitionGate:
     """Build what holds a partition with too many bad records."""
     limit = PoisonLimit(config.kafka.poison_share_max, config.kafka.poison_records_min)
-    return PoisonGate(limit, intake.ledger, intake.source.hold)
+    return PartitionGate(limit, intake.ledger, intake.source.hold)
 
 
 def build_delivery(

@@ -32,13 +32,13 @@ from consumer.wiring.kafka_parts import message_decoder
 from consumer.wiring.page_server import consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.topics_checks import check_not_filling, check_time_limits, check_topic_ends
-from consumer.wiring.topics_ends import build_delivery, build_feed, build_gate, build_intake
+from consumer.wiring.topics_ends import build_arrivals, build_delivery, build_gate, build_intake
 from storage.clock import now_ms
 from storage.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
-class StreamRun:
+class TopicsRun:
     """A run over topics that is ready to start, and what can be asked about it meanwhile."""
 
     pipeline: Pipeline
@@ -49,7 +49,9 @@ class StreamRun:
 
 
 @contextmanager
-def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping) -> Iterator[StreamRun]:
+def prepared_topics_run(
+    config: Config, streams: parts.Streams, hooks: Hooks, stopping: Stopping
+) -> Iterator[TopicsRun]:
     """Build a run over topics from its configuration, and release everything it holds afterwards.
 
     Raises ``NotBegun`` if it is asked to stop while it still waits for its store or its brokers.
@@ -58,31 +60,31 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
     """
     check_topic_ends(config)
     check_time_limits(config)
-    with ExitStack() as held:
-        held.enter_context(trimming())
+    with ExitStack() as resources:
+        resources.enter_context(trimming())
         lexicon = parts.lexicon_of(config)
         settings = parts.judge_settings(config, lexicon)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         decode = message_decoder(config, waiting_for_registry(hooks, stopping))
-        shown = _show(config, settings, hooks, held)
+        shown = _show(config, settings, hooks, resources)
 
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.
         fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
-        held.callback(fingerprinting.close)
+        resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
-        held.enter_context(traced(config.tracing, config.kafka.group, hooks))
+        resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
         starting = Starting(stopping, turns)
         starting.call(partial(check_not_filling, config))
         intake = build_intake(config, hooks, stopping)
         interruption = GroupInterruption(turns, drain, intake.source)
-        store = held.enter_context(_awaited_store(config, settings, starting, hooks))
+        store = resources.enter_context(_awaited_store(config, settings, starting, hooks))
         shown.latest.read_from(store)
-        held.callback(shown.latest.close)
+        resources.callback(shown.latest.close)
         delivery = build_delivery(config, streams, intake, hooks, interruption, starting)
         # Closed in reverse order: the source last, when nothing is left to be committed.
-        held.callback(intake.source.close)
-        held.callback(delivery.dead_letters.close)
-        held.callback(delivery.sink.close)
+        resources.callback(intake.source.close)
+        resources.callback(delivery.dead_letters.close)
+        resources.callback(delivery.sink.close)
         detector = interruptible_detector(store, settings, interruption)
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
@@ -91,7 +93,7 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
             Route(
                 source=intake.source,
                 decode=decode,
-                feed=build_feed(config, intake.ledger, hooks),
+                arrivals=build_arrivals(config, intake.ledger, hooks),
                 sink=delivery.sink,
                 dead_letters=DeadLetterPolicy(config.source.url, delivery.dead_letters, build_gate(config, intake)),
                 journal=delivery.journal,
@@ -101,7 +103,7 @@ def prepared_stream(config: Config, streams: parts.Streams, hooks: Hooks, stoppi
         )
         # From here on the run waits for records, and for nothing else.
         turns.rest()
-        yield StreamRun(pipeline, store, detector.tally, shown.health, shown.address)
+        yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address)
 
 
 class _Shown(NamedTuple):
@@ -113,7 +115,7 @@ class _Shown(NamedTuple):
     address: str | None
 
 
-def _show(config: Config, settings: JudgeSettings, hooks: Hooks, held: ExitStack) -> _Shown:
+def _show(config: Config, settings: JudgeSettings, hooks: Hooks, resources: ExitStack) -> _Shown:
     """Listen to the run, and serve what was heard on the pages."""
     metrics = consumer_metrics(config, settings)
     health = Health(config.http.stuck_s)
@@ -122,7 +124,7 @@ def _show(config: Config, settings: JudgeSettings, hooks: Hooks, held: ExitStack
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
     pages = health_pages(health, metrics) | flag_pages(config, latest)
-    return _Shown(metrics, health, latest, served(config, held, pages, request_failed))
+    return _Shown(metrics, health, latest, served(config, resources, pages, request_failed))
 
 
 @contextmanager

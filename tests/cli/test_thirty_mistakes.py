@@ -11,7 +11,7 @@ import pytest
 
 from consumer.dead_letters import topic_letters
 from consumer.kafka import groups, topics
-from consumer.sources import stretch
+from consumer.sources import range_source
 from storage.lmdb.data_file import DATA_FILE
 from tests.cli.command import FAST, Command, articles, run_process, write_lines
 from tests.cli.every_command import IMPATIENT, NOWHERE, sentence_of
@@ -169,7 +169,7 @@ def test_a_mistake_is_told(
     dupwatch: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, name: str
 ) -> None:
     """The exit code is the documented one; no files are left behind and no result is written."""
-    for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (stretch, "_ASK_S"), (topic_letters, "_ASK_S")):
+    for module, limit in ((topics, "ASK_S"), (groups, "ASK_S"), (range_source, "_ASK_S"), (topic_letters, "_ASK_S")):
         monkeypatch.setattr(module, limit, 0.5)
     mistake = MISTAKES[name]
     if name == "a sink that is in use":

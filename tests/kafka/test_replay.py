@@ -1,4 +1,4 @@
-"""``dupwatch replay``: a stretch of a topic judged again, beside the consumer whose store is in force."""
+"""``dupwatch replay``: a range of a topic judged again, beside the consumer whose store is in force."""
 
 import json
 import time

@@ -12,10 +12,10 @@ from consumer.dead_letters.topic_letters import TopicLetters
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.kafka.offset_metadata import Held
-from consumer.kafka.offset_range import Bound, Stretch
+from consumer.kafka.offset_range import Bound, OffsetRange
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
-from consumer.sources.stretch import StretchSource
+from consumer.sources.range_source import RangeSource
 from tests.cli.command import run_process
 from tests.kafka.raw_records import RawMessage, produce, produce_batch, record_batch
 from tests.kafka.reading import by_partition, grouped, until
@@ -123,24 +123,24 @@ def options() -> KafkaOptions:
     return KafkaOptions(group="reader", consumer={"receive.message.max.bytes": RECEIVED_BYTES})
 
 
-def stretch(
+def range_of(
     address: str, until_offset: int | None = None, client: Mapping[str, object] = MappingProxyType({})
-) -> StretchSource:
+) -> RangeSource:
     """All of the topic, or each partition up to an offset."""
     end = None if until_offset is None else Bound(offset=until_offset)
     settings = {**consumer_settings(address, options()), **client}
-    return StretchSource(settings, [TOPIC], ReadLimits(), Stretch(Bound(offset=0), end))
+    return RangeSource(settings, [TOPIC], ReadLimits(), OffsetRange(Bound(offset=0), end))
 
 
-def test_a_stretch_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
+def test_a_range_with_such_a_batch_ends_with_a_sentence(address: str) -> None:
     """It names topic, partition and offset; one that ends before the batch is read."""
-    source = stretch(address)
+    source = range_of(address)
     with pytest.raises(SourceError) as raised:
         list(source.batches())
     source.close()
     assert f"{TOPIC}:0 cannot be read further: the client cannot unpack the batch at offset 3: " in str(raised.value)
-    assert "Choose a stretch that ends before this batch" in str(raised.value)
-    source = stretch(address, 3)
+    assert "Choose a range that ends before this batch" in str(raised.value)
+    source = range_of(address, 3)
     assert [record.start for batch in source.batches() for record in batch.records] == [0, 1, 2]
     source.close()
 
@@ -187,15 +187,15 @@ def test_a_batch_with_a_wrong_checksum_is_not_passed_over(damaged: str) -> None:
         assert member.error is None
         assert by_partition(member.finished()) == {0: [0, 1, 2]}
         until(lambda: group.committed(1) == [3])
-    source = stretch(damaged, client=client)
+    source = range_of(damaged, client=client)
     with pytest.raises(SourceError, match="at offset 3"):
         list(source.batches())
     source.close()
 
 
 @pytest.mark.servers
-def test_such_a_batch_behind_a_stretch_is_nobodys_trouble(kafka_address: str) -> None:
-    """The last offset of the stretch is the end of a transaction, so the client looks for more behind it."""
+def test_such_a_batch_behind_a_range_is_nobodys_trouble(kafka_address: str) -> None:
+    """The last offset of the range is the end of a transaction, so the client looks for more behind it."""
     topics = make_topics(kafka_address, 1)
     producer = Producer({"bootstrap.servers": kafka_address, "transactional.id": topics.prefix})
     producer.init_transactions(30)
@@ -204,7 +204,7 @@ def test_such_a_batch_behind_a_stretch_is_nobodys_trouble(kafka_address: str) ->
     producer.commit_transaction(30)
     assert produce(kafka_address, topics.source, 0, [BOMB], "zstd") == 2
     settings = consumer_settings(kafka_address, options())
-    source = StretchSource(settings, [topics.source], ReadLimits(), Stretch(Bound(offset=0), Bound(offset=2)))
+    source = RangeSource(settings, [topics.source], ReadLimits(), OffsetRange(Bound(offset=0), Bound(offset=2)))
     assert [record.start for batch in source.batches() for record in batch.records] == [0]
     source.close()
     with TopicLetters(kafka_address, topics.source, options()) as letters:

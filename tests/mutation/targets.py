@@ -59,7 +59,7 @@ _KAFKA_SOURCES: Final = Target(
         *("consumer/sources/group_places.py", "consumer/sources/membership.py", "consumer/sources/progress.py"),
         "consumer/sources/rebalances.py",
         *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
-        *("consumer/sources/partitions.py", "consumer/sources/portion.py", "consumer/sources/stretch.py"),
+        *("consumer/sources/partitions.py", "consumer/sources/fetch_size.py", "consumer/sources/range_source.py"),
         "consumer/sources/unpacking.py",
     ),
     (
@@ -67,12 +67,12 @@ _KAFKA_SOURCES: Final = Target(
             *("tests/unit/sources", "tests/unit/kafka", "tests/unit/pipeline/test_offsets.py"),
             *(
                 "tests/unit/kafka/test_offset_metadata.py",
-                "tests/unit/pipeline/test_bad_record_limit.py",
+                "tests/unit/pipeline/test_partition_gate.py",
                 "tests/unit/pipeline/test_arrivals.py",
             ),
         ),
         (
-            *("tests/kafka/test_source.py", "tests/kafka/test_stretch.py", "tests/kafka/test_run.py"),
+            *("tests/kafka/test_source.py", "tests/kafka/test_range_source.py", "tests/kafka/test_run.py"),
             *("tests/kafka/test_hostile_records.py", "tests/kafka/test_unpacking.py", "tests/kafka/test_poison.py"),
             *("tests/kafka/test_aborted_transactions.py", "tests/kafka/test_backdating.py"),
         ),
@@ -81,7 +81,7 @@ _KAFKA_SOURCES: Final = Target(
 _FILE_SINKS: Final = Target(
     (
         *("consumer/pipeline/distinct_files.py", "consumer/sinks/file.py", "consumer/sinks/line_file.py"),
-        *("consumer/sinks/emitted.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
+        *("consumer/sinks/emit.py", "consumer/sinks/nowhere.py", "consumer/sinks/streams.py"),
     ),
     (
         ("tests/unit/sinks/test_file_sink.py", "tests/cli/test_sinks.py"),

@@ -9,7 +9,7 @@ from consumer.config.setting_types import DERIVED, Count, FeedUrl, FileMode, Sec
 from consumer.decode.article import FieldPaths
 from consumer.decode.published_at import Unit
 from consumer.model.limits import DecodeLimits, ReadLimits
-from consumer.sinks.emitted import Emit
+from consumer.sinks.emit import Emit
 from consumer.text.timestamps import parse_zone
 from storage.files import FILE_MODE
 

@@ -22,7 +22,7 @@ from consumer.model.limits import DecodeLimits
 from consumer.model.ports import Answer, Rejection
 from consumer.model.record import End, Position, RawBatch, RawRecord
 from consumer.model.verdict import Verdict
-from consumer.pipeline.arrivals import FileFeed
+from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.stages import EnteredStage, Stage, StageBegan, StageEnded
@@ -221,7 +221,7 @@ def pipeline(ends: Ends, store: Store, *, postings_watch: int = 1_000) -> Pipeli
         decode=decode_all,
         fingerprinting=FINGERPRINTING,
         builder=VersionBuilder("jieba-tfidf/1", SETTINGS.plan, lane1=True),
-        feed=FileFeed(10_000, b"feed"),
+        arrivals=FileArrivals(10_000, b"feed"),
         detector=Detector(store, SETTINGS, lambda: 10_000),
         sink=ends.sink,
         dead_letters=DeadLetterPolicy("feed", ends.dead_letters),

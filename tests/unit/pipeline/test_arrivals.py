@@ -11,13 +11,13 @@ from consumer.kafka.offset_metadata import Note
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import (
-    ArchiveFeed,
-    FileFeed,
-    LiveFeed,
+    ArchiveArrivals,
+    FileArrivals,
+    LiveArrivals,
     RecordTimeBehind,
     RecordTimeReplaced,
-    StreamFeed,
-    TopicFeed,
+    StreamArrivals,
+    TopicArrivals,
 )
 from consumer.pipeline.loop import distinct_ids
 from consumer.pipeline.partition_notes import Ledger
@@ -49,14 +49,21 @@ def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombs
 
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
     """A resumed run gives each record the same arrival."""
-    feed = FileFeed(TIME_MS, b"identity")
+    feed = FileArrivals(TIME_MS, b"identity")
     assert [feed.arrived_at(raw_line(number), ARTICLE) for number in (1, 2)] == [
         ArrivedAt(TIME_MS, 1),
         ArrivedAt(TIME_MS, 2),
     ]
-    assert feed.place(raw_line(3)) == FileFeed(TIME_MS + 99, b"identity").place(raw_line(3))
+    assert feed.record_name(raw_line(3)) == FileArrivals(TIME_MS + 99, b"identity").record_name(raw_line(3))
     assert (
-        len({feed.place(raw_line(3)), feed.place(raw_line(4)), FileFeed(TIME_MS, b"another").place(raw_line(3))}) == 3
+        len(
+            {
+                feed.record_name(raw_line(3)),
+                feed.record_name(raw_line(4)),
+                FileArrivals(TIME_MS, b"another").record_name(raw_line(3)),
+            }
+        )
+        == 3
     )
 
 
@@ -67,20 +74,20 @@ def test_the_records_of_a_file_all_came_when_its_run_began() -> None:
 def test_the_time_of_a_stream_never_falls(clock: list[int], expected: list[int]) -> None:
     """A clock that is set back does not move later records before earlier ones."""
     ticks = iter(clock)
-    feed = StreamFeed(lambda: next(ticks))
+    feed = StreamArrivals(lambda: next(ticks))
     assert [feed.arrived_at(raw_line(1), ARTICLE).time_ms for _ in expected] == expected
 
 
 def test_a_line_of_another_stream_is_another_place() -> None:
     """A stream cannot be read again, so its third line is new in every run."""
-    first, second = StreamFeed(lambda: TIME_MS), StreamFeed(lambda: TIME_MS + 1)
-    assert first.place(raw_line(3)) == first.place(raw_line(3)) != second.place(raw_line(3))
-    assert first.place(raw_line(3)) != first.place(raw_line(4))
+    first, second = StreamArrivals(lambda: TIME_MS), StreamArrivals(lambda: TIME_MS + 1)
+    assert first.record_name(raw_line(3)) == first.record_name(raw_line(3)) != second.record_name(raw_line(3))
+    assert first.record_name(raw_line(3)) != first.record_name(raw_line(4))
 
 
 def test_a_message_came_when_its_timestamp_says() -> None:
     """The sequence is the offset."""
-    feed = TopicFeed(lambda: TIME_MS + 5, 1_000, Hooks())
+    feed = TopicArrivals(lambda: TIME_MS + 5, 1_000, Hooks())
     assert feed.arrived_at(raw_message(b"", offset=7), ARTICLE) == ArrivedAt(TIME_MS, 7)
     assert feed.arrived_at(raw_message(b"", timestamp_ms=TIME_MS + 1_005), ARTICLE) == ArrivedAt(TIME_MS + 1_005, 0)
 
@@ -91,7 +98,7 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
-    feed = TopicFeed(lambda: TIME_MS, 1_000, hooks)
+    feed = TopicArrivals(lambda: TIME_MS, 1_000, hooks)
     stamped_ms = timestamp_ms if timestamp_ms >= 0 else None
     assert feed.arrived_at(raw_message(b"", timestamp_ms=timestamp_ms, offset=7), ARTICLE) == ArrivedAt(
         TIME_MS, 7, stamped_ms
@@ -101,16 +108,16 @@ def test_a_timestamp_that_cannot_be_is_replaced_and_counted(timestamp_ms: int) -
 
 def test_a_message_is_named_by_topic_partition_and_offset() -> None:
     """The name is unique, and the same in every run."""
-    feed = TopicFeed(lambda: TIME_MS, 1_000, Hooks())
+    feed = TopicArrivals(lambda: TIME_MS, 1_000, Hooks())
     places = {
-        feed.place(raw_message(b"", offset=offset, topic=topic, partition=partition))
+        feed.record_name(raw_message(b"", offset=offset, topic=topic, partition=partition))
         for offset in (1, 11)
         for topic in ("a", "a:1")
         for partition in (1, 11)
     }
     assert len(places) == 8
     with pytest.raises(TypeError):
-        feed.place(raw_line(1))
+        feed.record_name(raw_line(1))
 
 
 @pytest.mark.parametrize("published_at", [None, -1.0, TIME_MS / 1000 + 1])
@@ -119,13 +126,13 @@ def test_an_article_of_an_archive_came_when_it_was_published(published_at: float
     replaced: list[RecordTimeReplaced] = []
     hooks = Hooks()
     hooks.on(RecordTimeReplaced, replaced.append)
-    feed = ArchiveFeed(TIME_MS, b"archive", hooks)
+    feed = ArchiveArrivals(TIME_MS, b"archive", hooks)
     assert feed.arrived_at(raw_line(3), Article("a", "text", published_at=1.5)) == ArrivedAt(1_500, 3)
     assert feed.arrived_at(raw_line(3), Article("a", None, published_at=TIME_MS / 1000)) == ArrivedAt(TIME_MS, 3)
     assert replaced == []
     assert feed.arrived_at(raw_line(4), Article("a", "text", published_at=published_at)) == ArrivedAt(TIME_MS, 4)
     assert replaced == [RecordTimeReplaced()]
-    assert feed.place(raw_line(3)) == FileFeed(0, b"archive").place(raw_line(3))
+    assert feed.record_name(raw_line(3)) == FileArrivals(0, b"archive").record_name(raw_line(3))
 
 
 BEHIND_MS = 60_000
@@ -140,10 +147,10 @@ class Live:
         self.ledger.begin({P0: notes["p0"]} if notes else {})
         self.now_ms = TIME_MS
         self.behind = 0
-        topics = TopicFeed(lambda: self.now_ms, 300_000, Hooks())
+        topics = TopicArrivals(lambda: self.now_ms, 300_000, Hooks())
         hooks = Hooks()
         hooks.on(RecordTimeBehind, self._count)
-        self.feed = LiveFeed(topics, self.ledger, BEHIND_MS, hooks)
+        self.feed = LiveArrivals(topics, self.ledger, BEHIND_MS, hooks)
 
     def _count(self, _: RecordTimeBehind) -> None:
         self.behind += 1
@@ -207,6 +214,6 @@ def test_a_time_that_cannot_be_is_that_of_reading_and_raises_the_highest(
 def test_only_messages_arrive_live() -> None:
     """Records of files are refused; messages are named as in any feed of topics."""
     live = Live()
-    assert live.feed.place(raw_message(b"", offset=7)) == live.feed.topics.place(raw_message(b"", offset=7))
+    assert live.feed.record_name(raw_message(b"", offset=7)) == live.feed.topics.record_name(raw_message(b"", offset=7))
     with pytest.raises(TypeError):
         live.feed.arrived_at(raw_line(1), ARTICLE)

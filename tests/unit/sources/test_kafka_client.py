@@ -16,7 +16,7 @@ from consumer.sources import commits, fetching, gaps, group_places, kafka_client
 from consumer.sources.handover import Handover
 from consumer.sources.kafka_client import ClientOptions, ClientThread
 from consumer.sources.partitions import Partitions
-from consumer.sources.progress import Place
+from consumer.sources.progress import CommitPoint
 from consumer.sources.unpacking import FAILURES_MAX
 from tests.kafka.reading import Watched
 from tests.unit.sources.fake_client import NO_OFFSET, BadBatch, EmptyMessage, FakeConsumer, FakeGroup, OutOfRange
@@ -104,7 +104,7 @@ def test_a_client_that_became_another_member_gives_up_its_batch(monkeypatch: pyt
     assert given.client.calls_of("close") == [{}]
     given.group.member = b"three"
     given.assign(P0)
-    assert not given.thread._membership.outlived
+    assert not given.thread._membership.why_replace
     assert set(given.partitions.owned()) == {P0}
 
 
@@ -390,7 +390,7 @@ def test_a_held_partition_is_not_read(monkeypatch: pytest.MonkeyPatch, *, transa
     given.partitions.begin(batch.end)
     given.partitions.acknowledge_committed(batch.end)
     given.turn(4)
-    assert given.partitions.owned()[P0] == Place(5, None, HELD)
+    assert given.partitions.owned()[P0] == CommitPoint(5, None, HELD)
     assert given.partitions.room() > 0
 
 
@@ -402,7 +402,7 @@ def test_notes_are_read_again_together_with_offsets(monkeypatch: pytest.MonkeyPa
     given.group.offsets, given.group.notes = {P0: 7}, {P0: encode_note(HELD)}
     given.partitions.lose_places()
     given.turn()
-    assert given.partitions.owned() == {P0: Place(7, None, HELD)}
+    assert given.partitions.owned() == {P0: CommitPoint(7, None, HELD)}
 
 
 def test_metadata_that_is_not_a_note_is_counted_and_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from consumer.model.errors import Abandoned
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
 from consumer.sources.partitions import Partitions
-from consumer.sources.progress import BEGINNING, Place, Start
+from consumer.sources.progress import BEGINNING, CommitPoint, Start
 
 LIMITS = ReadLimits(batch_records_max=4, batch_bytes_max=1000)
 P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
@@ -112,11 +112,11 @@ def test_a_batch_counts_once_it_is_acknowledged() -> None:
     kept.deliver([record(P0, 3, leader_epoch=5)])
     assert kept.uncommitted() == {}
     kept.acknowledge(end)
-    assert kept.uncommitted() == {P0: Place(3, 4)}
-    kept.committed(P0, Place(3, None))
+    assert kept.uncommitted() == {P0: CommitPoint(3, 4)}
+    kept.committed(P0, CommitPoint(3, None))
     assert kept.uncommitted() == {}
     kept.acknowledge(begun(kept))
-    assert kept.uncommitted() == {P0: Place(4, 5)}
+    assert kept.uncommitted() == {P0: CommitPoint(4, 5)}
 
 
 def test_what_a_transaction_has_committed_is_not_committed_again() -> None:
@@ -125,14 +125,14 @@ def test_what_a_transaction_has_committed_is_not_committed_again() -> None:
     kept.deliver(records(P0, range(3)))
     kept.acknowledge_committed(begun(kept))
     assert kept.uncommitted() == {}
-    assert kept.owned() == {P0: Place(3, None)}
+    assert kept.owned() == {P0: CommitPoint(3, None)}
 
 
 def test_a_start_at_the_beginning_is_never_committed() -> None:
     """It is no offset; a start at the end is one, and is committed before any record came."""
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(BEGINNING, committed=True), P1: Start(50, committed=False)})
-    assert kept.uncommitted() == {P1: Place(50, None)}
+    assert kept.uncommitted() == {P1: CommitPoint(50, None)}
     kept.deliver(records(P0, [17]))
     kept.revoke([])
     assert kept.seeks() == {P0: BEGINNING}
@@ -149,7 +149,7 @@ def test_a_revocation_voids_what_was_not_begun() -> None:
     assert kept.waiting() == 0
     assert kept.seeks() == {P0: 4}
     kept.acknowledge(end)
-    assert kept.uncommitted() == {P0: Place(4, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(4, None)}
     with pytest.raises(Abandoned):
         kept.begin(prefetched)
 
@@ -194,9 +194,9 @@ def test_a_begun_batch_that_is_finished_in_time_is_committed_before_its_partitio
     kept.revoke([P1])
     kept.acknowledge(end)
     assert kept.concerns([P1]) is False
-    assert kept.uncommitted() == {P0: Place(2, None), P1: Place(2, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(2, None), P1: CommitPoint(2, None)}
     kept.leave([P1], "gone")
-    assert kept.uncommitted() == {P0: Place(2, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(2, None)}
     assert kept.seeks() == {}
 
 
@@ -254,7 +254,7 @@ def test_a_late_transaction_takes_nothing_back() -> None:
     kept.leave([P0], "gone")
     kept.assign({P0: Start(10, committed=True)})
     kept.acknowledge_committed(end)
-    assert kept.owned() == {P0: Place(10, None)}
+    assert kept.owned() == {P0: CommitPoint(10, None)}
 
 
 def test_batches_are_begun_in_order_and_one_at_a_time() -> None:
@@ -289,7 +289,7 @@ def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> 
     assert not kept.unanswered()
     kept.jump(P0, 100)
     kept.resume()
-    assert kept.uncommitted() == {P0: Place(100, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(100, None)}
     assert kept.seeks() == {P0: 100, P1: 0}
     assert kept.room() == 8
 
@@ -301,17 +301,17 @@ def test_a_jump_within_a_log_that_is_another_one() -> None:
     kept.jump(P0, 0)
     kept.resume()
     kept.sought(P0, 0)
-    assert kept.uncommitted() == {P0: Place(0, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(0, None)}
     kept.deliver(records(P0, [0]))
     kept.acknowledge(begun(kept))
-    assert kept.uncommitted() == {P0: Place(1, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(1, None)}
 
 
 def test_a_jump_of_a_partition_that_has_gone_does_nothing() -> None:
     """It may go while the brokers are asked for its gap."""
     kept = owning(P0)
     kept.jump(P1, 7)
-    assert kept.owned() == {P0: Place(0, None)}
+    assert kept.owned() == {P0: CommitPoint(0, None)}
 
 
 def test_in_transactions_the_group_is_told_of_a_gap_by_a_batch_without_records() -> None:
@@ -353,7 +353,7 @@ def test_what_the_group_does_not_know_is_not_read() -> None:
     kept.assign({P0: Start(50, committed=False)})
     kept.deliver(records(P0, [50]))
     assert kept.waiting() == 0
-    kept.committed(P0, Place(50, None))
+    kept.committed(P0, CommitPoint(50, None))
     assert kept.seeks() == {P0: 50}
     kept.sought(P0, 50)
     kept.deliver(records(P0, [50]))
@@ -383,7 +383,7 @@ def test_where_nobody_knows_what_was_committed_the_brokers_are_asked() -> None:
     assert kept.waiting() == 0
     kept.restart({P0: Start(5, committed=True), P1: None, P2: None})
     assert kept.seeks() == {P0: 5, P1: BEGINNING, P2: 50}
-    assert kept.uncommitted() == {P2: Place(50, None)}
+    assert kept.uncommitted() == {P2: CommitPoint(50, None)}
 
 
 def test_offsets_without_records_are_passed_over_once_all_before_them_is_answered() -> None:
@@ -395,9 +395,9 @@ def test_offsets_without_records_are_passed_over_once_all_before_them_is_answere
     kept.pass_over()
     assert kept.position(P0) == 2
     kept.acknowledge(end)
-    assert kept.uncommitted() == {P0: Place(2, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(2, None)}
     kept.pass_over()
-    assert (kept.uncommitted(), kept.position(P0), kept.seeks()) == ({P0: Place(9, None)}, 9, {})
+    assert (kept.uncommitted(), kept.position(P0), kept.seeks()) == ({P0: CommitPoint(9, None)}, 9, {})
     kept.deliver([record(P0, 9)])
     assert begun(kept).next == {P0: 10}
 
@@ -413,7 +413,7 @@ def test_an_end_that_was_told_before_a_record_came_says_nothing_of_what_follows(
     kept.deliver([record(P0, 7)])
     kept.acknowledge(begun(kept))
     kept.pass_over()
-    assert kept.uncommitted() == {P0: Place(8, None)}
+    assert kept.uncommitted() == {P0: CommitPoint(8, None)}
 
 
 @pytest.mark.parametrize("how", ["seek", "held", "lost", "gone", "unknown start"])
@@ -433,7 +433,7 @@ def test_an_end_counts_only_where_everything_before_it_was_taken_in(how: str) ->
     kept.ended(P0, 2)
     kept.pass_over()
     assert kept.position(P0) in {0, None}
-    assert kept.uncommitted() in ({}, {P0: Place(0, None)})
+    assert kept.uncommitted() in ({}, {P0: CommitPoint(0, None)})
 
 
 def test_an_end_is_forgotten_where_reading_begins_again() -> None:
@@ -477,12 +477,12 @@ def test_a_note_is_committed_with_the_offset_that_it_belongs_to() -> None:
     assert kept.begin(end) == {P0: Note(highest_ms=1)}
     assert kept.uncommitted() == {}
     kept.acknowledge(end, {P0: Note(highest_ms=2)})
-    assert kept.uncommitted() == {P0: Place(4, None, Note(highest_ms=2))}
+    assert kept.uncommitted() == {P0: CommitPoint(4, None, Note(highest_ms=2))}
     end = end_of(taken(kept))
     assert kept.begin(end) == {P0: Note(highest_ms=2), P1: NOTHING}
     kept.acknowledge_committed(end, {P0: Note(highest_ms=3), P1: Note(highest_ms=1)})
     assert kept.uncommitted() == {}
-    assert kept.owned() == {P0: Place(5, None, Note(highest_ms=3)), P1: Place(1, None, Note(highest_ms=1))}
+    assert kept.owned() == {P0: CommitPoint(5, None, Note(highest_ms=3)), P1: CommitPoint(1, None, Note(highest_ms=1))}
 
 
 def test_a_held_partition_waits_where_it_was_answered_and_the_others_go_on() -> None:
@@ -493,15 +493,18 @@ def test_a_held_partition_waits_where_it_was_answered_and_the_others_go_on() -> 
     kept.hold_poisoned(end, {P0: HoldRequest(5, HELD)})
     kept.abandon()
     assert kept.holds()[P0] == HELD
-    assert kept.uncommitted() == {P0: Place(5, None, Note(held=HELD))}
+    assert kept.uncommitted() == {P0: CommitPoint(5, None, Note(held=HELD))}
     assert kept.seeks() == {P1: 5}
     kept.sought(P1, 5)
     kept.deliver([*records(P0, range(5, 9)), *records(P1, range(5, 8))])
     assert kept.waiting() == 3
     kept.acknowledge(begun(kept), {P1: Note(highest_ms=1)})
-    assert kept.uncommitted() == {P0: Place(5, None, Note(held=HELD)), P1: Place(8, None, Note(highest_ms=1))}
-    kept.committed(P0, Place(5, None, Note(held=HELD)))
-    assert kept.uncommitted() == {P1: Place(8, None, Note(highest_ms=1))}
+    assert kept.uncommitted() == {
+        P0: CommitPoint(5, None, Note(held=HELD)),
+        P1: CommitPoint(8, None, Note(highest_ms=1)),
+    }
+    kept.committed(P0, CommitPoint(5, None, Note(held=HELD)))
+    assert kept.uncommitted() == {P1: CommitPoint(8, None, Note(highest_ms=1))}
 
 
 def test_a_partition_that_is_held_before_anything_was_committed_has_an_offset() -> None:
@@ -510,7 +513,7 @@ def test_a_partition_that_is_held_before_anything_was_committed_has_an_offset() 
     kept.deliver(records(P0, range(17, 21)))
     kept.hold_poisoned(begun(kept), {P0: HoldRequest(17, HELD)})
     kept.abandon()
-    assert kept.uncommitted() == {P0: Place(17, None, Note(held=HELD))}
+    assert kept.uncommitted() == {P0: CommitPoint(17, None, Note(held=HELD))}
 
 
 def test_nothing_is_taken_in_of_a_partition_that_comes_held() -> None:
@@ -573,7 +576,7 @@ def test_a_jump_keeps_the_note() -> None:
     kept.suspend()
     kept.jump(P0, 100)
     kept.resume()
-    assert kept.uncommitted() == {P0: Place(100, None, Note(highest_ms=7))}
+    assert kept.uncommitted() == {P0: CommitPoint(100, None, Note(highest_ms=7))}
 
 
 class Consumer(RuleBasedStateMachine):

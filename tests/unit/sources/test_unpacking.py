@@ -10,7 +10,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Offsets, Partition, Position, RawRecord
 from consumer.sources.handover import Handover
 from consumer.sources.partitions import Partitions
-from consumer.sources.progress import BEGINNING, Place, Start
+from consumer.sources.progress import BEGINNING, CommitPoint, Start
 from consumer.sources.unpacking import FAILURES_MAX, Attempts, Unpacking, is_final
 
 P0, P1 = ("t", 0), ("t", 1)
@@ -99,10 +99,10 @@ def test_all_records_before_the_batch_are_answered_first() -> None:
     assert given.held() is None
     given.partitions.acknowledge(end, {P0: Note(highest_ms=3)})
     assert given.held() == HELD
-    assert given.partitions.uncommitted() == {P0: Place(7, None, Note(highest_ms=3, held=HELD))}
+    assert given.partitions.uncommitted() == {P0: CommitPoint(7, None, Note(highest_ms=3, held=HELD))}
     given.partitions.deliver(records(P1, 5))
     given.partitions.acknowledge(given.begin())
-    assert given.partitions.uncommitted()[P1] == Place(6, None)
+    assert given.partitions.uncommitted()[P1] == CommitPoint(6, None)
 
 
 def test_where_a_batch_before_it_is_given_up_its_records_are_read_again() -> None:
@@ -142,7 +142,7 @@ def test_a_partition_that_begins_with_the_batch_has_an_offset() -> None:
     given = Given(BEGINNING)
     given.fail(FAILURES_MAX)
     assert given.held() == HELD
-    assert given.partitions.uncommitted() == {P0: Place(7, None, Note(held=HELD))}
+    assert given.partitions.uncommitted() == {P0: CommitPoint(7, None, Note(held=HELD))}
 
 
 def test_what_the_client_skips_is_sought_back() -> None:

@@ -11,7 +11,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.record import Position
-from consumer.pipeline.arrivals import StreamFeed
+from consumer.pipeline.arrivals import StreamArrivals
 from consumer.pipeline.journal import NoJournal
 from consumer.sinks.nowhere import Nowhere
 from consumer.sources.file import FileSource
@@ -36,7 +36,7 @@ def test_versions_are_swept_after_the_configured_lifetime() -> None:
         Route(
             FileSource(None, parts.read_limits(config), Position()),
             parts.file_decoder(config),
-            StreamFeed(lambda: TIME_MS),
+            StreamArrivals(lambda: TIME_MS),
             Nowhere(),
             DeadLetterPolicy(config.source.url, Nowhere()),
             NoJournal(),

@@ -24,7 +24,7 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.metrics.batches import TIMED_STAGES
 from consumer.wiring import stores
 from consumer.wiring.parts import Streams, judge_settings, lexicon_of
-from consumer.wiring.topics_run import StreamRun, prepared_stream
+from consumer.wiring.topics_run import TopicsRun, prepared_topics_run
 from storage.errors import StoreUnavailable
 from storage.interface import Store
 from tests.cli.command import text
@@ -78,7 +78,7 @@ def send(address: str) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-def scraped(run: StreamRun) -> dict[str, Metric]:
+def scraped(run: TopicsRun) -> dict[str, Metric]:
     """Return the metrics of a run by name."""
     with urllib.request.urlopen(f"{run.address}/metrics", timeout=WAIT_S) as answer:
         page = answer.read().decode()
@@ -92,7 +92,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str
         send(address)
         config, stopping = configured(address, tmp_path_factory.mktemp("finished"), 1), Stopping(interrupts=False)
         streams = Streams(io.BytesIO(), io.BytesIO())
-        with prepared_stream(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
+        with prepared_topics_run(config, streams, Hooks(Until(ARTICLES + 1, stopping)), stopping) as run:
             run.pipeline.run()
             return config, scraped(run)
 
@@ -182,7 +182,7 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
     stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
     with (
         mock_cluster(TOPICS) as address,
-        prepared_stream(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
+        prepared_topics_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run,
     ):
         families = scraped(run)
         stopping.asked_by = 15

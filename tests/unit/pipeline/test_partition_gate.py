@@ -11,8 +11,9 @@ from consumer.model.dead_letter import LetterPosition, dead_letter
 from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.ports import Rejection
 from consumer.model.record import Message, Offsets, Partition, Position, RawBatch, RawRecord
-from consumer.pipeline.bad_record_limit import PoisonGate, PoisonLimit, Window, totals
+from consumer.pipeline.partition_gate import PartitionGate
 from consumer.pipeline.partition_notes import Ledger
+from consumer.pipeline.poison_limit import PoisonLimit, Window, totals
 
 P0, P1 = ("articles", 0), ("articles", 1)
 
@@ -93,7 +94,7 @@ class Gate:
         self.notes: dict[Partition, Note] = {}
         self.holdings: Mapping[Partition, HoldRequest] = {}
         self.ledger = Ledger()
-        self.gate = PoisonGate(PoisonLimit(share_max, records_min), self.ledger, self._hold)
+        self.gate = PartitionGate(PoisonLimit(share_max, records_min), self.ledger, self._hold)
 
     def _hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         del end

@@ -1,4 +1,4 @@
-"""A stretch of topics, read to its end without a group; on the mock cluster, which has four partitions."""
+"""A range of topics, read to its end without a group; on the mock cluster, which has four partitions."""
 
 import random
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from consumer.kafka.client_settings import KafkaOptions, consumer_settings
 from consumer.kafka.mock_cluster import mock_cluster
-from consumer.kafka.offset_range import Bound, Stretch, parse_bound
+from consumer.kafka.offset_range import Bound, OffsetRange, parse_bound
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Offsets, RawRecord
-from consumer.sources import stretch
-from consumer.sources.stretch import StretchSource
+from consumer.sources import range_source
+from consumer.sources.range_source import RangeSource
 
 TOPIC = "articles"
 PARTITIONS = 4
@@ -36,15 +36,15 @@ def send(address: str, places: list[tuple[int, int]], value: bytes = b"{}") -> N
     assert producer.flush(10) == 0
 
 
-def range_source(
+def source_of(
     address: str, since: Bound = BEGINNING, until: Bound | None = None, limits: ReadLimits | None = None
-) -> StretchSource:
+) -> RangeSource:
     """A source over all partitions."""
     settings = consumer_settings(address, KafkaOptions(group="replayed"))
-    return StretchSource(settings, [TOPIC], limits or ReadLimits(), Stretch(since, until))
+    return RangeSource(settings, [TOPIC], limits or ReadLimits(), OffsetRange(since, until))
 
 
-def read(source: StretchSource) -> list[RawRecord]:
+def read(source: RangeSource) -> list[RawRecord]:
     """All its records, after which it is closed."""
     try:
         return [record for batch in source.batches() for record in batch.records]
@@ -63,20 +63,20 @@ def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> N
     shuffled = random.Random(1)
     sent = [(shuffled.randrange(PARTITIONS), 1_000 + number) for number in range(3_000)]
     send(address, sent)
-    found = places(read(range_source(address)))
+    found = places(read(source_of(address)))
     assert [(partition, time_ms) for time_ms, partition, _ in found] == sent
 
 
 def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a share of a few records the partitions are read in turns, and give the same."""
-    monkeypatch.setattr(stretch, "_KEPT_BYTES", 0)
-    monkeypatch.setattr(stretch, "_SHARE_BYTES_MIN", 5_000)
-    monkeypatch.setattr(stretch, "_CONSUME_MAX", 10)
+    monkeypatch.setattr(range_source, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(range_source, "_SHARE_BYTES_MIN", 5_000)
+    monkeypatch.setattr(range_source, "_CONSUME_MAX", 10)
     # One partition is far behind the others, so that these have to wait.
     sent = [(0, 1_000 + number) for number in range(200)]
     sent += [(1 + number % 3, 2_000 + number) for number in range(300)]
     send(address, sent, b"x" * 1_000)
-    source = range_source(address)
+    source = source_of(address)
     most = 0
     found: list[RawRecord] = []
     for batch in source.batches():
@@ -90,13 +90,13 @@ def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.Mo
 def test_times_that_go_back_within_a_partition_keep_its_order(address: str) -> None:
     """The order of a partition is that of its offsets."""
     send(address, [(0, 5_000), (0, 1_000), (1, 3_000), (1, 6_000)])
-    assert places(read(range_source(address))) == [(3_000, 1, 0), (5_000, 0, 0), (1_000, 0, 1), (6_000, 1, 1)]
+    assert places(read(source_of(address))) == [(3_000, 1, 0), (5_000, 0, 0), (1_000, 0, 1), (6_000, 1, 1)]
 
 
 def test_it_ends_where_the_topic_ended_when_it_began(address: str) -> None:
     """What comes while it is read is another replay's."""
     send(address, [(0, 1_000), (1, 1_001)])
-    source = range_source(address)
+    source = source_of(address)
     send(address, [(0, 1_002), (1, 1_003)])
     assert len(read(source)) == 2
 
@@ -104,20 +104,20 @@ def test_it_ends_where_the_topic_ended_when_it_began(address: str) -> None:
 def test_offsets_bound_it_in_every_partition(address: str) -> None:
     """From is inclusive, until exclusive; a partition that has no such offset gives what it has."""
     send(address, [(0, number) for number in range(10)] + [(1, number) for number in range(3)])
-    found = places(read(range_source(address, Bound(offset=2), Bound(offset=5))))
+    found = places(read(source_of(address, Bound(offset=2), Bound(offset=5))))
     assert sorted((partition, offset) for _, partition, offset in found) == [(0, 2), (0, 3), (0, 4), (1, 2)]
-    assert read(range_source(address, Bound(offset=5), Bound(offset=2))) == []
+    assert read(source_of(address, Bound(offset=5), Bound(offset=2))) == []
 
 
 def test_an_empty_topic_ends_at_once(address: str) -> None:
     """There is nothing to wait for."""
-    assert read(range_source(address)) == []
+    assert read(source_of(address)) == []
 
 
 def test_batches_are_bounded_and_say_what_comes_next(address: str) -> None:
     """By count; the end names the first offset of each partition that was not given."""
     send(address, [(number % 2, 1_000 + number) for number in range(10)])
-    source = range_source(address, limits=ReadLimits(batch_records_max=4))
+    source = source_of(address, limits=ReadLimits(batch_records_max=4))
     batches = list(source.batches())
     assert [len(batch.records) for batch in batches] == [4, 4, 2]
     assert isinstance(batches[0].end, Offsets)
@@ -131,7 +131,7 @@ def test_named_offsets_are_read_and_no_others(address: str) -> None:
     send(address, [(0, 1_000), (0, 4_000), (0, 5_000), (1, 2_000), (1, 3_000), (2, 1_500)])
     settings = consumer_settings(address, KafkaOptions(group="replayed"))
     ranges = {(TOPIC, 0): (1, 2), (TOPIC, 1): (0, 2), (TOPIC, 2): (1, 1)}
-    source = StretchSource(settings, [TOPIC], ReadLimits(), ranges)
+    source = RangeSource(settings, [TOPIC], ReadLimits(), ranges)
     assert source.progress() == (0, 3)
     assert places(read(source)) == [(2_000, 1, 0), (3_000, 1, 1), (4_000, 0, 1)]
 
@@ -139,19 +139,19 @@ def test_named_offsets_are_read_and_no_others(address: str) -> None:
 def test_the_group_does_not_come_to_know_of_it(address: str) -> None:
     """Nothing is committed for the group whose name the settings have."""
     send(address, [(0, 1_000)])
-    assert len(read(range_source(address))) == 1
+    assert len(read(source_of(address))) == 1
     looking = Consumer({"bootstrap.servers": address, "group.id": "replayed"})
     assert [place.offset for place in looking.committed([TopicPartition(TOPIC, 0)], timeout=10)] == [-1001]
     looking.close()
 
 
 def test_silence_ends_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster that gives nothing any more is an error, not the end of the stretch."""
-    monkeypatch.setattr(stretch, "SILENCE_MAX_S", 0.5)
+    """A cluster that gives nothing any more is an error, not the end of the range."""
+    monkeypatch.setattr(range_source, "SILENCE_MAX_S", 0.5)
     send(address, [(0, 1_000)])
-    source = range_source(address)
+    source = source_of(address)
     source._consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
-    monkeypatch.setattr(stretch, "TopicPartition", lambda topic, number, _: TopicPartition(topic, number, 1))
+    monkeypatch.setattr(range_source, "TopicPartition", lambda topic, number, _: TopicPartition(topic, number, 1))
     with pytest.raises(SourceError, match="no message for"):
         read(source)
 

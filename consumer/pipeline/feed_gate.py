@@ -16,7 +16,7 @@ from consumer.decode.feed_format import Guess, Rejected, guess
 from consumer.model.errors import TooManyDeadLetters
 from consumer.model.ports import Rejection
 from consumer.model.record import RawBatch
-from consumer.pipeline.bad_record_limit import PoisonLimit, Window, totals
+from consumer.pipeline.poison_limit import PoisonLimit, Window, totals
 
 _SAMPLES_MAX: Final = 100
 _OPENING_BYTES_MAX: Final = 64 * 1024

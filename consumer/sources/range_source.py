@@ -1,4 +1,4 @@
-"""A stretch of topics, read once to its end in the order of the messages' times, without joining a group.
+"""A range of topics, read once to its end in the order of the messages' times, without joining a group.
 
 Partitions are merged by time; read one after the other, the earliest article could be judged last. Merging needs some
 messages of each partition in memory. Only partitions that have too few there are assigned to the client, each at the
@@ -19,7 +19,8 @@ from typing_extensions import override
 from consumer.kafka.client_log import client_log
 from consumer.kafka.clients import asking, new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, describe, is_fatal, is_refusal
-from consumer.kafka.offset_range import Ranges, Stretch, offsets_at
+from consumer.kafka.offset_range import OffsetRange, Ranges, offsets_at
+from consumer.kafka.topic_partitions import partition_of
 from consumer.kafka.watermarks import partitions_of, watermarks
 from consumer.model.errors import SourceError
 from consumer.model.limits import ReadLimits
@@ -29,7 +30,7 @@ from consumer.sources.kafka_records import record_of
 from consumer.sources.unpacking import UNPACK_ERRORS, Attempts, cannot_unpack, is_final
 
 SILENCE_MAX_S: Final = 60.0
-"""The run ends after so long without a message while some are missing."""
+"""How long to wait for a message, while some are missing, before the run ends."""
 _ASK_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
@@ -38,7 +39,7 @@ _KEPT_BYTES: Final = 64 << 20
 _SHARE_BYTES_MIN: Final = 64 << 10
 
 _ENDS: Final = frozenset({KafkaError._PARTITION_EOF}) | UNPACK_ERRORS  # noqa: SLF001  # its name for it
-"""At an offset behind a stretch, these mean that the client has delivered all of it."""
+"""At an offset behind the range, these mean that the client has delivered all of it."""
 
 _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.partition.eof": True,
@@ -79,8 +80,8 @@ class _Part:
         return record
 
 
-class StretchSource(Source):
-    """Reads a stretch of topics, up to their ends at creation or less; or only these offsets.
+class RangeSource(Source):
+    """Reads a range of topics, up to their ends at creation or less; or only these offsets.
 
     ``settings`` are of ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is
     called between two batches and while waiting for messages, and ends the reading. Raises ``SourceError`` and
@@ -92,7 +93,7 @@ class StretchSource(Source):
         settings: Mapping[str, Any],
         topics: Sequence[str],
         limits: ReadLimits,
-        stretch: Stretch | Ranges,
+        offsets: OffsetRange | Ranges,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._limits = limits
@@ -104,9 +105,9 @@ class StretchSource(Source):
         try:
             with asking(brokers, f"{self._name} cannot be read"):
                 self._parts = (
-                    _parts(self._consumer, topics, brokers, stretch)
-                    if isinstance(stretch, Stretch)
-                    else _named_parts(stretch)
+                    _parts(self._consumer, topics, brokers, offsets)
+                    if isinstance(offsets, OffsetRange)
+                    else _named_parts(offsets)
                 )
         except SourceError:
             self._consumer.close()
@@ -130,7 +131,7 @@ class StretchSource(Source):
             yield self._batch(records)
 
     def progress(self) -> tuple[int, int]:
-        """Return how many offsets of the stretch were delivered, and how many it has; some have no message."""
+        """Return how many offsets of the range were delivered, and how many it has; some have no message."""
         left = sum(part.end - part.next + len(part.kept) for part in self._parts.values())
         return self._offsets - left, self._offsets
 
@@ -178,7 +179,7 @@ class StretchSource(Source):
         heard_s = time.monotonic()
         while wanted and not self._stopped():
             for message in self._consumer.consume(_CONSUME_MAX, _LOOK_S):
-                key = (message.topic() or "", -1 if (number := message.partition()) is None else number)
+                key = partition_of(message)
                 # Messages of a partition that has enough are read again later.
                 if (part := wanted.get(key)) is not None:
                     if message.error() is None:
@@ -208,7 +209,7 @@ class StretchSource(Source):
         key = (part.topic, part.number)
         if is_final(error, self._attempts.failed(key, part.next, offset)):
             raise SourceError(
-                f"{cannot_unpack(error, key, offset)}. Choose a stretch that ends before this batch or begins after it,"
+                f"{cannot_unpack(error, key, offset)}. Choose a range that ends before this batch or begins after it,"
                 " or delete the records of the partition up to the end of the batch (kafka-delete-records.sh)"
             )
 
@@ -221,16 +222,18 @@ class StretchSource(Source):
         client_log.debug("%s", describe(error))
 
 
-def _parts(consumer: Consumer, topics: Sequence[str], brokers: str, stretch: Stretch) -> dict[tuple[str, int], _Part]:
+def _parts(
+    consumer: Consumer, topics: Sequence[str], brokers: str, offsets: OffsetRange
+) -> dict[tuple[str, int], _Part]:
     """Return the partitions, each with its beginning and end."""
     keys = [(topic, number) for topic in topics for number in partitions_of(consumer, topic, brokers, _ASK_S)]
     marks = {key: watermarks(consumer, *key, _ASK_S) for key in keys}
-    starts = offsets_at(consumer, marks, stretch.since)
+    starts = offsets_at(consumer, marks, offsets.since)
     ends = {key: high for key, (_, high) in marks.items()}
-    if stretch.until is not None:
-        ends = offsets_at(consumer, marks, stretch.until)
-    if stretch.offsets_max is not None:
-        ends = {key: min(end, starts[key] + stretch.offsets_max) for key, end in ends.items()}
+    if offsets.until is not None:
+        ends = offsets_at(consumer, marks, offsets.until)
+    if offsets.offsets_max is not None:
+        ends = {key: min(end, starts[key] + offsets.offsets_max) for key, end in ends.items()}
     return {key: _Part(*key, starts[key], max(starts[key], ends[key])) for key in keys}
 
 

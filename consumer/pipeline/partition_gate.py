@@ -6,63 +6,21 @@ It counts the last records of each partition, across restarts: the counts are pa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 from typing_extensions import override
 
 from consumer.dead_letters.policy import Gate
-from consumer.kafka.offset_metadata import REASON_CHARS_MAX, WINDOW_COUNTS_MAX, Held, HoldRequest
+from consumer.kafka.offset_metadata import REASON_CHARS_MAX, Held, HoldRequest
 from consumer.model.errors import Abandoned
 from consumer.model.ports import Rejection
 from consumer.model.record import Offsets, Partition, RawBatch, RawRecord, partition_name
 from consumer.pipeline.partition_notes import Ledger
-
-Window = tuple[tuple[int, int], ...]
-"""Pairs of counts: records, and bad ones among them; the oldest first."""
-
-_PARTS: Final = 20
+from consumer.pipeline.poison_limit import PoisonLimit, totals
 
 
 @dataclass(frozen=True, slots=True)
-class PoisonLimit:
-    """More bad records than ``share_max`` of the last ``records_min`` records, or of slightly more, are too many.
-
-    To keep windows small however small batches are, a count covers several batches until it has a 20th of
-    ``records_min``. The oldest count is dropped as soon as the others have ``records_min`` records without it.
-    """
-
-    share_max: float
-    records_min: int
-
-    def after(self, window: Window, records: int, bad: int) -> Window:
-        """Return the window after these records."""
-        if not records:
-            return window
-        counts = [*window]
-        if counts and counts[-1][0] < self.records_min / _PARTS:
-            last = counts.pop()
-            records, bad = records + last[0], bad + last[1]
-        counts.append((records, bad))
-        seen = sum(count for count, _ in counts)
-        # A window from a run with a larger limit may have more counts than are kept.
-        while seen - counts[0][0] >= self.records_min or len(counts) > WINDOW_COUNTS_MAX:
-            seen -= counts.pop(0)[0]
-        return tuple(counts)
-
-    def exceeded(self, window: Window) -> bool:
-        """Return whether too many records of a window are bad."""
-        records, bad = totals(window)
-        return records >= self.records_min and bad > self.share_max * records
-
-
-def totals(window: Window) -> tuple[int, int]:
-    """Return how many records a window has, and how many of them are bad."""
-    return sum(records for records, _ in window), sum(bad for _, bad in window)
-
-
-@dataclass(frozen=True, slots=True)
-class PoisonGate(Gate):
+class PartitionGate(Gate):
     """Admits batches while none of their partitions has too many bad records.
 
     ``hold`` is called with partitions that are to be held.
