@@ -69,12 +69,12 @@ def judge(store: Store, upkeep: Upkeep) -> Judge:
     """Judge one article by a new process, and let upkeep follow; the event as it is stored."""
     clock = ticking()
 
-    def one(version: Version) -> bytes:
+    def judge_one(version: Version) -> bytes:
         (event,) = Detector(store, SETTINGS, clock).judge([version])
         upkeep()
         return event.encoded
 
-    return one
+    return judge_one
 
 
 def outcome(event: bytes) -> str:

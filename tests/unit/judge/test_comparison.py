@@ -29,9 +29,9 @@ def record(name: str = "a", text: Text = BASE, sequence: int = 0, **fields: obje
     return msgspec.structs.replace(version_of(name, text, sequence).record, **fields)
 
 
-def compared(one: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: Arrival | None = None) -> Comparison:
+def compared(record: Record, other: Record, by: JudgeSettings = SETTINGS, ends_at: Arrival | None = None) -> Comparison:
     """Return the comparison of two records, the first of which may have ended."""
-    return compare(Stored(one, None, ends_at), [Stored(other, None, None)], by)[0]
+    return compare(Stored(record, None, ends_at), [Stored(other, None, None)], by)[0]
 
 
 @settings(max_examples=400)
@@ -162,15 +162,15 @@ def test_within_source_forbids_matches_of_one_source(rule: SourceRule, other_sou
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_threshold_of_two_sources_decides(stricter: str) -> None:
     """The stricter one decides, whichever of the two it is, by similarity and by distance."""
-    one, other = record("a"), record("b", NEAR, 1, source="blog")
-    similarity = compared(one, other).similarity or 0
+    first, other = record("a"), record("b", NEAR, 1, source="blog")
+    similarity = compared(first, other).similarity or 0
     for limit, near in ((similarity, True), (similarity + 0.001, False)):
         by = replace(SETTINGS, sources=MappingProxyType({stricter: SourceRule(similarity_min=limit)}))
-        assert (compared(one, other, by).similarity_min, compared(one, other, by).near) == (limit, near)
+        assert (compared(first, other, by).similarity_min, compared(first, other, by).near) == (limit, near)
     plain = replace(BASE, fingerprint=BASE.fingerprint ^ 0b11)
     for bits, near in ((2, True), (1, False)):
         by = replace(PLAIN, sources=MappingProxyType({stricter: SourceRule(max_distance=bits)}))
-        comparison = compared(one, record("b", plain, 1, source="blog"), by)
+        comparison = compared(first, record("b", plain, 1, source="blog"), by)
         assert (comparison.distance_max, comparison.near) == (bits, near)
 
 

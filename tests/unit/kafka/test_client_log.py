@@ -16,7 +16,7 @@ class Clock:
         return self.now_s
 
 
-def told(seldom: Seldom, message: str) -> str | None:
+def shown(seldom: Seldom, message: str) -> str | None:
     """What becomes of a line."""
     record = logging.LogRecord("dupwatch.kafka", logging.ERROR, "", 0, "%s", (message,), None)
     return record.getMessage() if seldom.filter(record) else None
@@ -31,24 +31,24 @@ def test_a_connection_that_fails_is_told_once_a_minute_with_how_often() -> None:
     """Also where another client of the same kind took its place."""
     clock = Clock()
     seldom = Seldom(clock)
-    assert told(seldom, fail("a:1")) == fail("a:1")
+    assert shown(seldom, fail("a:1")) == fail("a:1")
     for number in range(5):
         clock.now_s += 1
-        assert told(seldom, fail("a:1", number, number)) is None
+        assert shown(seldom, fail("a:1", number, number)) is None
     clock.now_s += 55
-    assert told(seldom, fail("a:1")) == f"{fail('a:1')} (5 more times since this was logged)"
+    assert shown(seldom, fail("a:1")) == f"{fail('a:1')} (5 more times since this was logged)"
     clock.now_s += 60
-    assert told(seldom, fail("a:1")) == fail("a:1")
+    assert shown(seldom, fail("a:1")) == fail("a:1")
 
 
 def test_other_connections_and_other_lines_are_told() -> None:
     """Each connection has a minute of its own, and what is no failed connection is always told."""
     seldom = Seldom(Clock())
     lines = [fail("a:1"), fail("b:1"), "SESSTMOUT [rdkafka#consumer-1]: session timed out"]
-    assert [told(seldom, line) for line in (*lines, lines[2])] == [*lines, lines[2]]
-    assert [told(seldom, line) for line in lines] == [None, None, lines[2]]
+    assert [shown(seldom, line) for line in (*lines, lines[2])] == [*lines, lines[2]]
+    assert [shown(seldom, line) for line in lines] == [None, None, lines[2]]
 
 
 def test_the_clients_log_is_filtered() -> None:
     """The one that every client is given."""
-    assert any(isinstance(one, Seldom) for one in client_log.filters)
+    assert any(isinstance(filtering, Seldom) for filtering in client_log.filters)

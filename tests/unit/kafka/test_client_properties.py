@@ -14,18 +14,18 @@ from tests.unit.kafka.library import settings_of_library
 Given = str | int
 ROOT = Path(__file__).parents[3]
 REFUSED = [name for name in (*PROPERTIES, *ALIASES) if isinstance(PROPERTIES[ALIASES.get(name, name)].rule, Refused)]
-BOUNDED = [(one.name, one.rule) for one in PROPERTIES.values() if isinstance(one.rule, Between)]
+BOUNDED = [(setting.name, setting.rule) for setting in PROPERTIES.values() if isinstance(setting.rule, Between)]
 
 
 def test_the_table_has_what_the_library_has() -> None:
     """Each setting once, for the clients that have it, under one name: what a new library brings fails here."""
-    told = settings_of_library()
-    assert {one.name for one in told} == PROPERTIES.keys() | ALIASES.keys()
+    documented = settings_of_library()
+    assert {setting.name for setting in documented} == PROPERTIES.keys() | ALIASES.keys()
     assert not PROPERTIES.keys() & ALIASES.keys()
-    for one in told:
-        assert PROPERTIES[ALIASES.get(one.name, one.name)].side == one.side, one
-        if one.alias_of is not None:
-            assert ALIASES.get(one.name, one.name) == ALIASES.get(one.alias_of, one.alias_of)
+    for setting in documented:
+        assert PROPERTIES[ALIASES.get(setting.name, setting.name)].side == setting.side, setting
+        if setting.alias_of is not None:
+            assert ALIASES.get(setting.name, setting.name) == ALIASES.get(setting.alias_of, setting.alias_of)
 
 
 @pytest.mark.parametrize("section", ["client", "consumer", "producer", "secret_files"])

@@ -25,10 +25,10 @@ class Client:
         answer = self._answer()
         offset, note = answer
         return [
-            TopicPartition(one.topic, one.partition, offset)
+            TopicPartition(place.topic, place.partition, offset)
             if note is None
-            else TopicPartition(one.topic, one.partition, offset, note)
-            for one in asked
+            else TopicPartition(place.topic, place.partition, offset, note)
+            for place in asked
         ]
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
@@ -48,17 +48,17 @@ class Client:
 def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     """A group whose clients are the test's to give."""
     monkeypatch.setattr(groups, "_PAUSE_S", 0.0)
-    made: Any = object.__new__(Group)
-    made.name, made._brokers = "new", "127.0.0.1:9"
-    return made  # type: ignore[no-any-return]
+    group: Any = object.__new__(Group)
+    group.name, group._brokers = "new", "127.0.0.1:9"
+    return group  # type: ignore[no-any-return]
 
 
 def given(group: Group, *answers: int | tuple[int, str | None]) -> Client:
     """Have the group's clients answer so."""
     client: Any = Client(*answers)
     group._consumer = group._waiting = client
-    made: Client = client
-    return made
+    created: Client = client
+    return created
 
 
 def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: Group) -> None:
@@ -67,7 +67,7 @@ def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: Group) -> None
     assert group.committed([KEY]) == {KEY: Committed(7, FILLING)}
     client = given(group, *PASSING, (0, None))
     group.commit({KEY: Committed(7, FILLING)})
-    assert [(one.offset, one.metadata) for one in client.commits] == [(7, "dupwatch migrate: filling")]
+    assert [(place.offset, place.metadata) for place in client.commits] == [(7, "dupwatch migrate: filling")]
 
 
 def test_nothing_committed_is_left_out(group: Group) -> None:

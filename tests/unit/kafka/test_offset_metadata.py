@@ -68,8 +68,8 @@ def test_the_words_of_older_migrations_are_read_and_written(state: str) -> None:
     """Consumers of an older version look for them before they start."""
     written = f"dupwatch migrate: {state}"
     assert encode_note(decode_note(written)) == written
-    held = Note(migrate="switched", held=Held(bad=3, records=4))
-    assert decode_note(encode_note(held)) == held
+    note = Note(migrate="switched", held=Held(bad=3, records=4))
+    assert decode_note(encode_note(note)) == note
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,20 @@ arrived = some.builds(make_version, some.sampled_from("abcdef"), some.binary(max
 )
 
 
-def owner(one: Version | Tombstone) -> bytes:
+def owner(entry: Version | Tombstone) -> bytes:
     """Whose it is."""
-    return one.id_hash if isinstance(one, Tombstone) else one.record.id_hash
+    return entry.id_hash if isinstance(entry, Tombstone) else entry.record.id_hash
 
 
 @given(batch=some.lists(arrived, max_size=20))
 def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombstone]) -> None:
     """The parts add up to the batch, ids differ within each, and each part begins with an id of the previous one."""
     parts = list(distinct_ids(batch))
-    assert [one for part in parts for one in part] == batch
+    assert [version for part in parts for version in part] == batch
     for part in parts:
-        assert len({owner(one) for one in part}) == len(part) > 0
+        assert len({owner(version) for version in part}) == len(part) > 0
     for before, after in pairwise(parts):
-        assert owner(after[0]) in {owner(one) for one in before}
+        assert owner(after[0]) in {owner(version) for version in before}
 
 
 def test_the_records_of_a_file_all_came_when_its_run_began() -> None:

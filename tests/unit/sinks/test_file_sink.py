@@ -34,7 +34,7 @@ def letter(text: str = "x") -> DeadLetter:
 
 def rejections(*letters: DeadLetter) -> list[Rejection]:
     """These letters, and some record each."""
-    return [Rejection(raw_line(number), one) for number, one in enumerate(letters, 1)]
+    return [Rejection(raw_line(number), letter) for number, letter in enumerate(letters, 1)]
 
 
 def opened(path: Path, marks: Marks | None, *, durable: bool = False) -> tuple[FileSink, FileDeadLetters]:
@@ -223,8 +223,8 @@ def run(feed: Path, out: Path, crash_at: int | None) -> None:
     source: Source = FileSource(feed, ReadLimits(record_bytes_max=9, batch_records_max=3), checkpoint.position)
     position = Position()
     for index, batch in enumerate(source.batches()):
-        sink.emit(answers(*(one.data for one in batch.records if one.fault is None)))
-        letters.reject(rejections(*(letter(str(one.line)) for one in batch.records if one.fault is not None)))
+        sink.emit(answers(*(record.data for record in batch.records if record.fault is None)))
+        letters.reject(rejections(*(letter(str(record.line)) for record in batch.records if record.fault is not None)))
         sink.flush()
         letters.flush()
         if index == crash_at:

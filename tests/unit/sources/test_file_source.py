@@ -53,9 +53,15 @@ def seen(records: Iterable[RawRecord]) -> list[Seen]:
     """Records in a form that compares."""
     return [
         Seen(
-            one.line, one.start, one.data, one.size_bytes, one.sha256, one.fault.reason if one.fault else None, one.end
+            record.line,
+            record.start,
+            record.data,
+            record.size_bytes,
+            record.sha256,
+            record.fault.reason if record.fault else None,
+            record.end,
         )
-        for one in records
+        for record in records
     ]
 
 
@@ -88,7 +94,7 @@ def written(path: Path, data: bytes) -> Path:
 def test_lines_become_records_with_their_place(tmp_path: Path) -> None:
     """Line ends are no part of a record, blank lines only count, and the last line needs no end."""
     found = records(written(tmp_path / "feed", MIXED), SMALL)
-    assert [(one.line, one.start, one.size_bytes, one.reason) for one in found] == [
+    assert [(record.line, record.start, record.size_bytes, record.reason) for record in found] == [
         (1, 0, 10, None),
         (3, 12, 7, None),
         (5, 25, 8, None),
@@ -97,7 +103,7 @@ def test_lines_become_records_with_their_place(tmp_path: Path) -> None:
         (9, 90, 51, Reason.RECORD_TOO_LONG),
         (10, 143, 10, None),
     ]
-    assert [one.data for one in found][1:4] == [b'{"b":2}', b"not json", b"\xff\xfe"]
+    assert [record.data for record in found][1:4] == [b'{"b":2}', b"not json", b"\xff\xfe"]
     assert found[-1].end == Position(10, len(MIXED))
 
 
@@ -111,10 +117,12 @@ def test_batches_are_bounded_by_count_and_bytes(tmp_path: Path) -> None:
 
 def test_blank_lines_at_the_end_are_read(tmp_path: Path) -> None:
     """The last batch ends where the input does, also without a record."""
-    assert [(len(one.records), one.end) for one in batches(written(tmp_path / "a", b"{}\n\n\n"))] == [
+    assert [(len(batch.records), batch.end) for batch in batches(written(tmp_path / "a", b"{}\n\n\n"))] == [
         (1, Position(3, 5))
     ]
-    assert [(len(one.records), one.end) for one in batches(written(tmp_path / "b", b"\n\n"))] == [(0, Position(2, 2))]
+    assert [(len(batch.records), batch.end) for batch in batches(written(tmp_path / "b", b"\n\n"))] == [
+        (0, Position(2, 2))
+    ]
     assert batches(written(tmp_path / "c", b"")) == []
 
 
@@ -124,10 +132,12 @@ def test_resuming_at_any_position_gives_the_rest(tmp_path: Path, packed: bool) -
     data = gzip.compress(MIXED[:70]) + gzip.compress(MIXED[70:]) if packed else MIXED
     path = written(tmp_path / "feed", data)
     whole = records(path, SMALL)
-    assert [one.data for one in whole] == [one.data for one in records(written(tmp_path / "plain", MIXED), SMALL)]
-    ends = {one.end for one in whole} | {behind(batch) for batch in batches(path, SMALL)}
+    assert [record.data for record in whole] == [
+        record.data for record in records(written(tmp_path / "plain", MIXED), SMALL)
+    ]
+    ends = {record.end for record in whole} | {behind(batch) for batch in batches(path, SMALL)}
     for end in ends:
-        assert records(path, SMALL, end) == [one for one in whole if one.line > end.line]
+        assert records(path, SMALL, end) == [record for record in whole if record.line > end.line]
 
 
 @given(
@@ -150,7 +160,7 @@ def test_chunks_make_no_difference(parts: list[bytes], cuts: list[int], record_b
     whole = split([data])
     assert split([data[a:b] for a, b in pairwise(at)]) == whole
     lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
-    assert [one.data for one in whole] == [line for line in lines if line.strip() and line != b"\xef\xbb\xbf"]
+    assert [record.data for record in whole] == [line for line in lines if line.strip() and line != b"\xef\xbb\xbf"]
 
 
 @given(st.lists(st.integers(1, 200_000), max_size=6), st.sampled_from([b"a", b"a\r", b"\r"]))
@@ -160,7 +170,7 @@ def test_long_lines_are_hashed_in_any_chunks(cuts: list[int], ending: bytes) -> 
     line = b"ab\r" * 60_000 + ending
     splitter = LineSplitter(70_000, BEGIN)
     at = [0, *sorted(cut % (len(line) + 1) for cut in cuts), len(line)]
-    assert not [one for a, b in pairwise(at) for one in splitter.feed(line[a:b])]
+    assert not [record for a, b in pairwise(at) for record in splitter.feed(line[a:b])]
     found = seen(splitter.feed(b"\n{}\n"))
     content = line.removesuffix(b"\r")
     assert found[0] == Seen(
@@ -172,7 +182,7 @@ def test_long_lines_are_hashed_in_any_chunks(cuts: list[int], ending: bytes) -> 
         Reason.RECORD_TOO_LONG,
         Position(1, len(line) + 1),
     )
-    assert [one.data for one in found[1:]] == [b"{}"]
+    assert [record.data for record in found[1:]] == [b"{}"]
 
 
 def many_lines() -> bytes:
@@ -190,10 +200,10 @@ def test_truncated_gzip_is_read_up_to_the_break(tmp_path: Path, share: float) ->
     available = zlib.decompressobj(31).decompress(cut)
     path = written(tmp_path / "feed.gz", cut)
     found = records(path)
-    assert b"\n".join(one.data for one in found) == available.removesuffix(b"\n") + (
+    assert b"\n".join(record.data for record in found) == available.removesuffix(b"\n") + (
         b"\n" if available.endswith(b"\n") else b""
     )
-    assert [one.reason for one in found] == [None] * (len(found) - 1) + [Reason.TRUNCATED_INPUT]
+    assert [record.reason for record in found] == [None] * (len(found) - 1) + [Reason.TRUNCATED_INPUT]
     assert records(path, start=found[-1].end) == []
     assert records(path, start=found[-2].end) == found[-1:]
 
@@ -210,11 +220,13 @@ def test_a_gzip_file_that_is_being_written_loses_nothing(tmp_path: Path) -> None
         for end in (cut, cut, min(cut + 3, len(packed) - 1), len(packed), len(packed)):
             path.write_bytes(packed[:end])
             more = batches(path, start=position)
-            found += seen(one for batch in more for one in batch.records)
+            found += seen(record for batch in more for record in batch.records)
             position = behind(more[-1]) if more else position
-        read = [(one.line, one.data) for one in found if one.reason is None]
+        read = [(record.line, record.data) for record in found if record.reason is None]
         assert read == list(enumerate(lines, 1)), cut
-        assert [one.reason for one in found if one.reason] in [[Reason.TRUNCATED_INPUT] * n for n in (0, 1, 2)], cut
+        assert [record.reason for record in found if record.reason] in [
+            [Reason.TRUNCATED_INPUT] * n for n in (0, 1, 2)
+        ], cut
         assert position == Position(40, len(data)), cut
 
 
@@ -231,7 +243,7 @@ def test_a_cut_that_was_answered_is_answered_once_while_no_line_is_added(tmp_pat
         with path.open("ab") as file:
             file.write(piece)
         more = batches(path, start=position)
-        found.append([(one.line, one.data, one.fault is None) for batch in more for one in batch.records])
+        found.append([(record.line, record.data, record.fault is None) for batch in more for record in batch.records])
         position = behind(more[-1]) if more else position
     assert found == [
         [(1, b"{}", True), (2, b"[1", False)],
@@ -250,9 +262,9 @@ def test_damage_within_gzip_ends_the_input_there(tmp_path: Path) -> None:
     path = written(tmp_path / "feed.gz", bytes(packed))
     found = records(path)
     lines = many_lines().split(b"\n")
-    agreeing = sum(1 for one, line in zip(found, lines, strict=False) if one.data == line)
+    agreeing = sum(1 for record, line in zip(found, lines, strict=False) if record.data == line)
     assert agreeing > 8_000
-    assert [one.reason for one in found[-2:]] == [None, Reason.TRUNCATED_INPUT]
+    assert [record.reason for record in found[-2:]] == [None, Reason.TRUNCATED_INPUT]
     assert records(path, start=found[-1].end) == []
 
 
@@ -260,7 +272,7 @@ def test_a_wrong_checksum_is_told_after_the_data(tmp_path: Path) -> None:
     """All lines are there, and a fault says that they do not agree with their checksum."""
     packed = gzip.compress(b"{}\n[]\n")
     found = records(written(tmp_path / "feed.gz", packed[:-8] + b"\0" * 8))
-    assert [(one.line, one.data, one.reason) for one in found] == [
+    assert [(record.line, record.data, record.reason) for record in found] == [
         (1, b"{}", None),
         (2, b"[]", None),
         (3, b"", Reason.TRUNCATED_INPUT),
@@ -270,17 +282,17 @@ def test_a_wrong_checksum_is_told_after_the_data(tmp_path: Path) -> None:
 def test_members_padding_and_garbage(tmp_path: Path) -> None:
     """Members follow each other as one stream, zero bytes are padding, and anything else behind them is told."""
     packed = gzip.compress(b"{}\n[") + b"\0" * 5 + gzip.compress(b"") + gzip.compress(b"]\n7")
-    assert [one.data for one in records(written(tmp_path / "a", packed + b"\0" * 1000))] == [b"{}", b"[]", b"7"]
+    assert [record.data for record in records(written(tmp_path / "a", packed + b"\0" * 1000))] == [b"{}", b"[]", b"7"]
     path = written(tmp_path / "b", packed + b"garbage")
     found = records(path)
-    assert [(one.data, one.reason) for one in found] == [
+    assert [(record.data, record.reason) for record in found] == [
         (b"{}", None),
         (b"[]", None),
         (b"7", None),
         (b"", Reason.TRAILING_GARBAGE),
     ]
-    for index, one in enumerate(found):
-        assert records(path, start=one.end) == found[index + 1 :]
+    for index, record in enumerate(found):
+        assert records(path, start=record.end) == found[index + 1 :]
 
 
 @example(b"\0\0\0\0\0\0:\0\t\0", [], 1)
@@ -335,7 +347,7 @@ def test_a_file_that_grew_gives_its_new_lines(tmp_path: Path) -> None:
     end = behind(batches(path)[-1])
     with path.open("ab") as file:
         file.write(b"[]\n")
-    assert [(one.line, one.data) for one in records(path, start=end)] == [(2, b"[]")]
+    assert [(record.line, record.data) for record in records(path, start=end)] == [(2, b"[]")]
 
 
 def test_progress_counts_bytes_on_disk(tmp_path: Path) -> None:
@@ -370,7 +382,7 @@ def test_a_slow_pipe_gives_what_is_there(tmp_path: Path, packed: bool) -> None: 
     source = FileSource(pipe, LIMITS, BEGIN)
     delivered = []
     for batch in source.batches():
-        delivered.append([one.data for one in batch.records])
+        delivered.append([record.data for record in batch.records])
         go_on.release()
     writer.join()
     source.close()

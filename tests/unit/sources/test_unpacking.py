@@ -32,7 +32,7 @@ class Given:
 
     def __init__(self, at: int = 5, *, transactional: bool = False) -> None:
         self.partitions = Partitions(ReadLimits(batch_records_max=4), 2, transactional=transactional)
-        self.partitions.assign({one: Start(at, committed=True) for one in (P0, P1)})
+        self.partitions.assign({partition: Start(at, committed=True) for partition in (P0, P1)})
         self.unpacking = Unpacking(Handover(self.partitions))
 
     def fail(self, times: int, offset: int = 7, error: KafkaError = TOO_LARGE) -> None:
