@@ -20,31 +20,60 @@ from consumer.model.record import Message, Offsets, Partition, Position, RawBatc
 A, B = ("articles", 0), ("articles", 1)
 NOW_MS = 1_700_000_000_000
 WINDOW_MS = 3_600_000
+BATCH = 7
 
 
-class Cluster:
-    """Two partitions, the old group's offsets, and what has been filled."""
+class OldGroup:
+    """The group in force: its offsets with their notes, and how many members it has."""
 
     def __init__(self) -> None:
+        self.offsets: dict[Partition, int] = {A: 50, B: 60}
+        self.notes: dict[Partition, Note] = {}
+        self.members = 1
+        self.asked_settled = False
+
+    def committed(self, partitions: Sequence[Partition], *, settled: bool = False) -> dict[Partition, Committed]:
+        """Return the offsets. While the group has members, there is always an open transaction."""
+        assert not settled or self.members == 0
+        self.asked_settled = settled
+        return {
+            key: Committed(self.offsets[key], self.notes.get(key, Note())) for key in partitions if key in self.offsets
+        }
+
+
+class NewGroup:
+    """The group of the new consumers: its offsets, and each commit that set them."""
+
+    name = "new"
+
+    def __init__(self, old: OldGroup) -> None:
+        self.offsets: dict[Partition, Committed] = {}
+        self.saved: list[tuple[dict[Partition, int], Note]] = []
+        self._old = old
+
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, Committed]:
+        """Return the offsets of a fill."""
+        return {key: committed for key, committed in self.offsets.items() if key in partitions}
+
+    def commit(self, places: Mapping[Partition, Committed]) -> None:
+        """Set the offsets, all with the same note but for the switch."""
+        (state,) = {committed.note.migrate for committed in places.values()}
+        note = Note(migrate=state)
+        assert note == FILLING or self._old.asked_settled, "a transaction may still move the old group"
+        self.saved.append(({key: committed.offset for key, committed in places.items()}, note))
+        self.offsets |= places
+
+
+class Log:
+    """Two partitions: their first offsets and ends, where the window begins, and offsets without messages."""
+
+    def __init__(self, old: OldGroup) -> None:
         self.low = {A: 0, B: 0}
         self.high = {A: 100, B: 100}
         self.begins = {A: 10, B: 20}
-        self.old: dict[Partition, int] = {A: 50, B: 60}
-        self.old_notes: dict[Partition, Note] = {}
-        self.members = 1
-        self.asked_settled = False
-        self.settled_ahead: set[tuple[Partition, int]] = set()
-        self.filled: list[tuple[Partition, int]] = []
-        self.adopted: list[tuple[Partition, int]] = []
-        self.new: dict[Partition, Committed] = {}
-        self.saved: list[tuple[dict[Partition, int], Note]] = []
-        self.first_ms = NOW_MS - WINDOW_MS
-        self.on_wait: Callable[[], None] = lambda: None
-        self.on_ahead: Callable[[], None] = lambda: None
-        self.batch = 7
         self.holes: set[tuple[Partition, int]] = set()
-
-    # The topics
+        self.first_ms = NOW_MS - WINDOW_MS
+        self._old = old
 
     def marks(self) -> dict[Partition, tuple[int, int]]:
         """Return the first offset and the end of each partition."""
@@ -58,63 +87,54 @@ class Cluster:
     def empty(self, group: str) -> bool:
         """Return whether the old group has no members."""
         assert group == "old"
-        return self.members == 0
+        return self._old.members == 0
 
 
-class OldGroup:
-    """The group in force."""
+class Adoption:
+    """Adopts messages that the old consumers have settled beyond their commits: those in ``ahead``."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self) -> None:
+        self.ahead: set[tuple[Partition, int]] = set()
+        self.adopted: list[tuple[Partition, int]] = []
+        self.before: Callable[[], None] = lambda: None
 
-    def committed(self, partitions: Sequence[Partition], *, settled: bool = False) -> dict[Partition, Committed]:
-        """Return the offsets. While the group has members, there is always an open transaction."""
-        assert not settled or self._cluster.members == 0
-        self._cluster.asked_settled = settled
-        notes = self._cluster.old_notes
-        return {
-            key: Committed(self._cluster.old[key], notes.get(key, Note()))
-            for key in partitions
-            if key in self._cluster.old
-        }
+    def __call__(self, records: Sequence[RawRecord]) -> int:
+        """Call ``before``, adopt what is among these records, and return how many that are."""
+        self.before()
+        messages = [record.message for record in records]
+        places = [((message.topic, message.partition), message.offset) for message in messages if message]
+        found = [place for place in places if place in self.ahead]
+        self.adopted += found
+        return len(found)
 
 
-class NewGroup:
-    """The group of the new consumers."""
+class Cluster:
+    """The fakes of one migration; ``filled`` has every message that was filled, in order."""
 
-    name = "new"
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, Committed]:
-        """Return the offsets of a fill."""
-        return {key: committed for key, committed in self._cluster.new.items() if key in partitions}
-
-    def commit(self, places: Mapping[Partition, Committed]) -> None:
-        """Set the offsets, all with the same note but for the switch."""
-        (state,) = {committed.note.migrate for committed in places.values()}
-        note = Note(migrate=state)
-        assert note == FILLING or self._cluster.asked_settled, "a transaction may still move the old group"
-        self._cluster.saved.append(({key: committed.offset for key, committed in places.items()}, note))
-        self._cluster.new |= places
+    def __init__(self) -> None:
+        self.old = OldGroup()
+        self.new = NewGroup(self.old)
+        self.log = Log(self.old)
+        self.adoption = Adoption()
+        self.filled: list[tuple[Partition, int]] = []
+        self.on_wait: Callable[[], None] = lambda: None
 
 
 class Reading:
     """A source of ranges; every offset has a message."""
 
-    def __init__(self, cluster: Cluster, ranges: Ranges) -> None:
+    def __init__(self, log: Log, ranges: Ranges) -> None:
         self.ranges = ranges
-        self._cluster = cluster
+        self._log = log
 
     def records(self) -> list[tuple[Partition, int]]:
         """Return the places of its messages."""
         every = [(key, offset) for key, (start, end) in self.ranges.items() for offset in range(start, end)]
-        return [place for place in every if place not in self._cluster.holes]
+        return [place for place in every if place not in self._log.holes]
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield all messages at once."""
-        messages = [record(key, offset, self._cluster.first_ms + offset) for key, offset in self.records()]
+        messages = [record(key, offset, self._log.first_ms + offset) for key, offset in self.records()]
         yield RawBatch(tuple(messages), Offsets({}, 0))
 
     def progress(self) -> tuple[int, int]:
@@ -135,9 +155,11 @@ class Filling:
         """Fill all batches."""
         ahead = {key: start for key, (start, _) in self._source.ranges.items()}
         records = self._source.records()
-        for start in range(0, len(records), self._cluster.batch):
-            for key, offset in records[start : start + self._cluster.batch]:
-                assert offset < self._cluster.old.get(key, self._cluster.low[key]), "beyond what is committed"
+        for start in range(0, len(records), BATCH):
+            for key, offset in records[start : start + BATCH]:
+                assert offset < self._cluster.old.offsets.get(key, self._cluster.log.low[key]), (
+                    "beyond what is committed"
+                )
                 self._cluster.filled.append((key, offset))
                 ahead[key] = offset + 1
             self._journal.commit(Offsets(dict(ahead), 0), [], [])
@@ -162,13 +184,13 @@ class Moving:
         self.stopping = Stopping()
         self.reports = Reports()
         fakes: Any = {
-            "topics": cluster,
-            "old": OldGroup(cluster),
-            "new": NewGroup(cluster),
+            "topics": cluster.log,
+            "old": cluster.old,
+            "new": cluster.new,
             "judge": None,
-            "open_source": lambda ranges: Reading(cluster, ranges),
+            "open_source": lambda ranges: Reading(cluster.log, ranges),
             "build_pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
-            "adopt": lambda records: self._adopt(cluster, records),
+            "adopt": cluster.adoption,
         }
         self.migration = Migration(
             moves=Moves("old", None, allow_gap),
@@ -179,14 +201,6 @@ class Moving:
             needed_ms=NOW_MS - WINDOW_MS,
             **fakes,
         )
-
-    def _adopt(self, cluster: Cluster, records: Sequence[RawRecord]) -> int:
-        cluster.on_ahead()
-        messages = [record.message for record in records]
-        places = [((message.topic, message.partition), message.offset) for message in messages if message]
-        found = [place for place in places if place in cluster.settled_ahead]
-        cluster.adopted += found
-        return len(found)
 
     def stop(self) -> None:
         """Ask to stop, as a signal does."""
@@ -205,7 +219,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     fake = Cluster()
 
     def leave() -> None:
-        fake.members = 0
+        fake.old.members = 0
 
     fake.on_wait = leave
     monkeypatch.setattr(Migration, "_wait", lambda _: fake.on_wait())
@@ -214,15 +228,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 def test_partitions_that_are_held_stay_held(cluster: Cluster) -> None:
     """The notes of the old group are copied with the offsets, once; a second run finds that the switch was made."""
-    held = Note(highest_ms=7, held=Held(bad=6, records=10))
-    cluster.old_notes = {B: held}
+    note = Note(highest_ms=7, held=Held(bad=6, records=10))
+    cluster.old.notes = {B: note}
     assert Moving(cluster).migration.run()
-    assert cluster.new[A] == Committed(50, SWITCHED)
-    assert cluster.new[B] == Committed(60, msgspec.structs.replace(held, migrate="switched"))
-    assert {note for _, note in cluster.saved[:-1]} == {FILLING}
-    saved = len(cluster.saved)
+    assert cluster.new.offsets[A] == Committed(50, SWITCHED)
+    assert cluster.new.offsets[B] == Committed(60, msgspec.structs.replace(note, migrate="switched"))
+    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING}
+    saved = len(cluster.new.saved)
     assert Moving(cluster).migration.run()
-    assert len(cluster.saved) == saved
+    assert len(cluster.new.saved) == saved
 
 
 def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> None:
@@ -230,8 +244,8 @@ def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> N
     moving = Moving(cluster)
     assert moving.migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 50)] + [(B, n) for n in range(20, 60)]
-    assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
-    assert {note for _, note in cluster.saved[:-1]} == {FILLING}
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
+    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING}
     assert moving.reports.lines == ["caught up"]
     assert moving.migration.progress() == (80, 80)
 
@@ -240,14 +254,14 @@ def test_it_follows_until_the_last_member_is_gone(cluster: Cluster) -> None:
     """What is committed meanwhile is filled in rounds, up to the last commit."""
 
     def on() -> None:
-        cluster.old[A] += 10
-        if cluster.old[A] == 80:
-            cluster.members = 0
+        cluster.old.offsets[A] += 10
+        if cluster.old.offsets[A] == 80:
+            cluster.old.members = 0
 
     cluster.on_wait = on
     assert Moving(cluster).migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 80)] + [(B, n) for n in range(20, 60)]
-    assert cluster.saved[-1] == ({A: 80, B: 60}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 80, B: 60}, SWITCHED)
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -255,26 +269,26 @@ def test_a_group_that_moves_during_the_switch_needs_another_round(cluster: Clust
     """A consumer that was started again, or a late commit, is followed before the switch."""
 
     def moves_on() -> None:
-        cluster.on_ahead = lambda: None
-        cluster.old[A] = 70
-        cluster.members = int(comes_back)
+        cluster.adoption.before = lambda: None
+        cluster.old.offsets[A] = 70
+        cluster.old.members = int(comes_back)
 
-    cluster.on_ahead = moves_on
+    cluster.adoption.before = moves_on
     assert Moving(cluster).migration.run()
-    assert [note for _, note in cluster.saved].count(SWITCHED) == 1
-    assert cluster.saved[-1] == ({A: 70, B: 60}, SWITCHED)
+    assert [note for _, note in cluster.new.saved].count(SWITCHED) == 1
+    assert cluster.new.saved[-1] == ({A: 70, B: 60}, SWITCHED)
     assert max(offset for key, offset in cluster.filled if key == A) == 69
 
 
 def test_settled_messages_without_a_commit_are_taken_over(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a search finds none; the offsets stay those that were committed."""
     monkeypatch.setattr(migration, "AHEAD_OFFSETS", 5)
-    cluster.settled_ahead = {(A, 51), (A, 53), (A, 57), (B, 99)}
+    cluster.adoption.ahead = {(A, 51), (A, 53), (A, 57), (B, 99)}
     moving = Moving(cluster)
     assert moving.migration.run()
-    assert cluster.adopted == [(A, 51), (A, 53), (A, 57)]
+    assert cluster.adoption.adopted == [(A, 51), (A, 53), (A, 57)]
     assert moving.migration.ahead == 3
-    assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
 
 
 @pytest.mark.parametrize("batches", range(1, 13))
@@ -302,8 +316,10 @@ def test_a_killed_fill_resumes_without_a_hole(cluster: Cluster, monkeypatch: pyt
     moving.migration.build_pipeline = lambda source, journal: Dying(cluster, source, journal, moving.stopping)  # type: ignore[arg-type,assignment,return-value]
     with pytest.raises(KilledError):
         moving.migration.run()
-    saved = {key: committed.offset for key, committed in cluster.new.items()}
-    assert all((key, offset) in cluster.filled for key in (A, B) for offset in range(cluster.begins[key], saved[key]))
+    saved = {key: committed.offset for key, committed in cluster.new.offsets.items()}
+    assert all(
+        (key, offset) in cluster.filled for key in (A, B) for offset in range(cluster.log.begins[key], saved[key])
+    )
     assert sum(saved.values()) > 30
     assert Moving(cluster).migration.run()
     assert set(cluster.filled) == {(A, n) for n in range(10, 50)} | {(B, n) for n in range(20, 60)}
@@ -314,55 +330,55 @@ def test_a_stopped_migration_saves_and_does_not_switch(cluster: Cluster) -> None
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.saved[-1] == ({A: 50, B: 60}, FILLING)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING)
     cluster.filled.clear()
-    cluster.old[B] = 65
-    cluster.members = 0
+    cluster.old.offsets[B] = 65
+    cluster.old.members = 0
     assert Moving(cluster).migration.run()
     assert cluster.filled == [(B, n) for n in range(60, 65)]
 
 
 def test_offsets_without_messages_count_as_filled(cluster: Cluster) -> None:
     """The markers of transactions at the end of a range are neither waited for nor read again."""
-    cluster.holes = {(A, 48), (A, 49)}
+    cluster.log.holes = {(A, 48), (A, 49)}
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.saved[-1] == ({A: 50, B: 60}, FILLING)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING)
 
 
 def test_after_the_switch_nothing_is_done(cluster: Cluster) -> None:
     """A migration that was killed after its last request can be rerun."""
-    cluster.new = {A: Committed(50, SWITCHED), B: Committed(60, SWITCHED)}
+    cluster.new.offsets = {A: Committed(50, SWITCHED), B: Committed(60, SWITCHED)}
     assert Moving(cluster).migration.run()
-    assert (cluster.saved, cluster.filled) == ([], [])
+    assert (cluster.new.saved, cluster.filled) == ([], [])
 
 
 def test_a_partition_without_an_offset_starts_at_its_first_message(cluster: Cluster) -> None:
     """Nobody has judged it, so the new consumers judge all of it."""
-    del cluster.old[B]
-    cluster.low[B] = 3
-    cluster.begins[B] = 3
+    del cluster.old.offsets[B]
+    cluster.log.low[B] = 3
+    cluster.log.begins[B] = 3
     assert Moving(cluster, allow_gap=True).migration.run()
-    assert cluster.saved[-1] == ({A: 50, B: 3}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 50, B: 3}, SWITCHED)
     assert {key for key, _ in cluster.filled} == {A}
 
 
 def test_nothing_is_filled_where_the_old_group_is_behind_the_window(cluster: Cluster) -> None:
     """The new group starts at the old group's offset."""
-    cluster.begins[A] = 80
+    cluster.log.begins[A] = 80
     assert Moving(cluster).migration.run()
     assert {key for key, _ in cluster.filled} == {B}
-    assert cluster.saved[-1] == ({A: 50, B: 60}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
 
 
 def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
     """The beginning of the window was deleted in one partition."""
-    cluster.low[B] = 30
-    cluster.first_ms = NOW_MS - WINDOW_MS // 2
+    cluster.log.low[B] = 30
+    cluster.log.first_ms = NOW_MS - WINDOW_MS // 2
     with pytest.raises(SourceError, match=r"articles \[1\] .* 1,800 s are missing.*--allow-gap"):
         Moving(cluster).migration.run()
-    assert cluster.saved == []
+    assert cluster.new.saved == []
     allowed = Moving(cluster, allow_gap=True)
     assert allowed.migration.run()
     assert [line for line in allowed.reports.lines if "missing" in line]
@@ -371,14 +387,14 @@ def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
 
 def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
     """The fill was stopped for so long that messages it had yet to read were deleted."""
-    cluster.new = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
-    cluster.low[B] = 30
+    cluster.new.offsets = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
+    cluster.log.low[B] = 30
     moving = Moving(cluster)
     assert moving.migration.run()
     assert cluster.filled[-1] == (B, 59)
     assert (B, 29) not in cluster.filled
-    cluster.new = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
-    cluster.first_ms = NOW_MS
+    cluster.new.offsets = {A: Committed(40, FILLING), B: Committed(25, FILLING)}
+    cluster.log.first_ms = NOW_MS
     with pytest.raises(SourceError, match="3,600 s are missing"):
         Moving(cluster).migration.run()
 
