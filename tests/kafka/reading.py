@@ -154,8 +154,8 @@ class Watched:
         self.events.append(rebalanced.what)
         self.partitions = rebalanced.partitions
 
-    def _hold(self, held: PartitionsHeld) -> None:
-        self.held = {partition: why for partition, why in held.reasons.items() if why is not None}
+    def _hold(self, report: PartitionsHeld) -> None:
+        self.held = {partition: why for partition, why in report.reasons.items() if why is not None}
 
     def _unreadable(self, _: NoteUnreadable) -> None:
         self.unreadable_notes += 1

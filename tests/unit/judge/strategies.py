@@ -35,14 +35,14 @@ _FACTS = pack_facts([{str(fact) for fact in range(start, start + size)} for star
 
 
 def _stored(
-    text: Text, name: str, came: tuple[int, int], source: str, scheme: str, end: int | None, *, facts: bytes
+    text: Text, name: str, arrived: tuple[int, int], source: str, scheme: str, end: int | None, *, facts: bytes
 ) -> Stored:
     content = b"%d %d" % (text.kind, text.fingerprint) + text.sketch
     record = make_record(
         name,
         reference=reference_of(name, content),
-        time_ms=TIME_MS + came[0],
-        sequence=came[1],
+        time_ms=TIME_MS + arrived[0],
+        sequence=arrived[1],
         keys=text.keys(),
         scheme=scheme,
         kind=int(text.kind),

@@ -243,7 +243,7 @@ def one_by_one(new: Version, those: Sequence[Version], settings: JudgeSettings) 
             other.sequence,
         )
         for other, distances, shared in seen
-        if not any(other.id == one.id and other.arrival < one.arrival < own.arrival for one, _, _ in seen)
+        if not any(other.id == version.id and other.arrival < version.arrival < own.arrival for version, _, _ in seen)
     ]
     return [sequence for *_, sequence in sorted(ranked)], len(ranked)
 

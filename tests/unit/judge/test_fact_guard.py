@@ -91,11 +91,11 @@ def test_equal_normalised_texts_are_never_held_back() -> None:
 @pytest.mark.parametrize("stricter", ["wire", "blog"])
 def test_the_stricter_guard_of_two_sources_decides(stricter: str) -> None:
     """Whichever of the two sources it is, and also where there is no general guard."""
-    one, other = article("a", numbers(range(15))), article("b", numbers(range(12), range(20, 23)), 1, "blog")
+    first, other = article("a", numbers(range(15))), article("b", numbers(range(12), range(20, 23)), 1, "blog")
     for common, asked, near in ((0.0, None, True), (0.0, 0.85, False), (0.8, None, True), (0.8, 0.85, False)):
         rules = MappingProxyType({stricter: SourceRule(facts_shared_min=asked)})
         by = replace(GUARDED, facts_shared_min=common, sources=rules)
-        comparison = compare(Stored(one.record, None, None), [Stored(other.record, None, None)], by)[0]
+        comparison = compare(Stored(first.record, None, None), [Stored(other.record, None, None)], by)[0]
         assert comparison.near is near
         assert comparison.facts_shared_min == max(common, asked or 0.0)
 

@@ -20,10 +20,10 @@ def known_record(number: int, *values: int) -> Record:
 def test_the_one_that_shares_most_keys_is_recalled_first() -> None:
     """The others follow, and originals without a shared key are left out."""
     known = KnownOriginals(10)
-    one, two, none = known_record(1, 1, 9), known_record(2, 1, 2), known_record(3, 8)
-    for record in (one, two, none):
+    first, two, none = known_record(1, 1, 9), known_record(2, 1, 2), known_record(3, 8)
+    for record in (first, two, none):
         known.remember(record)
-    assert known.recall(known_record(4, 1, 2, 3), 10) == [two.reference, one.reference]
+    assert known.recall(known_record(4, 1, 2, 3), 10) == [two.reference, first.reference]
     assert known.recall(known_record(4, 1, 2, 3), 1) == [two.reference]
     assert known.recall(known_record(4), 10) == []
 

@@ -71,7 +71,7 @@ def test_every_answer_names_the_record_it_is_of() -> None:
     """A sink sees the record of each verdict, also after one that was rejected."""
     ends = Ends([line("a"), b"{", line("b"), line("c", None)])
     pipeline(ends, MemoryStore()).run()
-    assert [(one.record.line, one.verdict.outcome) for one in ends.sink.answers] == [
+    assert [(answer.record.line, answer.verdict.outcome) for answer in ends.sink.answers] == [
         (1, "unique"),
         (3, "duplicate"),
         (4, "retracted"),
@@ -294,9 +294,9 @@ def test_threads_rest_only_while_they_wait(ahead: int) -> None:
     running.run()
     preparing = "read-ahead" if ahead else MAIN
     for thread in {preparing, MAIN}:
-        told = [what for who, what in at_work.told if who == thread]
+        events = [what for who, what in at_work.told if who == thread]
         working = False
-        for what in told:
+        for what in events:
             assert working is (what != "work")
             working = what != "rest"
         assert not working

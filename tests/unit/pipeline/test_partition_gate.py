@@ -77,7 +77,7 @@ def test_a_window_has_the_last_records_and_stays_small(
         assert len(window) <= WINDOW_COUNTS_MAX
         if not before:
             seen = [*batches[: at + 1]]
-            assert totals(window)[0] >= min(records_min, sum(one for one, _ in seen))
+            assert totals(window)[0] >= min(records_min, sum(number for number, _ in seen))
             # All but a 20th, and the batches at both ends.
             assert totals(window)[0] < records_min + records_min / 20 + 2 * 300
 
@@ -105,7 +105,7 @@ class Gate:
         records = {(part, offset): record(part, offset) for part, offsets, _ in parts for offset in offsets}
         bad = [records[part, offset] for part, _, offsets in parts for offset in offsets]
         letter = dead_letter(BadRecord("invalid_json", "x"), LetterPosition(source="s", line=0, offset=0), b"")
-        letters = [Rejection(one, letter) for one in bad]
+        letters = [Rejection(bad_record, letter) for bad_record in bad]
         end = Offsets({part: max(offsets) + 1 for part, offsets, _ in parts}, 0)
         self.ledger.begin({part: self.notes.get(part, Note()) for part, _, _ in parts})
         self.gate.before_judging(RawBatch(tuple(records.values()), end), letters)

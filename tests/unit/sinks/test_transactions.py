@@ -14,11 +14,11 @@ from consumer.sinks.transactions import RENEWALS_MAX, TransactionalOutbox
 class LostProducing:
     """A producer whose transactions are lost as soon as they begin, but for those that are let through."""
 
-    made = 0
+    created = 0
     lets_through = False
 
     def __init__(self, *_: object) -> None:
-        type(self).made += 1
+        type(self).created += 1
         self.client = self
         self.ended = False
         self.last_error = ""
@@ -48,7 +48,7 @@ class LostProducing:
 @pytest.fixture
 def outbox(monkeypatch: pytest.MonkeyPatch) -> TransactionalOutbox:
     """An outbox whose producers are lost."""
-    monkeypatch.setattr(LostProducing, "made", 0)
+    monkeypatch.setattr(LostProducing, "created", 0)
     monkeypatch.setattr(LostProducing, "lets_through", False)
     monkeypatch.setattr(transactions, "Producing", LostProducing)
     unused: Any = None
@@ -68,7 +68,7 @@ def test_producers_without_a_commit_are_a_defect_and_end_the_run(outbox: Transac
     lose(outbox, 1 + RENEWALS_MAX)
     with pytest.raises(SinkError, match=f"{RENEWALS_MAX} transactions in a row"):
         outbox.commit({}, b"")
-    assert LostProducing.made == 1 + RENEWALS_MAX
+    assert LostProducing.created == 1 + RENEWALS_MAX
 
 
 def test_a_commit_ends_the_count(outbox: TransactionalOutbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,4 +78,4 @@ def test_a_commit_ends_the_count(outbox: TransactionalOutbox, monkeypatch: pytes
         monkeypatch.setattr(LostProducing, "lets_through", True)
         outbox.commit({}, b"")
         monkeypatch.setattr(LostProducing, "lets_through", False)
-    assert LostProducing.made == 1 + 2 * RENEWALS_MAX
+    assert LostProducing.created == 1 + 2 * RENEWALS_MAX

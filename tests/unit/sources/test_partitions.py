@@ -63,9 +63,9 @@ def test_a_batch_has_what_was_delivered_and_where_it_ends() -> None:
     kept = owning(P0, P1)
     kept.deliver([*records(P0, [0, 1]), record(P1, 7), record(P0, 5), record(P1, 8)])
     batch = taken(kept)
-    assert [one.start for one in batch.records] == [0, 1, 7, 5]
+    assert [entry.start for entry in batch.records] == [0, 1, 7, 5]
     assert end_of(batch) == Offsets({P0: 6, P1: 8}, 0)
-    assert [one.start for one in taken(kept).records] == [8]
+    assert [entry.start for entry in taken(kept).records] == [8]
     assert kept.take() is None
 
 
@@ -101,7 +101,7 @@ def test_nothing_comes_twice_or_from_elsewhere() -> None:
     """Records before the position, and of partitions that are not ours, are thrown away."""
     kept = owning(P0, at=5)
     kept.deliver([*records(P0, [3, 5, 5, 6, 4]), record(P1, 0)])
-    assert [one.start for one in taken(kept).records] == [5, 6]
+    assert [entry.start for entry in taken(kept).records] == [5, 6]
 
 
 def test_a_batch_counts_once_it_is_acknowledged() -> None:
@@ -616,9 +616,9 @@ class Consumer(RuleBasedStateMachine):
         """The client gives what is there from where it stands."""
         if partition in self.client:
             begin = self.client[partition]
-            came = records(partition, filter(self.exists, range(begin, begin + count)))
+            arrived = records(partition, filter(self.exists, range(begin, begin + count)))
             self.client[partition] = begin + count
-            self.kept.deliver(came)
+            self.kept.deliver(arrived)
 
     @rule(partition=st.sampled_from([P0, P1, P2]))
     def comes_to_the_end(self, partition: Partition) -> None:
@@ -665,7 +665,7 @@ class Consumer(RuleBasedStateMachine):
         self.begun = batch
         for partition, note in self.begun_notes.items():
             before = self.kept.owned()[partition].offset
-            assert (note.highest_ms or 0) == sum(one < before for one in self.judged[partition])
+            assert (note.highest_ms or 0) == sum(offset < before for offset in self.judged[partition])
 
     @precondition(lambda self: self.begun is not None)
     @rule(partition=st.sampled_from([P0, P1, P2]))
@@ -691,14 +691,14 @@ class Consumer(RuleBasedStateMachine):
         """A partition is held only with all that was read of it answered, and with nothing in hand that names it."""
         before = self.kept.holds()
         self.kept.hold_blocked()
-        for partition, held in self.kept.holds().items():
-            if held != before[partition]:
+        for partition, reason in self.kept.holds().items():
+            if reason != before[partition]:
                 assert self.kept.owned()[partition].offset == self.kept.position(partition)
                 in_hand = [*self.waiting, *filter(None, [self.begun])]
                 assert all(
-                    partition not in end_of(one).next
-                    for one in in_hand
-                    if end_of(one).assignment == self.kept.assignment
+                    partition not in end_of(end).next
+                    for end in in_hand
+                    if end_of(end).assignment == self.kept.assignment
                 )
 
     @rule(partition=st.sampled_from([P0, P1, P2]))
@@ -718,14 +718,14 @@ class Consumer(RuleBasedStateMachine):
         except Abandoned:
             self.kept.abandon()
             return
-        for one in batch.records:
-            assert one.message is not None
-            partition = (one.message.topic, one.message.partition)
+        for entry in batch.records:
+            assert entry.message is not None
+            partition = (entry.message.topic, entry.message.partition)
             assert partition in self.client, "answered for a partition that is not ours"
-            assert one.start not in self.answered[partition], "answered twice"
+            assert entry.start not in self.answered[partition], "answered twice"
             assert self.begun_notes[partition].held is None, "answered of a partition that is held"
-            self.answered[partition].add(one.start)
-            self.judged[partition].add(one.start)
+            self.answered[partition].add(entry.start)
+            self.judged[partition].add(entry.start)
         notes = {
             partition: msgspec.structs.replace(note, highest_ms=len(self.judged[partition]))
             for partition, note in self.begun_notes.items()
@@ -782,13 +782,13 @@ class Consumer(RuleBasedStateMachine):
             self.kept.leave([partition], "lost")
             del self.client[partition]
             for kept in (self.answered, self.judged):
-                kept[partition] = {one for one in kept[partition] if one < self.group[partition]}
+                kept[partition] = {offset for offset in kept[partition] if offset < self.group[partition]}
 
     @invariant()
     def nothing_is_passed_over(self) -> None:
         """Everything before a committed place was answered, and nothing was left out before what was answered."""
         for partition, offset in self.group.items():
-            assert all(one in self.answered[partition] for one in filter(self.exists, range(offset)))
+            assert all(offset in self.answered[partition] for offset in filter(self.exists, range(offset)))
             answered = self.answered[partition]
             assert answered == set(filter(self.exists, range(max(answered, default=-1) + 1)))
 

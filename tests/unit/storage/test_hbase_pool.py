@@ -35,7 +35,7 @@ class Gateways:
 
     def __init__(self) -> None:
         self.down: set[Address] = set()
-        self.made: list[FakeConnection] = []
+        self.opened: list[FakeConnection] = []
         self.refused: list[Address] = []
 
     def connect(self, address: Address, deadline: Deadline) -> FakeConnection:
@@ -43,8 +43,8 @@ class Gateways:
         if address in self.down:
             self.refused.append(address)
             raise Lost(f"{address}: refused")
-        self.made.append(FakeConnection(address))
-        return self.made[-1]
+        self.opened.append(FakeConnection(address))
+        return self.opened[-1]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_sound_connection_is_used_again(make: Callable[..., Pool], gateways: G
             raise Denied("no")
         with pool.connection(soon()):
             pass
-    assert len(gateways.made) == 1
+    assert len(gateways.opened) == 1
 
 
 @pytest.mark.parametrize("error", [Lost("gone"), KeyboardInterrupt(), ValueError("a defect")])
@@ -85,7 +85,7 @@ def test_any_other_exception_throws_it_away(
         raise error
     with pool.connection(soon()):
         pass
-    assert [connection.is_closed for connection in gateways.made] == [True, False]
+    assert [connection.is_closed for connection in gateways.opened] == [True, False]
 
 
 def test_a_connection_that_says_it_is_lost_is_not_used_again(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -95,7 +95,7 @@ def test_a_connection_that_says_it_is_lost_is_not_used_again(make: Callable[...,
         lost.is_lost = True
     with pool.connection(soon()) as lost:
         lost.is_lost = True
-    assert [connection.is_closed for connection in gateways.made] == [True, True]
+    assert [connection.is_closed for connection in gateways.opened] == [True, True]
 
 
 def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -105,7 +105,7 @@ def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gat
         addresses = [stack.enter_context(pool.connection(soon())).address for _ in range(4)]
     assert sorted(addresses) == [ONE, ONE, OTHER, OTHER]
     # All are kept: four may be open.
-    assert not any(connection.is_closed for connection in gateways.made)
+    assert not any(connection.is_closed for connection in gateways.opened)
 
 
 @pytest.mark.parametrize("connections_max", [1, 2, 3])
@@ -114,7 +114,7 @@ def test_no_more_are_open_than_may_be(make: Callable[..., Pool], gateways: Gatew
     pool = make(ONE, OTHER, connections_max=connections_max)
 
     def open_now() -> int:
-        return sum(not connection.is_closed for connection in gateways.made)
+        return sum(not connection.is_closed for connection in gateways.opened)
 
     for turn in range(60):
         with ExitStack() as stack:
@@ -175,10 +175,10 @@ def test_idle_and_old_connections_are_retired(make: Callable[..., Pool], gateway
     pool = make(ONE, retire_s=45.0)
     with pool.connection(soon()):
         pass
-    setattr(gateways.made[0], field, time.monotonic() - (46 if field == "used_s" else 301))
+    setattr(gateways.opened[0], field, time.monotonic() - (46 if field == "used_s" else 301))
     with pool.connection(soon()):
         pass
-    assert [connection.is_closed for connection in gateways.made] == [True, False]
+    assert [connection.is_closed for connection in gateways.opened] == [True, False]
 
 
 def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gateways) -> None:
@@ -186,7 +186,7 @@ def test_a_closed_pool_keeps_nothing(make: Callable[..., Pool], gateways: Gatewa
     pool = make(ONE)
     with pool.connection(soon()):
         pool.close()
-    assert [connection.is_closed for connection in gateways.made] == [True]
+    assert [connection.is_closed for connection in gateways.opened] == [True]
 
 
 def test_connections_are_told_of(gateways: Gateways) -> None:

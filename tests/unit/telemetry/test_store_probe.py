@@ -18,7 +18,7 @@ class Reports:
     """Keeps what is reported, and lets a test wait for it."""
 
     def __init__(self) -> None:
-        self._said: list[str | None] = []
+        self._reports: list[str | None] = []
         self._changed = threading.Condition()
 
     def listen(self, hooks: Hooks) -> None:
@@ -27,13 +27,13 @@ class Reports:
 
     def _tell(self, outage: Outage) -> None:
         with self._changed:
-            self._said.append(outage.why)
+            self._reports.append(outage.why)
             self._changed.notify_all()
 
     def wait_for(self, what: str | None) -> None:
         """Wait until this is the last report."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self._said[-1:] == [what], WAIT_S), self._said
+            assert self._changed.wait_for(lambda: self._reports[-1:] == [what], WAIT_S), self._reports
 
 
 class Moody(MemoryStore):
