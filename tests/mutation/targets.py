@@ -32,6 +32,7 @@ _JUDGE: Final = Target(
             "consumer/judge/known_copies.py",
             "consumer/judge/known_originals.py",
             "consumer/judge/search.py",
+            "consumer/judge/verdict_cells.py",
             "consumer/store_tools/releases.py",
             "consumer/judge/versions.py",
         ),
