@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from typing_extensions import override
 
+from consumer.dead_letters.policy import DeadLetterPolicy, Gate
 from consumer.judge.detector import Detector
 from consumer.judge.search import LOOK_UP_PROBES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
@@ -19,10 +20,12 @@ from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
 from consumer.model.article import Article
 from consumer.model.errors import Abandoned, SinkError
 from consumer.model.hooks import Hooks
-from consumer.model.record import Position, RawRecord
+from consumer.model.ports import Rejection
+from consumer.model.record import Position, RawBatch, RawRecord
 from consumer.pipeline import loop, stages
 from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.interruptible_store import InterruptibleStore
+from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.postings import Row
@@ -258,6 +261,77 @@ def test_a_run_that_does_not_wait_ends_with_what_the_store_said() -> None:
     with pytest.raises(StoreUnavailable, match="the gateway is down"):
         pipeline(ends, Flickering()).run()
     assert ends.journal.committed == []
+
+
+@dataclass
+class NotingGate(Gate):
+    """Notes each call in ``steps``, with the number of bad records; may refuse the first batch."""
+
+    steps: list[str]
+    refuses: bool = False
+
+    @override
+    def before_judging(self, batch: RawBatch, rejections: Sequence[Rejection]) -> None:
+        self.steps.append(f"{len(rejections)} of {len(batch.records)} bad")
+        if self.refuses:
+            self.refuses = False
+            raise Abandoned("its partition is held")
+
+    @override
+    def after_commit(self) -> None:
+        self.steps.append("after commit")
+
+    @override
+    def at_end(self) -> None:
+        self.steps.append("at end")
+
+
+def gated(ends: Ends, *, refuses: bool = False) -> Pipeline:
+    """Build a pipeline with a gate that notes its calls among the steps."""
+    running = pipeline(ends, MemoryStore())
+    gate = NotingGate(ends.steps, refuses)
+    running.dead_letters = DeadLetterPolicy("feed", ends.dead_letters, gate)
+    return running
+
+
+def test_the_gate_sees_each_batch_before_it_is_judged_and_after_its_commit() -> None:
+    """At the end it decides on the whole input."""
+    ends = Ends([line("a"), b"{"])
+    gated(ends).run()
+    assert ends.steps == [
+        "1 of 2 bad",
+        "emit",
+        "reject",
+        "flush",
+        "flush letters",
+        "commit",
+        "committed",
+        "after commit",
+        "finish",
+        "at end",
+    ]
+
+
+def test_a_batch_that_the_gate_refuses_is_not_judged() -> None:
+    """Nothing of it is written, and the run continues."""
+    ends = Ends([b"{"], [line("a")])
+    gated(ends, refuses=True).run()
+    assert ends.steps[:4] == ["1 of 1 bad", "abandon", "abandoned", "0 of 1 bad"]
+    assert ends.dead_letters.letters == []
+    assert ends.sink.outcomes == [("a", "unique")]
+
+
+def test_a_stopped_run_has_no_end_for_the_gate_to_decide_on() -> None:
+    """The rest of the input is read by a later run."""
+    ends = Ends([line("a")], [line("b")])
+    running = gated(ends)
+
+    def stop(_: BatchCommitted) -> None:
+        running.stopping.asked_by = 15
+
+    running.hooks.on(BatchCommitted, stop)
+    running.run()
+    assert ends.steps[-1] == "after commit"
 
 
 @dataclass
