@@ -57,11 +57,11 @@ class Maker:
         self._count = 0
 
     def crowd(self, count: int) -> list[Version]:
-        """So many of the crowd."""
+        """This many versions of the crowd."""
         return self._versions(np.full((count, 1), _CODE, np.uint64))
 
     def ordinary(self, count: int) -> list[Version]:
-        """So many that nothing is like."""
+        """This many versions that resemble no other."""
         return self._versions(self._random((count, 1)))
 
     def _random(self, shape: tuple[int, ...]) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint64]]":
@@ -87,7 +87,7 @@ class Maker:
 
 @contextmanager
 def opened(kind: str, plan: BlockPlan, cap: int | None) -> Iterator[Callable[[], Store]]:
-    """Opens the store anew at each call, as another process would."""
+    """Opens the store again at each call, as another process would."""
     with tempfile.TemporaryDirectory(prefix="dupwatch-crowd-") as folder:
         if kind == "lmdb":
             options = LmdbOptions(map_bytes=4 << 30, row_postings_max=cap or LmdbOptions().row_postings_max)
@@ -106,7 +106,7 @@ def opened(kind: str, plan: BlockPlan, cap: int | None) -> Iterator[Callable[[],
 
 
 def fill(store: Store, maker: Maker, postings: int) -> None:
-    """Write so many postings of lane 0 under each key of the crowd, and the records that are going to be chosen."""
+    """Write this many postings of lane 0 under each key of the crowd, and the records that are chosen later."""
     versions = maker.crowd(postings)
     for start in range(0, postings, _CHUNK):
         # Lane 1 has rows of its own for each, which nobody reads.

@@ -131,7 +131,7 @@ class Judging:
 
 
 def cut(articles: int, chars: int, records: int) -> list[RawBatch]:
-    """A feed of so many articles from some sources, in batches of so many records."""
+    """A feed of this many articles from some sources, in batches of this many records."""
     lines = [
         msgspec.json.encode({"id": text.id, "body": text.body, "source": f"source {number % _SOURCES}"})
         for number, text in enumerate(make_feed(articles, chars))

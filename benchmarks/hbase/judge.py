@@ -75,7 +75,7 @@ class Round(NamedTuple):
 
 
 def consume(job: Job, asked: "Connection[Judged | None, str | None]") -> None:
-    """Be a consumer: get articles ready when told a setting's name, judge them at the next word; None is the end."""
+    """Be a consumer: prepare articles for a received setting, judge them at the next message; None ends it."""
     store = HbaseStore.open(parse_place(job.url))
     detectors = {name: Detector(store, settings, now_ms) for name, settings in _settings(job.plan).items()}
     feeds = {name: MadeFeed(job.model, _builder(detector.settings)) for name, detector in detectors.items()}
@@ -109,7 +109,7 @@ def _builder(settings: JudgeSettings) -> VersionBuilder:
 
 @contextmanager
 def consumers(count: int, job: Job) -> Iterator[list["Connection[str | None, Judged | None]"]]:
-    """So many consumers, each at the other end of a pipe, which end with this."""
+    """This many consumers, each at the other end of a pipe; they end with the context."""
     spawn = multiprocessing.get_context("spawn")
     ends = [spawn.Pipe() for _ in range(count)]
     processes = [spawn.Process(target=consume, args=(job, theirs), daemon=True) for _, theirs in ends]
@@ -132,7 +132,7 @@ def consumers(count: int, job: Job) -> Iterator[list["Connection[str | None, Jud
 def judge_round(
     name: str, connections: Sequence["Connection[str | None, Judged | None]"], running: Servers, each: int
 ) -> Round:
-    """Let every consumer judge so many articles by this setting at the same time."""
+    """Let every consumer judge this many articles with this setting at the same time."""
     for pipe in connections:
         pipe.send(name)
     for pipe in connections:
@@ -185,7 +185,7 @@ def _an_article(rounds: Sequence[Round], whose: str) -> float:
 def measure(
     running: Servers, wanted: Wanted, consumer_count: int, each: int = _EACH, rounds: tuple[int, int] = ROUNDS
 ) -> list[Row]:
-    """Let each consumer judge so many articles in a round, by both settings in turn."""
+    """Let each consumer judge this many articles in a round, with both settings in turn."""
     job = Job(filled(running, wanted), wanted.plan, model_of_texts(), each)
     done: dict[str, list[Round]] = {LANE_0: [], DEFAULTS: []}
     with consumers(consumer_count, job) as connections:

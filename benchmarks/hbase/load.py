@@ -59,7 +59,7 @@ def entries_of(model: CodeModel, articles: int, seed: int = SEED, density_bits: 
 
 
 def fill(url: str, plan: BlockPlan, entries: Entries, days: int) -> Iterator[tuple[int, int]]:
-    """Write all postings, packed into a set for each of so many days; none where ``days`` is 0.
+    """Write all postings, packed into a set for each of this many days; without sets if ``days`` is 0.
 
     Yields how many postings are done, and how many there are in all.
     """

@@ -38,7 +38,7 @@ class _Drawn(NamedTuple):
 
 
 class MadeFeed:
-    """Articles of a feed that nobody has read before, in any number.
+    """Any number of articles of a new feed.
 
     A copy differs from its original in 3 bits of the fingerprint and in one band; each article is copied once at most.
     Originals are those of the time before.

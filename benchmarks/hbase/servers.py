@@ -81,7 +81,7 @@ def processor_s(pid: int) -> float:
 
 @contextmanager
 def servers(folder: Path | None, gateways: int = 1, heap_mb: int = HEAP_MB) -> Iterator[Servers]:
-    """Run an HBase, and so many gateways, while this is entered."""
+    """Run an HBase, and this many gateways, inside the context."""
     with ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dupwatch-bench-")))
         place.mkdir(parents=True, exist_ok=True)

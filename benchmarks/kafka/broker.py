@@ -85,7 +85,7 @@ def make_topics(address: str, name: str) -> tuple[str, str]:
 
 
 def articles(count: int, chars: int, seed: int) -> list[Record]:
-    """Articles of about so many characters, some of them edited copies of earlier ones."""
+    """Articles of about this many characters, some of them edited copies of earlier ones."""
     return [
         Record(text.id, msgspec.json.encode({"id": text.id, "body": text.body}))
         for text in make_feed(count, chars, seed=seed)
@@ -93,7 +93,7 @@ def articles(count: int, chars: int, seed: int) -> list[Record]:
 
 
 def send(address: str, topic: str, records: Sequence[Record], rate: float | None = None) -> None:
-    """Send them, all at once or so many a second; the timestamps are the producer's."""
+    """Send them, all at once or at this rate a second; the timestamps are the producer's."""
     producer = Producer({"bootstrap.servers": address, "linger.ms": 0 if rate else 50, "compression.type": "lz4"})
     began_s = time.monotonic()
     for number, record in enumerate(records):

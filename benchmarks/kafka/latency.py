@@ -34,7 +34,7 @@ _HBASE_HEAP_MB: Final = 1024
 
 
 def latencies(address: str, topic: str, wanted: int) -> npt.NDArray[np.float64]:
-    """Read so many verdicts; each one's arrival and latency in seconds, in the order of reading: float64[n, 2]."""
+    """Read this many verdicts; arrival and latency of each in seconds, in the order of reading: float64[n, 2]."""
     reader = Consumer(
         {
             "bootstrap.servers": address,

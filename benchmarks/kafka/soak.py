@@ -46,7 +46,7 @@ def read(pid: int, began_s: float) -> Reading:
 
 
 def produce(address: str, chars: int, rate: int, seeds: Iterator[int], stop: threading.Event) -> None:
-    """Send articles that nobody has sent before, until told to stop."""
+    """Send new articles until asked to stop."""
     while not stop.is_set():
         send(address, "feed", articles(_PORTION, chars, next(seeds)), rate)
 

@@ -56,7 +56,7 @@ class Judged(NamedTuple):
 
 
 def judge_with_dupwatch(feed: Path, overrides: dict[str, Any]) -> Judged:
-    """Judge a feed with these settings and a store in memory; ``ValueError`` where a line is no article."""
+    """Judge a feed with these settings and a store in memory; ``ValueError`` if a line is not an article."""
     io_sections = {"source": {"url": str(feed)}, "sink": {"url": "-", "emit": "all"}, "store": {"url": "memory:"}}
     events, letters = io.BytesIO(), io.BytesIO()
     with prepared_run(load_config(None, overrides | io_sections), Streams(events, letters), Hooks(), Stopping()) as run:

@@ -100,7 +100,7 @@ def fill(frame: Frame, random: Random, given: Mapping[str, str] | None = None) -
 
 
 def rewrite(story: Story, random: Random, corrections: int = 1) -> Story:
-    """Correct so many different facts, each wherever it stands, and say a few things in other words.
+    """Correct this many different facts, each at every place, and reword a few phrases.
 
     What is corrected is drawn: first whether a figure, a name or a date, then which one of the story's.
     """

@@ -64,7 +64,7 @@ class Finding(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A share with its Wilson 95 % interval; ``value`` is None where there is nothing to count."""
+    """A share with its Wilson 95 % interval; ``value`` is None if there is nothing to count."""
 
     value: float | None
     low: float

@@ -82,7 +82,7 @@ def _window_names(codes: npt.NDArray[np.uint32], width: int) -> Int64:
 
 
 def _sets_rare_first(owners: Int64, members: Int64, sets: int) -> ShingleSets:
-    """Sort and de-duplicate (set, member) pairs, with the members numbered anew by the number of sets they are in."""
+    """Sort and de-duplicate (set, member) pairs, with the members renumbered by the number of sets they are in."""
     span = int(members.max(initial=0)) + 1
     # Sorting and comparing neighbours takes half of np.unique's time, which hashes.
     owned = np.sort(owners * span + members)

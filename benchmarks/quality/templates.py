@@ -89,7 +89,7 @@ def settings(threshold: float, lexicon: Lexicon) -> JudgeSettings:
 
 
 def make_pairs(which: Frames, wanted: int, seed: int, lexicon: Lexicon) -> Pairs:
-    """Make pairs until so many template pairs are near without a guard, all frames in turn, as the seed has it."""
+    """Make pairs until this many template pairs are near without a guard, all frames in turn, as the seed has it."""
     random = Random(f"{which.value} {seed}")
     chosen = [frame for frame in frames() if frame.number % 2 == (which is Frames.HELD_OUT)]
     judged_by = settings(0.0, lexicon)

@@ -75,7 +75,7 @@ def fit(columns: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> np
 
 
 def measure(plan: BlockPlan, size: int, model: CodeModel, rounds: int, scratch: Path) -> Point:
-    """Fill a store with so many articles, and time batches of new ones."""
+    """Fill a store with this many articles, and time batches of new ones."""
     rng = np.random.default_rng(size)
     store = lmdb_store(scratch, plan, draw_entries(model, size, rng))
     try:

@@ -1,4 +1,4 @@
-"""Fills stores by the million: postings in the order of their keys, as a store would have them after so many articles.
+"""Fills stores by the million: postings in the order of their keys, as a store has them after this many articles.
 
 Only what a measurement reads is there. ``tests/unit/test_benchmarks.py`` compares the rows with those that the store's
 own ``add`` makes.

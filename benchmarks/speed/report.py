@@ -1,4 +1,4 @@
-"""What a measurement found: a table for people, and JSON lines for whoever compares machines and versions."""
+"""What a measurement found: a table for people, and JSON lines for comparing machines and versions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

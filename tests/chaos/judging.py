@@ -30,7 +30,7 @@ OVERLAP_S = 0.002
 
 
 class GivingWay(LmdbStore):
-    """A store at which whoever has looked up lets the others look up before it settles."""
+    """A store in which a process that has looked up lets the others look up before it settles."""
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """Look up, and give way."""
@@ -45,7 +45,7 @@ def open_lmdb(path: Path) -> Store:
 
 
 class Judged(NamedTuple):
-    """What one process answered, by reference, and how often somebody else's verdict was there first."""
+    """What one process answered, by reference, and how often another process had settled first."""
 
     answers: dict[bytes, bytes]
     lost_compare_and_sets: int
@@ -79,7 +79,7 @@ def judge_together(
 
 
 def in_batches(versions: Sequence[Version], size: int) -> list[Sequence[Version]]:
-    """The versions in their order, so many at a time."""
+    """The versions in their order, this many at a time."""
     return [versions[at : at + size] for at in range(0, len(versions), size)]
 
 

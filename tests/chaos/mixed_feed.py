@@ -78,7 +78,7 @@ class _Writer:
 
 
 def mixed_feed(size: int, seed: str, *, ids_repeat: bool = True) -> list[Arrived]:
-    """About so many articles, short and empty texts and floods; where ids repeat, new versions, tombstones, replays.
+    """About this many articles, short and empty texts and floods; where ids repeat, new versions, tombstones, replays.
 
     A repeated id ends a batch, so only a feed without them is judged in batches as large as they are asked for.
     """

@@ -66,7 +66,7 @@ def edited(text: Text, chance: random.Random, share: float) -> Text:
 
 
 def flips(chance: random.Random, bits: int) -> int:
-    """A mask of so many of 64 bits."""
+    """A mask with this many of 64 bits set."""
     return sum(1 << bit for bit in chance.sample(range(64), bits))
 
 
@@ -95,7 +95,7 @@ def are_near(a: Version, b: Version, settings: JudgeSettings = SETTINGS) -> bool
 
 
 def near_group(chance: random.Random, name: str, size: int, first_sequence: int, share: float = 0.08) -> list[Version]:
-    """So many articles, each near each other one."""
+    """This many articles, all near each other."""
     base = new_text(chance)
     group: list[Version] = []
     while len(group) < size:
@@ -106,7 +106,7 @@ def near_group(chance: random.Random, name: str, size: int, first_sequence: int,
 
 
 def near_chain(chance: random.Random, name: str, size: int, first_sequence: int) -> list[Version]:
-    """So many articles, each near the one before it, the first and the last not near each other."""
+    """This many articles, each near the one before it, the first and the last not near each other."""
     while True:
         text = new_text(chance)
         texts: list[Text] = []

@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 
 
 def flood(copies: int) -> Iterator[list[Version]]:
-    """So many copies of one article, batch by batch."""
+    """This many copies of one article, batch by batch."""
     text = new_text(random.Random("flood"))
     for start in range(0, copies, BATCH):
         yield [version_of(f"copy {number}", text, number) for number in range(start, start + BATCH)]

@@ -97,7 +97,7 @@ def by_version(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], str]
 
 
 def check_same(harmed: Place, unharmed: Place) -> None:
-    """The same kept set, no verdict twice, none missing, every one as the store has it, the dead letters likewise."""
+    """The same kept set; no verdict repeated or missing, each as the store has it; the same for dead letters."""
     events = harmed.events()
     verdicts = [decode_verdict(event) for event in events]
     expected = [decode_verdict(event) for event in unharmed.events()]
@@ -122,7 +122,7 @@ def check_same(harmed: Place, unharmed: Place) -> None:
 
 @pytest.fixture(scope="module")
 def unharmed(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A feed, and a run over it that nobody killed."""
+    """A feed, and a run over it that was not killed."""
     folder = tmp_path_factory.mktemp("unharmed")
     place = Place(folder / "feed.jsonl", folder / "verdicts.jsonl", folder / "store")
     write_feed(place.source, LINES, "kill run")
@@ -134,7 +134,7 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(KILLS_MANY, marks=pytest.mark.load)])
 def test_a_run_killed_many_times_gives_what_an_unharmed_one_gives(unharmed: Place, tmp_path: Path, kills: int) -> None:
-    """Whenever it is killed, a run goes on where it was: nothing is lost, nothing comes twice, nothing is changed."""
+    """A run that is killed at any moment resumes: nothing is lost, repeated or changed."""
     harmed = Place(unharmed.source, tmp_path / "verdicts.jsonl", tmp_path / "store")
     run_killed(harmed, kills, unharmed.sink_bytes(), "kills")
     check_same(harmed, unharmed)

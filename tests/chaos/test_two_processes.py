@@ -1,4 +1,4 @@
-"""Near-duplicates that come to several processes at the same moment: one of each pair is kept, whoever is faster."""
+"""Near-duplicates that reach several processes at once: one of each pair is kept, whichever process is faster."""
 
 import random
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def is_kept(verdict: Verdict) -> bool:
 
 
 def lost(judged: Sequence[Judged]) -> int:
-    """How often a process came second. Where nobody ever did, the test has tested nothing."""
+    """How often a process was second. If none ever was, the test has tested nothing."""
     return sum(process.lost_compare_and_sets for process in judged)
 
 

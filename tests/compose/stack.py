@@ -134,7 +134,7 @@ class Stack:
                 self.wait_completed(service)
 
     def scale(self, service: str, count: int) -> None:
-        """Have so many containers of a service; those that run stay as they are."""
+        """Scale a service to this many containers; running ones are left alone."""
         self.compose("up", "--detach", "--no-deps", "--no-recreate", "--scale", f"{service}={count}", service)
 
     def run(self, service: str, *arguments: str, options: Sequence[str] = (), wait_s: float = COMMAND_S) -> str:

@@ -145,7 +145,7 @@ def test_a_tombstone_is_not_a_version(store: Store) -> None:
 
 
 def test_a_body_comes_back_as_it_was(store: Store) -> None:
-    """Bodies keep every character; None where there is none, and an empty text is a text."""
+    """Bodies keep every character; a missing body is None, an empty text is a text."""
     text = "渡轮黎明进港。\0 🛥 " + "long " * 50_000
     versions = [make_version("a", body=text), make_version("b", body=None), make_version("c", body="")]
     store.create(versions)

@@ -30,7 +30,7 @@ class Kill(NamedTuple):
 def with_kills(
     work: Callable[[], _Answer], servers: Sequence[Server], answered: "Synchronized[int]", batches: int, seed: str
 ) -> tuple[_Answer, list[Kill]]:
-    """Do work of so many batches, and kill and restart these servers meanwhile, in this order, one after the other."""
+    """Process this many batches, and kill and restart these servers meanwhile, in this order."""
     with ThreadPoolExecutor(1) as thread:
         working = thread.submit(work)
         kills: list[Kill] = []

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.servers
 
 
 def untimed(path: Path) -> list[dict[str, object]]:
-    """The verdicts of a run but for when they were reached, which is told by fields of these names."""
+    """The verdicts of a run without the fields that say when they were reached."""
     events = json_lines(path.read_bytes())
     return [{name: value for name, value in event.items() if not name.endswith(("_at", "_ms"))} for event in events]
 

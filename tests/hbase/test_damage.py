@@ -16,7 +16,7 @@ GARBAGE = b"\xff\x00garbage"
 
 
 class Damage(NamedTuple):
-    """Cells whose column begins so get another value, or another column beside them; who reads them, what it says."""
+    """Cells whose column begins like this get another value, or another column; what reads them, and its error."""
 
     table: str
     row: bytes | None

@@ -154,6 +154,6 @@ def test_of_overlapping_halves_what_must_be_is_kept(hbase_address: str, hbase_na
 @pytest.mark.load
 @pytest.mark.parametrize("size", SIZES)
 def test_servers_that_are_killed_change_no_promise(own_hbase: Callable[[str], Servers], size: Size) -> None:
-    """Gateway and HBase are killed with -9 and restarted in turn: the run goes on by itself, and nothing is lost."""
+    """Gateway and HBase are killed with -9 and restarted in turn: the run resumes by itself, and nothing is lost."""
     hbase, gateway = own_hbase(NAMESPACE)
     judge_halves(url_of(gateway.address, NAMESPACE), size, [gateway, hbase] * size.kills)

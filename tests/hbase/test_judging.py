@@ -24,7 +24,7 @@ PAIRS_A_STEP = 8
 
 
 class GivingWay(HbaseStore):
-    """A store at which whoever has looked up lets the others look up before it settles."""
+    """A store in which a process that has looked up lets the others look up before it settles."""
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """Look up, and give way."""

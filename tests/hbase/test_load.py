@@ -1,4 +1,4 @@
-"""The load tool for measurements: what it writes is what a store with so many articles would find."""
+"""The load tool for measurements writes what a store with this many articles has."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ def proxy(hbase_address: str) -> Iterator[Proxy]:
 
 
 def wrong_answers(store: HbaseStore, thread: int) -> list[str]:
-    """Every call whose answer is not the one that follows from what this thread did, which nobody else touches."""
+    """The calls whose answers do not follow from what this thread did to rows of its own."""
     wrong = []
 
     def check(what: str, *, holds: bool) -> None:
@@ -99,7 +99,7 @@ def test_without_the_checks_answers_are_taken_for_others(
 def test_a_connection_is_not_used_again_after_a_time_out(
     proxy: Proxy, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch, call: str, *, late: bool
 ) -> None:
-    """The next question has a connection of its own, and what comes late on the old one is heard by nobody."""
+    """The next request has a new connection, and late answers on the old one are ignored."""
     place = parse_place(f"hbase://{proxy.address}/{hbase_namespace}")
     store = HbaseStore.open(place, HbaseOptions(call_s=0.2, connections_max=1))
     version = make_version()

@@ -165,7 +165,7 @@ def test_killed_at_each_step(store: HbaseStore, before_change: Callable[[Act], N
 
 @pytest.mark.parametrize("steps", range(2))
 def test_killed_while_unpacking(store: HbaseStore, before_change: Callable[[Act], None], steps: int) -> None:
-    """Unpacking that ends before any of its changes leaves everything to be found, once, and goes on."""
+    """Unpacking that is interrupted before any of its changes leaves every posting readable once, and resumes."""
     live = records(50)
     store.add(live)
     wait_until_old()

@@ -89,7 +89,7 @@ def test_a_row_seen_wide_is_read_in_pieces_from_then_on(
 def test_a_row_that_somebody_saw_wide_or_filled_is_read_in_pieces_by_all(
     hbase_address: str, hbase_namespace: str, scans: list[bytes]
 ) -> None:
-    """A mark in ``meta`` tells who opens the store later; who only looks in leaves none."""
+    """A mark in ``meta`` is for later processes; a reader leaves none."""
     put_fresh(hbase_address, hbase_namespace, RECORDS)
     place = parse_place(f"hbase://{hbase_address}/{hbase_namespace}")
     looking = HbaseStore.open(place, HbaseOptions(readonly=True))
@@ -117,7 +117,7 @@ def test_a_row_that_somebody_saw_wide_or_filled_is_read_in_pieces_by_all(
 def test_an_answer_that_grows_too_big_is_given_up(
     hbase_address: str, hbase_namespace: str, scans: list[bytes], monkeypatch: pytest.MonkeyPatch, rows_at_once: int
 ) -> None:
-    """Nobody knew that the row is wide: what has come is thrown away, and all are read in pieces this once."""
+    """The row was not known to be wide: what was read is discarded, and all rows are read in pieces this time."""
     monkeypatch.setattr(posting_rows, "ANSWER_BYTES_MAX", 10_000)
     store = opened(hbase_address, hbase_namespace, 128)
     store.add([make_record("other", keys=(OTHER,))])

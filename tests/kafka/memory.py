@@ -52,7 +52,7 @@ class MemoryWatch(AbstractContextManager["MemoryWatch"]):
 
 
 def bare_peak_mb(topics: Topics, messages: int) -> float:
-    """The peak of a client that polls so many messages with a consumer's settings, and keeps nothing."""
+    """The peak of a client that polls this many messages with a consumer's settings, and keeps nothing."""
     options = KafkaOptions(group=uuid.uuid4().hex)
     settings = consumer_settings(topics.address, options) | {"auto.offset.reset": "earliest"}
     command = [sys.executable, bare_client.__file__, topics.source, str(messages), json.dumps(settings)]

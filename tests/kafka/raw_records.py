@@ -77,7 +77,7 @@ def _asked(address: str, topic: str, partition: int, batch: bytes) -> tuple[int,
 
 
 def record_batch(messages: Sequence[RawMessage], compression: Compression = "none") -> bytes:
-    """A batch of these records, which begins at offset 0 and is no transaction's."""
+    """A batch of these records, which begins at offset 0 and belongs to no transaction."""
     first_ms = messages[0].timestamp_ms
     records = b"".join(_record(message, at, first_ms) for at, message in enumerate(messages))
     if compression == "gzip":

@@ -100,7 +100,7 @@ def evict(address: str, group: str, instance_id: str) -> None:
 
 
 def commit(address: str, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-    """Commit these offsets, by partition, while nobody is in the group."""
+    """Commit these offsets, by partition, while the group is empty."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
     consumer.commit(offsets=places, asynchronous=False)
@@ -162,7 +162,7 @@ class Watched:
 
 
 class Member:
-    """A member of a group with a thread that answers every batch as the pipeline would, holding it where told to."""
+    """A member of a group whose thread answers every batch as the pipeline would, or holds it if asked to."""
 
     def __init__(self, source: KafkaSource, watched: Watched) -> None:
         self.source = source
@@ -276,7 +276,7 @@ class Group:
         return committed(self.address, self.group, self.topic, partitions)
 
     def commit(self, offset: int) -> None:
-        """Commit this offset of the first partition, while nobody is in the group."""
+        """Commit this offset of the first partition, while the group is empty."""
         commit(self.address, self.group, self.topic, {0: offset})
 
 

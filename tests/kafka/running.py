@@ -30,7 +30,7 @@ class Running:
         self.port = port
 
     def page(self, path: str) -> tuple[int, str]:
-        """One of its health pages: status and text; status 0 while nobody answers."""
+        """One of its health pages: status and text; status 0 while it does not answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode()
@@ -40,7 +40,7 @@ class Running:
             return 0, ""
 
     def reasons(self) -> list[str]:
-        """Why it is not ready; what it says when nobody answers is that."""
+        """Why it is not ready; if it does not answer, that is the reason."""
         status, text = self.page("/readyz")
         return json.loads(text)["reasons"] if status else ["no answer"]
 

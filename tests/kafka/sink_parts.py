@@ -195,7 +195,7 @@ def read(
 
 
 def end_of(address: str, topic: str) -> int:
-    """Where the next message of a topic's only partition will stand, whoever may read the last ones."""
+    """The offset of the next message of a topic's only partition, including messages of open transactions."""
     asking = Consumer({"bootstrap.servers": address, "group.id": "nobody", "isolation.level": "read_uncommitted"})
     try:
         _, end = asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
@@ -233,11 +233,11 @@ class Member:
             assert time.monotonic() < until_s, "the group gave nobody a partition"
 
     def metadata(self) -> object:
-        """Who it is in its group just now."""
+        """Its metadata in the group at this moment."""
         return self.consumer.consumer_group_metadata()
 
     def committed(self) -> int:
-        """Where the group goes on, as the brokers say; negative where nothing was committed."""
+        """The offset where the group continues, as the brokers have it; negative if nothing was committed."""
         (place,) = self.consumer.committed([TopicPartition(self.topic, 0)], timeout=20)
         offset: int = place.offset
         return offset

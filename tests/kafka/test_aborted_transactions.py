@@ -26,7 +26,7 @@ def topics(kafka_address: str) -> Topics:
 
 
 def abort_transactions(topics: Topics, count: int) -> None:
-    """What a producer leaves that cannot finish what it begins: records that nobody may see, and markers."""
+    """What a producer leaves that cannot finish its transactions: records that must not be seen, and markers."""
     producer = Producer({"bootstrap.servers": topics.address, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(30)
     for number in range(count):

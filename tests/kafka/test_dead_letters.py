@@ -115,7 +115,7 @@ def rejected(
     null_value: bool = False,
     headers: tuple[tuple[str, bytes | None], ...] = OWN,
 ) -> Rejection:
-    """A record of a topic that was rejected, of whose value so many bytes more were not kept."""
+    """A rejected record of a topic, whose value had this many more bytes than are kept."""
     fault = BadRecord(reason, f"because of {reason}")
     message = Message(topic, partition, offset, key, headers, time_ms, null_value)
     size_bytes = len(value) + more_bytes
@@ -201,7 +201,7 @@ def test_show(feed: Feed) -> None:
 
 
 def test_a_position_where_nothing_is(feed: Feed) -> None:
-    """It is said in one sentence, whether it is no position or there is nothing."""
+    """One sentence says whether the position is invalid or has no letter."""
     feed.bury(rejected(feed.articles))
     with TopicLetters(feed.address, feed.letters, KafkaOptions()) as letters:
         for position in ("0:1", "7:0"):
@@ -375,7 +375,7 @@ def test_only_what_there_was_at_the_start(feed: Feed) -> None:
 
 
 def test_transactions(feed: Feed) -> None:
-    """Letters of a transaction that was aborted are none, and the marks at a transaction's end hold nobody up."""
+    """Letters of an aborted transaction are ignored, and the markers at the end of a transaction delay nothing."""
     producer = Producer({"bootstrap.servers": feed.address, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(WAIT_S)
     ends: Sequence[Callable[[float], None]] = (producer.abort_transaction, producer.commit_transaction)
@@ -418,7 +418,7 @@ def test_no_group_and_no_commit(feed: Feed) -> None:
 
 
 def test_a_topic_that_is_not_there(feed: Feed) -> None:
-    """It is said, and nothing is made: neither the topic of letters nor one to send to."""
+    """The error says so, and no topic is created, neither for letters nor for what is sent."""
     missing = f"{feed.prefix}-missing"
     with pytest.raises(SourceError, match=f"no topic {missing} at {feed.address}; .*dupwatch topics init"):
         TopicLetters(feed.address, missing, KafkaOptions())
@@ -445,7 +445,7 @@ def test_a_record_that_cannot_be_written(feed: Feed) -> None:
 
 
 def test_a_record_that_the_broker_refuses(feed: Feed) -> None:
-    """What the broker says of a record that was sent is the end of the replay, and told."""
+    """A record that the broker refuses ends the replay, and the error says why."""
     admin = AdminClient({"bootstrap.servers": feed.address})
     narrow = f"{feed.prefix}.narrow"
     admin.create_topics([NewTopic(narrow, 1, 1, config={"max.message.bytes": "1000"})])[narrow].result(WAIT_S)

@@ -104,7 +104,7 @@ def committed(topics: Topics, offset: int, **settings: str) -> Consumer:
 
 
 def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hbase_namespace: str) -> None:
-    """Every check says so; no topic, group, offset or row has come into being; a store that fits is told too."""
+    """Every check is ok, also for a bound store; no topic, group, offset or row is created."""
     store = f"hbase://{hbase_address}/{hbase_namespace}"
     admin = AdminClient({"bootstrap.servers": good.address})
 
@@ -260,7 +260,7 @@ def test_a_consumer_that_runs_is_seen_by_doctor_and_top(good: Topics, tmp_path: 
 
 
 def test_gateways_without_the_tables_and_without_an_answer(hbase_address: str) -> None:
-    """Tables are made by a command; that nobody answers is another code."""
+    """The remedy for missing tables is a command; gateways that do not answer have another exit code."""
     code, findings = doctor("--store", f"hbase://{hbase_address}/nobodys")
     assert code == 4
     (sentence,) = wrong(findings)

@@ -35,7 +35,7 @@ def topics(kafka_address: str) -> Topics:
 
 
 def hostile() -> list[RawMessage]:
-    """Articles and what is none; each pair has something else that is unusual."""
+    """Articles and invalid records; each pair is unusual in another way."""
     body = json.dumps(article(text(1))).encode()
     return [
         RawMessage(b"headers", body, HEADERS),
@@ -62,7 +62,7 @@ def by_key(found: list[Seen]) -> dict[bytes | None, Seen]:
 
 @BOTH
 def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
-    """Judged, or a dead letter with all that the client hands out; what it does not is told and counted."""
+    """Judged, or a dead letter with all that the client hands out; what it leaves out is logged and counted."""
     for message in times():
         produce(topics.address, topics.source, 0, [message])
     produce(topics.address, topics.source, 0, hostile())
@@ -165,7 +165,7 @@ def test_a_replay_and_a_backfilled_store_read_them_too(topics: Topics, tmp_path:
 
 
 def test_a_letter_in_the_topic_keeps_its_readable_headers(topics: Topics) -> None:
-    """A letter that somebody copied with a header of his own before it is a letter all the same."""
+    """A letter that was copied with another header before its own is still a letter."""
     letter = [(LATIN, b"own"), (b"dupwatch-schema", b"dupwatch.dead-letter/1"), (b"dupwatch-reason", b"missing_id")]
     produce(topics.address, topics.sink("dead-letters"), 0, [RawMessage(b"a", b"{}", letter)])
     with TopicLetters(topics.address, topics.sink("dead-letters"), KafkaOptions()) as reader:

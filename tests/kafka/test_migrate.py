@@ -189,7 +189,7 @@ def migrating(topics: Topics, old: str, new: str, folder: Path, *more: str) -> I
 
 
 def arguments(topics: Topics, old: str, new: str) -> tuple[str, ...]:
-    """What a migration is told."""
+    """The arguments of a migration."""
     return (
         "--source", topics.url(), "--from-store", old, "--store", new,
         "--from-group", topics.prefix, "--group", f"{topics.prefix}-new", *FAST,
@@ -298,7 +298,7 @@ def move_under_load(
 
 
 def check_sent(topics: Topics, new: str, count: int, by_old: set[bytes | None], *, once: bool) -> None:
-    """Every article has one verdict, as the new store has it, and of each pair one is kept, but by the old settings.
+    """Every article has one verdict, as the new store has it, and one of each pair is kept, by the old settings.
 
     At least once it may be said again, in the same words: who is stopped in a rebalance has not committed since.
     """
@@ -345,7 +345,7 @@ def notes(topics: Topics) -> set[Note]:
 
 
 def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, tmp_path: Path) -> None:
-    """A window is filled, and not what is older; killed, it goes on; nothing is sent; no consumer starts too early."""
+    """A window is filled, and nothing older; a killed fill resumes; nothing is sent; no consumer starts too early."""
     new = f"lmdb:{tmp_path / 'new'}"
     sent = sizes(topics)
     with running(topics, judged, tmp_path, *OLD) as old_one:
@@ -501,7 +501,7 @@ def test_what_the_topic_has_no_more_is_said(topics: Topics, judged: str, tmp_pat
 
 
 def test_places_that_cannot_be_meant(topics: Topics, judged: str, tmp_path: Path) -> None:
-    """A group that nobody knows or that is in use, a store that is empty, and one of other settings."""
+    """An unknown group, one that is in use, an empty store, and a store with other settings."""
     new = f"lmdb:{tmp_path / 'new'}"
     with pytest.raises(ConfigError, match="has committed nothing"):
         begin(topics, judged, new, from_group="nobody")

@@ -41,7 +41,7 @@ def send(topics: Topics, partition: int, values: Iterable[bytes], begin: int = 0
 
 
 def poison(count: int) -> list[bytes]:
-    """Values that nobody can judge."""
+    """Values that cannot be judged."""
     return [b"{"] * count
 
 
@@ -154,7 +154,7 @@ def test_a_poisoned_partition_waits_alone_over_restarts_until_it_is_let_go_on(
     ids=["at least once, classic", "exactly once, consumer"],
 )
 def test_who_gets_a_held_partition_holds_it(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
-    """It moves from consumer to consumer with its note, which nobody who has it reads on or commits past."""
+    """It moves from consumer to consumer with its note; none of them reads it or commits beyond it."""
     send(topics, BAD, poison(200))
     send(topics, GOOD, articles(range(5)))
     store = f"lmdb:{tmp_path / 'store'}"

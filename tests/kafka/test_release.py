@@ -1,4 +1,4 @@
-"""``dupwatch release`` over topics: the article is in the clean feed again, or it is said beforehand why not."""
+"""``dupwatch release`` over topics: the article is sent to the clean feed, or the error says first why not."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -59,7 +59,7 @@ def flagged_version(topics: Topics, name: str) -> str:
 
 
 def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release: Release) -> None:
-    """As it came: bytes, headers and time. It is said beforehand, and a dry run says it and sends nothing."""
+    """Unchanged: bytes, headers and time. The command says so first; a dry run says it and sends nothing."""
     assert last(topics, "plain").value is None
     dry = release("plain", "--dry-run")
     assert dry.code == 0, dry.err

@@ -121,7 +121,7 @@ def test_other_thresholds_and_what_they_would_change(topics: Topics, tmp_path: P
 
 
 def test_times_bound_it_and_articles_came_when_their_messages_say(topics: Topics, tmp_path: Path) -> None:
-    """From is inclusive and until exclusive; arrivals are the messages' times; partners from before are no change."""
+    """From is inclusive and until exclusive; arrivals are the messages' times; earlier originals count as no change."""
     first_ms = 1_700_000_000_000
     send_at(topics, [("a", text(1)), ("b", text(2)), ("c", text(1)), ("d", text(2)), ("e", None)], first_ms, 1_000)
     in_force = f"lmdb:{tmp_path / 'in-force'}"
@@ -204,7 +204,7 @@ def test_places_in_force_are_refused(topics: Topics, tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_read(topics: Topics, tmp_path: Path) -> None:
-    """A file, a bound that is none and a topic that is not there are named."""
+    """The error names a file, an invalid bound, or a missing topic."""
     feed_file = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": "x"}])
     store = ("--store", f"lmdb:{tmp_path / 'store'}")
     assert run_process("replay", "--source", feed_file, "--from", "0", *store).code == 2

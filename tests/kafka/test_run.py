@@ -87,7 +87,7 @@ def test_a_feed_is_judged_and_what_is_said_goes_where_it_belongs(
 
 @BOTH
 def test_versions_and_retractions(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
-    """No value retracts; new content under an id is judged anew; what was retracted matches nothing."""
+    """A null value retracts; new content under an id is judged again; retracted content matches nothing."""
     original, other = text(1), text(2)
     send(topics, [("a", article(original)), ("a", article(other)), ("a", article(original)), ("a", None)])
     with running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *more) as consumer:
@@ -125,7 +125,7 @@ def test_consumers_that_are_killed_lose_nothing(topics: Topics, tmp_path: Path, 
 def test_a_rolling_restart_loses_none_and_repeats_none_where_asked(
     topics: Topics, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    """Two consumers, each stopped and started while the feed goes on."""
+    """Two consumers, each stopped and started while the feed continues."""
     store = f"lmdb:{tmp_path / 'store'}"
     # A member that leaves in the middle of a rebalance is missed until its session ends.
     few = ("--set", "source.batch_records_max=20", *SHORT_SESSION, *more)
@@ -144,7 +144,7 @@ def test_a_rolling_restart_loses_none_and_repeats_none_where_asked(
 
 
 def test_where_records_went_unread_the_group_is_told_in_a_transaction(topics: Topics, tmp_path: Path) -> None:
-    """Also of a partition of which nothing is left to be judged; what is left of the other is judged once."""
+    """Also of a partition that is read to its end; the rest of the other one is judged once."""
     send(topics, feed(20))
     ends = Counter(message.partition for message in read_all(topics, topics.source))
     commit(topics.address, topics.prefix, topics.source, dict.fromkeys(ends, 0))
@@ -160,7 +160,7 @@ def test_where_records_went_unread_the_group_is_told_in_a_transaction(topics: To
 
 
 def wait_for_seen(topics: Topics, count: int) -> None:
-    """Return when there are verdicts of so many ids."""
+    """Return when there are verdicts of this many ids."""
     wait_for_count(topics, ["verdicts"], count)
     for _ in range(100):
         if len({verdict.key for verdict in read_all(topics, topics.sink("verdicts"))}) == count:
@@ -187,7 +187,7 @@ def check_verdicts(topics: Topics, count: int, *, once: bool) -> None:
 def test_a_store_that_goes_away_is_waited_for(
     topics: Topics, tmp_path: Path, new_gateway: Callable[..., ThriftGateway], hbase_namespace: str
 ) -> None:
-    """Within ten seconds it is not ready, though alive; when the store is back it goes on, and nothing was buried."""
+    """Within ten seconds it is not ready, though alive; it resumes with the store, and there are no dead letters."""
     gateway = new_gateway()
     store = f"hbase://{gateway.address}/{hbase_namespace}"
     with running(topics, store, tmp_path, "--set", "store.hbase.deadline_s=5") as consumer:

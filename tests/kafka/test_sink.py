@@ -191,7 +191,7 @@ def test_a_setting_that_is_none_is_refused(kafka_address: str) -> None:
 
 
 def test_waiting_ends_when_it_is_given_up() -> None:
-    """With the brokers away a flush asks again and again whether to wait on, says so, and ends with what it is told."""
+    """Without brokers a flush asks repeatedly whether to wait, reports the outage, and raises what that raises."""
     asked: list[float] = []
 
     def give_up() -> None:
@@ -232,7 +232,7 @@ def native_threads() -> int:
 
 @pytest.mark.load
 def test_a_broker_that_comes_back_gets_everything(own_kafka: Callable[[], KafkaBroker]) -> None:
-    """A broker killed while a flush waits, and started again, has every event once, in order; the trouble was told."""
+    """A broker killed during a flush, and restarted, has every event once, in order; the outage was reported."""
     broker = own_kafka()
     topics = fresh_topics(broker.address, every=False)
     parts = sink_to(broker.address, topics)

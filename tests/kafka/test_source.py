@@ -1,4 +1,4 @@
-"""Reading topics of a real broker: nothing is lost, and nothing committed unanswered, whoever comes or goes."""
+"""Reading topics of a real broker: members join and leave, nothing is lost, nothing unanswered is committed."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ def test_partitions_are_read_in_order(kafka_address: str) -> None:
 
 
 def test_a_later_member_goes_on_behind_what_was_committed(kafka_address: str) -> None:
-    """Closing commits what was answered last, and whoever comes next begins behind it."""
+    """Closing commits the last answers, and the next member begins after them."""
     topic = make_topic(kafka_address)
     send(kafka_address, topic, range(100))
     with grouped(kafka_address, topic) as group:
@@ -163,7 +163,7 @@ def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, pro
 
 @PROTOCOLS
 def test_a_batch_finished_before_the_deadline_counts(kafka_address: str, protocol: GroupProtocol) -> None:
-    """One of two partitions goes in mid-batch; the batch is waited for, committed, and nobody reads it again."""
+    """One of two partitions is revoked during a batch; the batch is finished, committed, and not read again."""
     topic = make_topic(kafka_address)
     with grouped(kafka_address, topic, protocol) as group:
         # Lingering, the batch has records of both partitions.
@@ -239,7 +239,7 @@ def begin_one_of_both_partitions(address: str, topic: str, source: KafkaSource) 
 
 
 def test_paused_partitions_are_read_to_the_end_later(kafka_address: str) -> None:
-    """With nobody asking for batches fetching pauses, what is held stays bounded, and afterwards nothing is missing."""
+    """If no batch is taken, fetching pauses, the buffer stays bounded, and afterwards nothing is missing."""
     topic = make_topic(kafka_address)
     send(kafka_address, topic, range(2000))
     with grouped(kafka_address, topic) as group:
@@ -282,7 +282,7 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
 def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(
     kafka_address: str, protocol: GroupProtocol
 ) -> None:
-    """The client remembers a pause beyond the assignment; whoever gets the partition again reads it all the same."""
+    """The client remembers a pause beyond the assignment; a partition that is assigned again is read nevertheless."""
     topic = make_topic(kafka_address)
     with grouped(kafka_address, topic, protocol) as group:
         first = group.joined(pause_after_s=0.2, revoke_s=0.3)
@@ -300,7 +300,7 @@ def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(
 
 @pytest.mark.parametrize("on_gap", ["stop", "continue"])
 def test_records_deleted_unread(kafka_address: str, on_gap: Literal["stop", "continue"]) -> None:
-    """Where the place of the group is gone the source ends with a sentence, or counts what was lost and goes on."""
+    """If the group's offset was deleted, the source ends with a sentence, or counts the lost records and continues."""
     topic = make_topic(kafka_address, 1)
     send(kafka_address, topic, range(20), 1)
     with grouped(kafka_address, topic) as group:
@@ -382,7 +382,7 @@ def test_a_topic_that_is_deleted_ends_the_source(kafka_address: str) -> None:
 
 
 def test_a_wrong_setting_is_a_config_error(kafka_address: str) -> None:
-    """What the client does not take is said in words, and is the configuration's fault."""
+    """A setting that the client rejects is a configuration error with a sentence."""
     with grouped(kafka_address, "any") as group:
         member = group.member(client={"no.such.setting": 1}).start()
         until(lambda: member.error is not None)
@@ -477,7 +477,7 @@ def test_a_fenced_instance_ends_with_a_sentence(kafka_address: str) -> None:
 
 
 def test_a_broker_that_is_killed_and_restarted(own_kafka: Callable[[], KafkaBroker]) -> None:
-    """Reading goes on by itself, trouble is told and taken back; without a broker closing ends in time."""
+    """Reading resumes by itself, an outage and its end are reported; closing ends in time without a broker."""
     broker = own_kafka()
     topic = make_topic(broker.address)
     send(broker.address, topic, range(100))
@@ -501,7 +501,7 @@ def test_a_broker_that_is_killed_and_restarted(own_kafka: Callable[[], KafkaBrok
 
 
 def test_an_instance_that_is_there_already(kafka_address: str) -> None:
-    """With the new group protocol it is the second of two members under one name that ends, and the first goes on."""
+    """With the new group protocol the second of two members with one name ends, and the first continues."""
     topic = make_topic(kafka_address, 1)
     with grouped(kafka_address, topic, "consumer") as group:
         first = group.joined(instance_id="same")
@@ -515,7 +515,7 @@ def test_an_instance_that_is_there_already(kafka_address: str) -> None:
 def test_brokers_without_the_new_group_protocol(
     own_kafka: Callable[..., KafkaBroker], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether they say so or the client would wait for ever in silence: which ones are needed is told."""
+    """Whether the brokers say so or the client would wait silently: the error says which brokers are needed."""
     monkeypatch.setattr(kafka_client, "OUTSIDER_S", 0.5)
     broker = own_kafka({"group.coordinator.rebalance.protocols": "classic"})
     with grouped(broker.address, make_topic(broker.address), "consumer") as group:

@@ -1,4 +1,4 @@
-"""Exactly once: what a ``read_committed`` reader sees, and where the group goes on."""
+"""Exactly once: what a ``read_committed`` reader sees, and where the group continues."""
 
 import threading
 import time
@@ -74,7 +74,7 @@ def test_a_batch_counts_as_a_whole(kafka_address: str, given: Given, member: Mem
 
 
 def test_a_batch_without_messages_commits_its_offsets(kafka_address: str, given: Given, member: Member) -> None:
-    """Where nothing is to be sent the group goes on all the same; and where nothing was begun nothing is aborted."""
+    """Offsets are committed also if nothing is sent; and what has not begun is not aborted."""
     given.outbox.abort()
     given.sink.flush()
     given.outbox.commit({(member.topic, 0): 3}, member.metadata())
@@ -95,7 +95,7 @@ def test_a_batch_that_was_aborted_is_never_seen(kafka_address: str, given: Given
 
 
 def test_an_abort_at_the_heels_of_a_commit_ends_no_run(kafka_address: str, given: Given, member: Member) -> None:
-    """While the brokers still end the transaction before they refuse to abort the next: a new producer goes on."""
+    """While the brokers end the previous transaction they refuse to abort the next: a new producer continues."""
     good: list[str] = []
     while not given.watching.reconnections and len(good) < 300:
         good.append(f"good-{len(good)}")
@@ -145,7 +145,7 @@ def test_a_batch_of_a_consumer_that_is_out_of_date_is_abandoned(
 def test_a_batch_of_a_consumer_between_two_memberships_is_abandoned(
     kafka_address: str, given: Given, member: Member
 ) -> None:
-    """The brokers would take offsets from one that says to be nobody, though another has the partition by now."""
+    """The brokers would accept offsets without a member id, though another member has the partition by now."""
     nobody = Consumer({"bootstrap.servers": kafka_address, "group.id": member.group})
     given.sink.emit(duplicates("a"))
     given.sink.flush()
@@ -248,7 +248,7 @@ def test_batches_without_messages_do_not_wait_for_each_other(kafka_address: str,
 
 
 def test_waiting_for_a_coordinator_ends_when_it_is_given_up() -> None:
-    """With the brokers away the first message asks over and over whether to wait on, and ends with what it is told."""
+    """Without brokers the first message asks repeatedly whether to keep waiting, and raises what that raises."""
     asked: list[float] = []
 
     def give_up() -> None:

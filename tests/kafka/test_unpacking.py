@@ -102,7 +102,7 @@ def test_a_batch_that_cannot_be_unpacked_holds_its_partition_alone(
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A cluster with one topic: three records in partition 0, a batch that nobody can unpack, and one more record."""
+    """A cluster with one topic: three records in partition 0, a batch that cannot be unpacked, and one more record."""
     with mock_cluster([TOPIC]) as address:
         small(address, 3)
         assert produce(address, TOPIC, 0, [BOMB], "zstd") == 3

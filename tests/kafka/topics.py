@@ -153,7 +153,7 @@ def _bytes(value: str | bytes | None) -> bytes | None:
 
 
 def wait_for_count(topics: Topics, names: Sequence[str], count: int, seconds: float = 60) -> None:
-    """Return when so many messages can be read from the topics of the sink together."""
+    """Return when this many messages can be read from the topics of the sink together."""
     consumer = Consumer(
         {
             "bootstrap.servers": topics.address,

@@ -64,7 +64,7 @@ def _arguments() -> argparse.Namespace:
 
 
 class _Results:
-    """A line for each mutant that was tried: a run that was stopped goes on where it was."""
+    """A line for each mutant that was tried, so that a stopped run can resume."""
 
     def __init__(self, path: Path, *, anew: bool) -> None:
         self._path = path

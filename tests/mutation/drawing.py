@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
 
 def draw(root: Path, seed: int, groups: Sequence[str], count: int) -> list[Mutant]:
-    """So many mutants, the same number of each group."""
+    """This many mutants, the same number of each group."""
     drawn: list[Mutant] = []
     for at, group in enumerate(groups):
         wanted = count * (at + 1) // len(groups) - count * at // len(groups)
@@ -61,7 +61,7 @@ def draw(root: Path, seed: int, groups: Sequence[str], count: int) -> list[Mutan
 
 
 def mutated(source: str, operator: str, occurrence: int) -> str | None:
-    """The module with the change, None where there is none such."""
+    """The module with the change; None if there is no such change."""
     code: str | None = MutationVisitor.mutate_code(source, _operator(operator), occurrence)
     return code
 
@@ -102,7 +102,7 @@ def _ranked(root: Path, module: str, seed: int) -> Iterator[_Place]:
 
 
 def _mutant_at(root: Path, group: str, place: _Place) -> Mutant | None:
-    """The mutant, None where it is no program or no change."""
+    """The mutant; None if it does not compile or changes nothing."""
     source = (root / place.module).read_text(encoding="utf-8")
     code = mutated(source, place.operator, place.occurrence)
     if code is None or code == source:

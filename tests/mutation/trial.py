@@ -79,13 +79,13 @@ class Trials:
         return self._result(mutant, seed, "survived", "", began_s, "")
 
     def stop(self) -> None:
-        """End what runs just now; whoever waits for it goes on without a result."""
+        """End the trial that runs; its caller gets no result."""
         self._is_stopped = True
         self._kill()
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody has asked to stop."""
+        """Whether a stop was requested."""
         return self._is_stopped
 
     def close(self) -> None:

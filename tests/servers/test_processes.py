@@ -1,4 +1,4 @@
-"""Servers as processes: started, killed, started again, and gone when whoever asked for them is."""
+"""Servers as processes: started, killed, restarted, and ended with the process that asked for them."""
 
 import os
 import shlex
@@ -35,14 +35,14 @@ def test_waits(kafka_address):
 
 
 def answers(address: str) -> bool:
-    """Whether somebody listens there."""
+    """Whether a server listens there."""
     host, port = address.split(":")
     with socket.socket() as probe:
         return probe.connect_ex((host, int(port))) == 0
 
 
 def archive_given(server: Server) -> str:
-    """The archive of classes that a running server was told to use, or nothing."""
+    """The class archive that a running server uses, if any."""
     assert server.process is not None
     command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
     return "".join(argument.partition("=")[2] for argument in command if argument.startswith("-XX:SharedArchiveFile="))

@@ -64,7 +64,7 @@ class ObservedTables:
 
 @pytest.fixture(scope="module")
 def observed(hbase_servers: tuple[Hbase, ThriftGateway]) -> Iterator[ObservedTables]:
-    """Tables in three namespaces: as they are made; with a short life; one of them made anew by happybase.
+    """Tables in three namespaces: as they are created; with a short life; one of them recreated by happybase.
 
     The whole shell starts once: it applies again what was made without it, mends what was broken, makes the tables of a
     short life, describes tables, and has files printed.
@@ -160,7 +160,7 @@ def test_what_is_made_fits(observed: ObservedTables) -> None:
 
 
 def test_applying_it_again_changes_nothing(observed: ObservedTables) -> None:
-    """A second run of the script alters no table that fits, and no region is made anew."""
+    """A second run of the script alters no correct table, and recreates no region."""
     lines = observed.second_output.splitlines()
     altered = [line for line in lines if line.startswith(("creating ", "altering "))]
     assert altered

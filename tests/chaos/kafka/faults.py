@@ -25,7 +25,7 @@ class Target(StrEnum):
 
 
 class Kind(NamedTuple):
-    """``stop``: the process is stopped and goes on later, else it is killed and started again."""
+    """``stop``: the process is stopped and continued later; otherwise it is killed and restarted."""
 
     target: Target
     stop: bool
@@ -73,7 +73,7 @@ Round = Sequence[Fault]
 
 
 def short_plan(seed: str, faults: int) -> list[Round]:
-    """So many faults, one a round: first the kinds of which none may be missing, in the order of chance, then any."""
+    """This many faults, one a round: first each required kind, in random order, then any."""
     chance = random.Random(f"faults {seed}")
     kinds = chance.sample(_SHORT, len(_SHORT))
     while len(kinds) < faults:
@@ -82,7 +82,7 @@ def short_plan(seed: str, faults: int) -> list[Round]:
 
 
 def long_plan(seed: str, faults: int) -> list[Round]:
-    """So many faults, of every kind as many, in rounds of one or two."""
+    """This many faults, equally many of each kind, in rounds of one or two."""
     chance = random.Random(f"faults {seed}")
     kinds = _dealt(chance)
     rounds: list[Round] = []

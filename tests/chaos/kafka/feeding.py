@@ -16,7 +16,7 @@ _LOOK_S: Final = 0.1
 
 
 class Feeding(AbstractContextManager["Feeding"]):
-    """A thread that sends so many messages a second, and a burst when it is asked to.
+    """A thread that sends this many messages a second, and a burst when asked.
 
     It keeps back while ``BACKLOG`` of them are not answered. ``rate`` is what it sends beside the bursts.
     """
@@ -43,11 +43,11 @@ class Feeding(AbstractContextManager["Feeding"]):
         self._senders.close()
 
     def burst(self) -> None:
-        """Send so many at once that there is something to do for a while."""
+        """Send enough at once to keep the consumers busy for a while."""
         self._bursts += BURST
 
     def fill(self, messages: int) -> None:
-        """Send so many in all, as fast as they are answered."""
+        """Send up to this total, as fast as messages are answered."""
         self._bursts = max(self._bursts, messages)
 
     def check(self) -> None:

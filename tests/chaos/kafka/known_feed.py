@@ -1,4 +1,4 @@
-"""A feed without end of which it is known what repeats what: articles as messages, in a made-up language.
+"""An endless feed with known duplicates: articles as messages, in an artificial language.
 
 A **group** is a text and its copies. Copies are exact, or have a word changed; texts of two groups have nothing in
 common. No article of a group is ever replaced or retracted, so of each group something is kept to the end, and of what

@@ -1,4 +1,4 @@
-"""How far the group is, and where its topic ends, as somebody sees it who belongs to neither."""
+"""How far the group is, and where its topic ends, as seen from outside."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ _PATIENCE: Final = 10
 
 
 class Place(NamedTuple):
-    """One partition: the group goes on at ``committed``, and the topic ends before ``end``."""
+    """One partition: the group continues at ``committed``, and the topic ends before ``end``."""
 
     committed: int
     end: int

@@ -92,7 +92,7 @@ class Servers(NamedTuple):
 
 
 class Struck(NamedTuple):
-    """A fault that has struck, so many seconds into the run, while so many messages were not answered."""
+    """A fault that has struck: when, in seconds since the run began, and with how many unanswered messages."""
 
     fault: Fault
     at_s: float
@@ -135,7 +135,7 @@ class Stage(AbstractContextManager["Stage"]):
         self._stack.close()
 
     def play(self, faults: Round) -> None:
-        """Strike, heal, and return when every partition goes on again."""
+        """Strike, heal, and return when every partition makes progress again."""
         struck: list[Struck] = []
         lasted_s: dict[Struck, float] = {}
         for fault in faults:
@@ -230,7 +230,7 @@ class Stage(AbstractContextManager["Stage"]):
             os.kill(server.process.pid, signal.SIGCONT)
 
     def _start_server(self, server: Server) -> None:
-        """As whoever supervises servers does: HBase's master may give up in the middle of a start after a hard end."""
+        """Restart servers as a supervisor does: HBase's master may give up during a start after a kill."""
         for left in reversed(range(STARTS_MAX)):
             try:
                 server.start()
@@ -293,7 +293,7 @@ class Stage(AbstractContextManager["Stage"]):
 
 
 def say(line: str) -> None:
-    """Tell whoever watches; pytest shows it where the test fails."""
+    """Print progress; pytest shows it if the test fails."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

@@ -24,7 +24,7 @@ NUMBER = ("number", b"5")
 
 
 def event(name: str, duplicate_of: str | None = None, **fields: Any) -> bytes:  # noqa: ANN401  # of any field
-    """What is said of an article."""
+    """An event about an article."""
     outcome = "unique" if duplicate_of is None else "duplicate"
     version = None if duplicate_of is None else DIGEST
     event: dict[str, Any] = {"outcome": outcome, "version": DIGEST, "duplicate_of_version": version} | fields
@@ -84,7 +84,7 @@ def test_answers_that_are_whole_pass(*, once: bool) -> None:
 
 
 def copies_say(parts: dict[str, Any], event: bytes, *, flagged: bool = True) -> None:
-    """Something else is said of the copy, both times."""
+    """Replace the events of the copy, both times."""
     for origin in (COPY, AGAIN):
         parts["verdicts"][origin] = [event]
         if flagged:

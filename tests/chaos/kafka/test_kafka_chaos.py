@@ -41,7 +41,7 @@ StartsHbase = Callable[[str], tuple[Hbase, ThriftGateway]]
 
 
 class Form(NamedTuple):
-    """How much of it: so many faults, messages at least, and messages a second beside those before each fault.
+    """The size of a run: faults, the least number of messages, and messages a second apart from bursts.
 
     ``hostile``: which share of the messages is hostile.
     """
@@ -81,7 +81,7 @@ def servers(own_kafka: StartsKafka, own_hbase: StartsHbase) -> Servers:
 
 @contextmanager
 def seeded() -> Iterator[str]:
-    """The seed of the run, which is said at its beginning and wherever it fails."""
+    """The seed of the run, which is printed at its beginning and with each failure."""
     seed = os.environ.get(SEED) or str(random.SystemRandom().randrange(10**9))
     say(f"{SEED}={seed}")
     try:
@@ -173,7 +173,7 @@ def test_a_long_chaos(servers: Servers, tmp_path: Path, manner: Manner) -> None:
 @pytest.mark.chaos
 @pytest.mark.timeout(1_500)
 def test_hostile_messages(servers: Servers, tmp_path: Path, name: str) -> None:
-    """Half of the feed is hostile: one answer each under faults, memory within its bound, nobody ends by itself."""
+    """Half of the feed is hostile: one answer each under faults, bounded memory, and no consumer ends by itself."""
     with seeded() as seed, format_named(name) as values:
         manner = Manner(once=FORMATS.index(name) % 2 == 1)
         stage = run(HOSTILE, f"{seed} {name}", servers, manner, values, tmp_path)

@@ -1,4 +1,4 @@
-"""That a chaos goes on sending whatever a producer of transactions reports."""
+"""A chaos run continues to send, whatever error a transactional producer reports."""
 
 from collections.abc import Callable
 from typing import Any

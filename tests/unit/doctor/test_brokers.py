@@ -14,7 +14,7 @@ from consumer.doctor.brokers import Brokers
 
 
 class Electing:
-    """An admin client of a cluster with one topic, of which it refuses to say where it ends, so many times.
+    """An admin client of a cluster with one topic, whose end it refuses to tell this many times.
 
     How the topic is set it refuses to say too, and answers of brokers only.
     """

@@ -133,7 +133,7 @@ def test_compare_marks_differing_bits(name: str, files: tuple[str, str]) -> None
 
 
 def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -> None:
-    """Where a text is short, and only there, it is said that only equality counts."""
+    """Only for a short text the output says that only equality counts."""
     advice = "duplicates only if their normalised texts are equal"
     assert advice in _run("compare", files[0], "-", stdin="图书馆开放").stdout
     assert advice not in _run("compare", *files).stdout
@@ -155,7 +155,7 @@ def test_compare_says_what_short_texts_are_compared_by(files: tuple[str, str]) -
     ],
 )
 def test_errors(arguments: list[str], stdin: str | None, error: type[Exception], reason: str) -> None:
-    """What cannot be done is told in a sentence."""
+    """Errors are one sentence."""
     done = _run(*arguments, stdin=stdin)
     assert isinstance(done.exception, error)
     assert reason in str(done.exception)
@@ -170,7 +170,7 @@ def test_errors(arguments: list[str], stdin: str | None, error: type[Exception],
     ],
 )
 def test_idf_errors(feed: str, output: str, error: type[Exception], reason: str, tmp_path: Path) -> None:
-    """A feed without words and a table that cannot be written are told in a sentence."""
+    """A feed without words and a table that cannot be written end with one sentence."""
     path = tmp_path / "feed"
     path.write_text(feed, encoding="utf-8")
     done = _run("idf", "build", str(path), "-o", output)
@@ -202,7 +202,7 @@ def test_idf_build_makes_what_the_lexicon_reads(tmp_path: Path) -> None:
 
 
 def test_idf_build_forgets_rare_words_at_its_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Beyond the limit words of one article are forgotten, and that is said."""
+    """Beyond the limit words of single articles are dropped, and the output says so."""
     monkeypatch.setattr(idf, "WORDS_MAX", 3)
     feed = tmp_path / "feed"
     feed.write_text("".join(json.dumps({"id": body, "body": body}) + "\n" for body in ("aa bb", "aa cc dd", "ee")))

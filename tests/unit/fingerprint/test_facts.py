@@ -69,7 +69,7 @@ def test_names_are_capitalised_words_within_a_sentence() -> None:
 
 
 def test_names_in_chinese_are_words_that_the_dictionary_does_not_know(lexicon: Lexicon) -> None:
-    """A word with a document frequency is no name; a Latin word in Chinese text is none either."""
+    """A word with a document frequency is not a name; neither is a Latin word in Chinese text."""
     text = "苍浦市市长梁一鸣宣布，公司将在城西建设新的工厂，新闻发布会照常举行，Tallis公司没有评论这个消息。"
     facts = Fingerprinter(Scheme(), lexicon).facts(text)
     assert "梁一鸣" in facts
@@ -88,7 +88,7 @@ def test_facts_go_along_only_where_the_scheme_asks(lexicon: Lexicon) -> None:
 
 
 def test_a_cut_to_the_heaviest_keywords_cuts_no_facts(lexicon: Lexicon) -> None:
-    """Names are told among all words, before keywords are chosen."""
+    """Names are found among all words, before keywords are selected."""
     text = "苍浦市市长梁一鸣宣布，公司将在城西建设新的工厂，新闻发布会照常举行。"
     cut = Fingerprinter(Scheme(facts=True, keywords_max=1), lexicon).fingerprint([text])
     assert cut.facts == Fingerprinter(Scheme(facts=True), lexicon).fingerprint([text]).facts

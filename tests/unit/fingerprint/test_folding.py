@@ -1,4 +1,4 @@
-"""How long a text becomes, told before it becomes that."""
+"""The length of a folded text, computed before it is folded."""
 
 import sys
 import unicodedata

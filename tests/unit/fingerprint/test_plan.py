@@ -147,7 +147,7 @@ def test_within_the_promise_a_probe_meets_a_key(plan: BlockPlan, radius: int, da
 
 
 def spreads(plan: BlockPlan, bits: int) -> Iterator[int]:
-    """A difference for every way to spread so many bits over the pieces that the plan's cuts make together."""
+    """A difference for every way to spread this many bits over the pieces between the plan's cuts."""
     cuts = sorted({place for key in plan._keys for at, place in enumerate(key.places) if at % 4 == 0} | {plan.bits})
     pieces = [range(start, end) for start, end in pairwise(cuts)]
     chance = random.Random(f"{plan.name} {bits}")

@@ -146,7 +146,7 @@ def test_real_articles_agree(name: str, lexicon: Lexicon, jieba_tokenizer: Jieba
 @pytest.mark.parametrize("name", SCHEME_NAMES)
 @pytest.mark.parametrize("keywords_max", [None, 3])
 def test_breakdown_is_of_the_fingerprint(name: str, keywords_max: int | None, lexicon: Lexicon) -> None:
-    """The steps told of a text lead to the fingerprint that the engine makes of it."""
+    """The breakdown of a text leads to the fingerprint that the engine computes."""
     engine = Fingerprinter(Scheme(name=name, keywords_max=keywords_max), lexicon, keywords_kept=None)
     fingerprints = engine.fingerprint(list(TEXTS.values()))
     for number, text in enumerate(TEXTS.values()):
@@ -160,7 +160,7 @@ def test_breakdown_is_of_the_fingerprint(name: str, keywords_max: int | None, le
 
 
 def test_published_schemes_read_the_text_as_written(lexicon: Lexicon) -> None:
-    """A published scheme sees capitals as its system does; ours folds them; a lone surrogate is no error to either."""
+    """A published scheme keeps capitals as its system does; ours folds them; neither fails on a lone surrogate."""
     shouted, text = "RAILWAY TIMETABLE \ud800 图书馆", "railway timetable \ud800 图书馆"
     for name in ("md5-64/1", "multiply-xor-128/1"):
         codes = Fingerprinter(Scheme(name=name), lexicon).fingerprint([shouted, text]).codes

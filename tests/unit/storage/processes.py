@@ -122,7 +122,7 @@ def read_for_ever(path: Path, ready: Connection) -> None:
 
 
 def without_rights() -> None:
-    """Give up root's rights, to whom nothing is forbidden."""
+    """Give up root's rights, which no file mode limits."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65_534)
@@ -201,7 +201,7 @@ def open_without_room(path: Path) -> str:
 
 
 def look_at_read_only_medium(disk: Path) -> list[object]:
-    """Read a store on a disk that was made read-only, also while another process has it open by another path."""
+    """Read a store on a disk that became read-only, also while another process has it open by another path."""
     path, mirror = disk / "store", disk.parent / "mirror"
     store = LmdbStore.open(path, SMALL)
     store.create([make_version()])

@@ -36,7 +36,7 @@ def asked() -> list[int]:
 
 @pytest.fixture
 def ask(asked: list[int]) -> Callable[[int, int], None]:
-    """Ask for so many rows, with so many connections at most, 128 at once."""
+    """Ask for this many rows, with at most this many connections, 128 rows at once."""
 
     def ask(count: int, connections_max: int) -> None:
         place = Place((Address("localhost", 1),), "x")

@@ -40,7 +40,7 @@ def test_a_verdict_of_any_bytes_comes_back_and_none_is_not_an_empty_one(verdict:
 
 @given(flag=some.binary(max_size=50), event=some.binary(max_size=50))
 def test_a_release_of_any_bytes_comes_back_as_the_verdict(flag: bytes, event: bytes) -> None:
-    """With whom the version was flagged against; the flag stays in the cell and counts no more."""
+    """Together with the original it was flagged against; the flag stays in the cell, but no longer counts."""
     released = cells.released_cell(cells.settled_cell(PENDING, flag), event, ORIGINAL)
     assert cells.verdict_in(released, RECORD.reference) == event
     assert cells.is_released(released, RECORD.reference)
@@ -164,7 +164,7 @@ def test_a_body_comes_back(text: str) -> None:
 
 
 def test_the_cache_forgets_what_was_used_longest_ago() -> None:
-    """It holds so many cells and no more, and what was taken is gone."""
+    """It holds a limited number of cells, and taking a cell removes it."""
     cache = CellCache(2)
     for reference in (b"a", b"b", b"a", b"c"):
         cache.remember(reference, reference)

@@ -1,4 +1,4 @@
-"""The pool of connections, with gateways that are none: who gets which, and what is thrown away."""
+"""The pool of connections, with fake gateways: which one is lent, and which are discarded."""
 
 import time
 from collections.abc import Callable
@@ -110,7 +110,7 @@ def test_connections_go_to_the_least_busy_gateway(make: Callable[..., Pool], gat
 
 @pytest.mark.parametrize("connections_max", [1, 2, 3])
 def test_no_more_are_open_than_may_be(make: Callable[..., Pool], gateways: Gateways, connections_max: int) -> None:
-    """Lent and idle together; who comes too late waits for one, or is told at its deadline."""
+    """Lent and idle ones together; further callers wait for one, or fail at their deadline."""
     pool = make(ONE, OTHER, connections_max=connections_max)
 
     def open_now() -> int:

@@ -1,4 +1,4 @@
-"""What a call of the store asks again, who hears of it, and what it ends with where that was in vain."""
+"""When a call of the store repeats a request, how that is reported, and how it fails at last."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
@@ -116,7 +116,7 @@ Reached = Callable[[Answers, float], Gateways]
 
 @pytest.fixture
 def reached(reports: StoreReports) -> Iterator[Reached]:
-    """Makes the way to an HBase that answers so, with so many seconds for a call."""
+    """A function that returns gateways of an HBase with these answers and this deadline."""
     opened: list[Gateways] = []
 
     def reach(answers: Answers, deadline_s: float) -> Gateways:
@@ -142,7 +142,7 @@ def ask(gateways: Gateways, operation: Operation | None = "look_up") -> dict[byt
 def test_each_repeat_of_a_runs_call_is_reported(
     reached: Reached, reports: StoreReports, operation: Operation | None
 ) -> None:
-    """After an error as after a lost connection; what is asked for no call of a run is nobody's business."""
+    """After an error as after a lost connection; requests that belong to no call of a run are not reported."""
     assert ask(reached(Answers(iter([MOVING, Lost("cut"), MOVING, None])), 60), operation) == {}
     assert reports.repeated == ([operation] * 3 if operation else [])
     assert reports.connected == ["opened", "lost", "opened"]
@@ -211,6 +211,6 @@ def test_a_table_that_is_out_of_use_is_named_when_a_call_came_to_nothing(
 
 
 def test_a_table_that_is_not_there_for_a_moment_ends_nothing(reached: Reached) -> None:
-    """Whatever HBase says of it meanwhile: who empties a table makes it anew."""
+    """Whatever HBase reports meanwhile: emptying a table recreates it."""
     troubles = chain(repeat(Denied("org.apache.hadoop.hbase.TableNotFoundException: feed:postings"), 3), repeat(None))
     assert ask(reached(Answers(troubles, TABLES[:2]), 60)) == {}

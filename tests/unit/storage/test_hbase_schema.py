@@ -148,7 +148,7 @@ def test_numbers_that_no_table_has(ttl_s: int, regions: int) -> None:
 
 
 def test_first_bytes_have_to_rise() -> None:
-    """Shares in another order would make cuts that are no regions."""
+    """Shares in another order would give splits that are not regions."""
     with pytest.raises(ValueError, match="rising order"):
         posting_splits([Share(1, 1), Share(0, 1)], 4)
 
@@ -200,7 +200,7 @@ def test_a_misfit_is_named(schema: Schema, values: dict[str, object], says: str)
 
 
 def test_cells_may_live_longer(schema: Schema) -> None:
-    """A longer life is no misfit, and meta lives for ever."""
+    """A longer life is not a misfit, and meta never expires."""
     assert check(schema, PLACE, changed(schema, "postings", "p", ttl_s=FOREVER_S)) == []
     (misfit,) = check(schema, PLACE, changed(schema, "meta", "m", ttl_s=691_200))
     assert "at least FOREVER" in misfit

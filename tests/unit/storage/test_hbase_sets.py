@@ -75,7 +75,7 @@ def test_a_set_has_a_limit() -> None:
 
 
 def test_names_sort_by_bucket_and_then_by_time() -> None:
-    """A name is told back from its qualifier; another width is refused."""
+    """A name is decoded from its qualifier; another width is refused."""
     names = [SetName(2, 1, b"00000000"), SetName(1, 300, b"zzzzzzzz"), SetName(1, 2**40, bytes(8))]
     assert sorted(names, key=SetName.qualifier) == sorted(names)
     assert [sets.set_name(name.qualifier()) for name in names] == names

@@ -20,7 +20,7 @@ class Watched:
         self.waits = Waits(STORE, self.heard.append, lambda: self.now_s)
 
     def later(self, seconds: float) -> list[str | None]:
-        """What is announced when so many seconds have passed."""
+        """What is announced after this many seconds."""
         self.now_s += seconds
         self.waits.look()
         heard, self.heard[:] = list(self.heard), []

@@ -29,7 +29,7 @@ def make_lmdb(path: Path, databases: dict[bytes | None, dict[bytes, bytes]]) -> 
 
 
 def make_directory(path: Path, name: str) -> None:
-    """A directory with one file that is no database."""
+    """A directory with one file that is not a database."""
     path.mkdir()
     (path / name).write_bytes(b"text" * 5_000)
 
@@ -98,7 +98,7 @@ def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path)
 
 @pytest.mark.parametrize("present", [[], ["lock.mdb"], ["data.mdb.new", "lock.mdb.new"]])
 def test_a_store_is_made_where_a_kill_left_only_unfinished_files(present: list[str], tmp_path: Path) -> None:
-    """Whatever moment of the first opening a process was killed at, the next one goes on; parents are made."""
+    """After a kill at any moment of the first opening the next process succeeds; parent directories are created."""
     path = tmp_path / "new" / "store"
     path.mkdir(parents=True)
     for name in present:
@@ -168,7 +168,7 @@ def test_everything_is_there_after_opening_again(durability: str, tmp_path: Path
 
 
 def test_the_width_of_postings_is_kept_with_the_store(tmp_path: Path) -> None:
-    """Whoever opens it later, to read only or to write, reads rows of that width and is refused another."""
+    """Later openings, for reading or writing, read rows of that width, and another width is refused."""
     wide, other = make_record(code_bytes=16), make_record("other")
     store = LmdbStore.open(tmp_path, SMALL)
     assert [len(row.postings) for row in store.look_up(wide.keys)] == [0] * 12
@@ -197,7 +197,7 @@ def test_bodies_are_left_out_where_they_are_not_wanted(tmp_path: Path) -> None:
 
 
 def test_a_store_opened_for_reading_reads_and_refuses_to_write(tmp_path: Path) -> None:
-    """It sees what is there, changes nothing, and is no reason to make a store."""
+    """It sees the contents, changes nothing, and creates no store."""
     readonly = replace(SMALL, readonly=True)
     with pytest.raises(StoreRefused, match="There is no store at"):
         LmdbStore.open(tmp_path / "store", readonly)
@@ -225,7 +225,7 @@ def test_a_store_opened_for_reading_reads_and_refuses_to_write(tmp_path: Path) -
 def test_opening_is_tried_again_where_another_process_makes_the_file_grow(
     failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LMDB fails when that happens between its first two looks at the file; who never catches up is told so."""
+    """LMDB fails if that happens between its first two reads; a process that never catches up gets an error."""
     open_really = lmdb.open
     tries = iter(range(failures))
 

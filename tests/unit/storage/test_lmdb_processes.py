@@ -1,4 +1,4 @@
-"""Several processes and threads on one LMDB store: who wins, a map that grows, readers that die."""
+"""Several processes and threads on one LMDB store: which one settles, a map that grows, readers that die."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -49,7 +49,7 @@ def churn(store: LmdbStore, rounds: int) -> None:
 
 
 def test_of_two_processes_that_settle_the_same_versions_exactly_one_wins_each(tmp_path: Path) -> None:
-    """Both are told the truth about every version."""
+    """Both get the stored verdict of every version."""
     store = LmdbStore.open(tmp_path, SMALL)
     store.create([make_version(f"shared {number}") for number in range(300)])
     verdicts = [b"one", b"two"]
@@ -71,7 +71,7 @@ def test_two_processes_that_create_the_same_versions_are_told_the_same(tmp_path:
 
 
 def test_processes_that_make_a_store_at_once_share_it(tmp_path: Path) -> None:
-    """Whoever is first lays it out, and nobody gets a store, or a lock file, of his own."""
+    """The first process creates it, and all share that store and its lock file."""
     path = tmp_path / "store"
     first, *others = run_together(create_with, path, [1, 2, 3])
     assert others == [first, first]
@@ -95,7 +95,7 @@ def test_processes_share_a_map_that_each_of_them_grows(tmp_path: Path) -> None:
 
 
 def test_threads_read_while_others_make_the_map_grow(tmp_path: Path) -> None:
-    """Nobody's transaction is in the map when it is replaced."""
+    """No transaction uses the map when it is replaced."""
     store = LmdbStore.open(tmp_path, SMALL)
 
     def write(writer: int) -> None:

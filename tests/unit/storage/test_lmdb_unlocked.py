@@ -24,7 +24,7 @@ READONLY = replace(SMALL, readonly=True)
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """A store with one version that its owner made readable to all, and writable to nobody."""
+    """A store with one version that everybody can read and nobody can write."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -46,7 +46,7 @@ def restrict(path: Path, *, folder: int, data: int, lock: int) -> None:
 
 
 def look(path: Path) -> str:
-    """What somebody without root's rights finds in a store."""
+    """What a user without root's rights finds in a store."""
     without_rights()
     before = sorted(os.listdir(path))  # noqa: PTH208  # names
     try:
@@ -101,7 +101,7 @@ def test_with_the_right_to_write_the_lock_file_a_store_in_use_is_read(path: Path
 
 @pytest.mark.parametrize("lock", [0o600, 0o602])
 def test_without_the_right_to_read_the_lock_file_nobody_can_tell(path: Path, lock: int) -> None:
-    """So it is refused, whether somebody writes or not, and whether this user may write that file or not."""
+    """So it is refused, whether or not another process writes, and whether or not this user may write that file."""
     restrict(path, folder=0o555, data=0o444, lock=lock)
     if os.geteuid() == 0:
         assert "without permission to read" in in_another(look, path)
@@ -215,7 +215,7 @@ def _mounts() -> None:
 
 @pytest.mark.usefixtures("_mounts")
 def test_a_store_on_a_read_only_medium_is_read(tmp_path: Path) -> None:
-    """LMDB alone would leave out the lock without a look at who writes by another way to the same files."""
+    """LMDB alone would skip the lock without checking for writers that reach the same files by another path."""
     run = on_small_disk(tmp_path, "2m", f"look_at_read_only_medium(pathlib.Path({str(tmp_path)!r}))")
     assert run.returncode == 0, run.stderr
     assert "[1, " in run.stdout

@@ -80,7 +80,7 @@ def test_each_call_of_a_run_is_reported_and_answered_by_the_store(reports: CallR
 
 
 def test_what_no_run_asks_is_passed_on_and_not_reported(reports: CallReports) -> None:
-    """Commands that look into a store are no part of how it does."""
+    """Calls of commands that look into a store are not among its metrics."""
     plain, watched = MemoryStore(clock=lambda: 0), WatchedStore(MemoryStore(clock=lambda: 0), reports)
     for store in (plain, watched):
         store.create([VERSION])

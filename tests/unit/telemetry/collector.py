@@ -37,7 +37,7 @@ class Collector:
 
     @property
     def services(self) -> set[str]:
-        """Who sent them."""
+        """The names of the services that sent spans."""
         return {
             attribute.value.string_value for request in self.requests for resource in request.resource_spans
             for attribute in resource.resource.attributes if attribute.key == "service.name"

@@ -329,7 +329,7 @@ def test_no_more_than_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_client_that_breaks_off_is_counted(caplog: pytest.LogCaptureFixture) -> None:
-    """A connection that breaks while it is answered is logged, and the server goes on."""
+    """A connection that breaks during its answer is logged, and the server continues."""
     failures = Failures()
     gone = threading.Event()
 

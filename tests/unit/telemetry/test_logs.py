@@ -37,7 +37,7 @@ class Written:
         return self._text
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget what was written."""
         self.getvalue()
         self._text = ""
 
@@ -214,7 +214,7 @@ def test_a_thread_that_fails_is_a_line_too(written: Written) -> None:
 
 
 def test_a_standard_error_that_is_gone_ends_nothing(monkeypatch: pytest.MonkeyPatch, written: Written) -> None:
-    """The run goes on without a log."""
+    """The run continues without a log."""
     logs.set_up("json", "info")
     closed = io.StringIO()
     closed.close()

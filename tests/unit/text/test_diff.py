@@ -79,13 +79,13 @@ def test_words_are_not_cut() -> None:
 
 
 def with_edits(count: int) -> tuple[str, str]:
-    """A text of one character, and the same with so many characters put in: nothing in it can be an anchor."""
+    """A text of one character, and the same with this many characters inserted: nothing in it can be an anchor."""
     piece = FILLER_A * 150
     return piece * (count + 1), FILLER_B.join([piece] * (count + 1))
 
 
 def test_few_edits_in_a_monotonous_text_are_all_found() -> None:
-    """150 are, exactly; with one more the middle is not compared, and that is said."""
+    """150 are found exactly; with one more the middle is marked as not compared."""
     a, b = with_edits(150)
     found = difference(a, b)
     assert_covers(found, a, b)
@@ -105,7 +105,7 @@ def scattered(filler: str, size: int) -> str:
 
 
 def test_a_gap_of_200_million_pairs_of_tokens_is_compared() -> None:
-    """14,000 tokens beside 14,000 are, to the last one that both have; of 15,000 it is said that they are not."""
+    """14,000 tokens and 14,000 are compared to the last shared one; 15,000 are marked as not compared."""
     a, b = FILLER_A + scattered(FILLER_A, 14_000), FILLER_B + scattered(FILLER_B, 14_000)
     found = difference(a, b)
     assert_covers(found, a, b)

@@ -24,12 +24,12 @@ def test_a_text_keeps_what_its_script_needs() -> None:
 
 
 def test_what_is_not_shown_can_be_written() -> None:
-    """In a log it is told which character it was; what is spared stays."""
+    """In a log its code shows which character it was; exempt characters stay."""
     assert escaped("a\nb\x1b\u202e\U000e0041", 99) == "a\\nb\\x1b\\u202e\\U000e0041"
     assert escaped("a\nb", 99, "\n") == "a\nb"
 
 
 def test_what_is_too_long_is_cut() -> None:
-    """With a sign that it goes on, and never longer than allowed."""
+    """With a mark at the cut, and never longer than allowed."""
     assert cut("abcde", 5) == "abcde"
     assert cut("abcdef", 5) == one_line("abcdef", 5) == escaped("abcdef", 5) == paragraphs("abcdef", 5) == "abcd…"

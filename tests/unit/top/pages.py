@@ -82,7 +82,7 @@ def served(context: ssl.SSLContext | None = None) -> Iterator[Pages]:
             self.wfile.write(body)
 
         def version_string(self) -> str:
-            """Who answers."""
+            """The server that answers."""
             return pages.server
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it so

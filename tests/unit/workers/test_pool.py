@@ -1,4 +1,4 @@
-"""A batch is fingerprinted in pieces, and each piece is a turn of whoever waits for it."""
+"""A batch is fingerprinted in pieces, and each piece is progress for the thread that waits for it."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -20,7 +20,7 @@ LANGUAGES = ["zh", "", "en", "", ""]
 
 @given(st.lists(st.integers(0, 2 * PIECE_CHARS_MAX // 3), max_size=8))
 def test_pieces_are_the_batch(lengths: Sequence[int]) -> None:
-    """In order, none twice; several texts of a piece are no more than the limit together, and no piece is needless."""
+    """In order, each once; a piece of several texts is within the limit, and there are no more pieces than needed."""
     texts = ["x" * length for length in lengths]
     found = pieces(texts)
     assert [text for piece in found for text in texts[piece]] == texts

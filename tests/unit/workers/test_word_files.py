@@ -52,7 +52,7 @@ def test_jieba_is_not_imported() -> None:
 
 
 def test_jiebas_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who only names the scheme does not wait for 270,132 words; who weighs gets the same table each time."""
+    """Naming the scheme does not load 270,132 words; weighing always uses the same table."""
     opened: Counter[str] = Counter()
     really = Path.open
 
@@ -96,7 +96,7 @@ def test_own_files_stand_in_for_jiebas(write: Write) -> None:
 
 
 def test_own_files_reach_the_fingerprint(write: Write, lexicon: Lexicon) -> None:
-    """A user's word is cut as one, with the weight of the user's table; a stop word is no keyword any more."""
+    """A user's word stays whole, with the weight in the user's table; a stop word is no longer a keyword."""
     text = "石墨烯电池的读者都在图书馆"
     before = dict(Fingerprinter(Scheme(), lexicon).fingerprint([text]).keywords[0])
     own = load_lexicon(write("石墨烯电池\n"), write("读者\n"), write("图书馆 2.5\n石墨烯电池 9\n无 1\n"))
@@ -158,7 +158,7 @@ def test_every_file_is_in_the_digest(write: Write, lexicon: Lexicon) -> None:
     ],
 )
 def test_errors_in_own_files_name_the_line(write: Write, kind: int, content: str | bytes, reason: str) -> None:
-    """What is wrong in a user's file is said in a sentence that names file and line."""
+    """An error in a user's file is a sentence that names file and line."""
     paths: list[Path | None] = [None, None, None]
     paths[kind] = write(content)
     with pytest.raises(ValueError, match=reason) as caught:
@@ -168,6 +168,6 @@ def test_errors_in_own_files_name_the_line(write: Write, kind: int, content: str
 
 
 def test_missing_own_file_is_an_os_error(tmp_path: Path) -> None:
-    """A file that is not there is told as such."""
+    """A missing file is named."""
     with pytest.raises(FileNotFoundError):
         load_lexicon(tmp_path / "none")
