@@ -118,9 +118,8 @@ def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFo
 
 
 def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s: float, above_mb: float) -> str:
-    """The run's line of the ledger; ``above_mb`` is the memory of the largest consumer beyond that of a bare client."""
+    """The run's row of the ledger, and a line beside it; ``above_mb`` is the largest consumer's memory beyond a bare client's."""
     cells = (
-        f"{datetime.now(UTC):%Y-%m-%d}",
         manner,
         seed,
         f"{len(stage.struck)} in {lasted_s:.0f} s",
@@ -130,11 +129,13 @@ def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s
         f"{counts.kept:,} + {counts.duplicates:,}",
         f"{stage.logged('was given up')}",
         f"{stage.logged('Lost: ')} + {stage.logged('Another client joins')}",
-        f"{len(stage.ended_by_themselves)}",
-        f"{sum(bool(message.case) for message in stage.feeding.feed.messages):,}",
-        f"{above_mb:.0f} MB",
     )
-    return f"| {' | '.join(cells)} |"
+    hostile = sum(bool(message.case) for message in stage.feeding.feed.messages)
+    return (
+        f"| {' | '.join(cells)} |\n"
+        f"{datetime.now(UTC):%Y-%m-%d}: {hostile:,} hostile messages, {above_mb:.0f} MB above a bare client, "
+        f"{len(stage.ended_by_themselves)} servers restarted"
+    )
 
 
 @pytest.mark.timeout(480)
