@@ -118,7 +118,7 @@ def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFo
 
 
 def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s: float, above_mb: float) -> str:
-    """The run's row of the ledger, and a line beside it; ``above_mb`` is the largest consumer's memory beyond a bare client's."""
+    """The run's row of the ledger; ``above_mb`` is the largest consumer's memory beyond a bare client's."""
     cells = (
         manner,
         seed,
