@@ -22,7 +22,7 @@ class Scheme:
     ``keywords_max`` is the number of heaviest keywords that count, None for all. A text with at most
     ``short_keywords_max`` distinct keywords is short: equal normalised text is its only duplicate. Of Chinese excerpts
     with 6 or 7 keywords 22 % stay at a similarity of 0.7 after one word of two characters is replaced, with 10 or 11
-    keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed too, for rules that compare them.
+    keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed for rules that compare them.
     """
 
     name: str = "jieba-tfidf/1"
