@@ -1,6 +1,6 @@
 """Compute how large a cluster must be: ``python -m deploy.kubernetes.sizing [ARTICLES_A_DAY...]`` prints a table.
 
-docs/sizing.md explains each formula and its source. The constants were measured with articles of 2,000 characters.
+docs/sizing.md explains the formulas. The constants were measured with articles of 2,000 characters.
 Every article is assumed to be kept; real feeds contain duplicates, so the sizes are on the safe side.
 """
 
