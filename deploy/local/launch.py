@@ -49,11 +49,12 @@ def _become(owner: int, log: str, command: list[str], report: int) -> None:
     for descriptor, standard in ((nowhere, 0), (output, 1), (output, 2)):
         os.dup2(descriptor, standard)
     program = os.getpid()
+    # Before the watcher is there: it kills at once what belongs to an owner that has ended.
+    os.write(report, str(program).encode())
     if owner and os.fork() == 0:
         os.close(report)
         _watch(owner, program)
         os._exit(0)
-    os.write(report, str(program).encode())
     os.execvp(command[0], command)  # noqa: S606  # there is no shell to be wanted
 
 

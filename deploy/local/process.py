@@ -15,6 +15,8 @@ _LAUNCH: Final = Path(__file__).with_name("launch.py")
 _KILL_WAIT_S: Final = 20.0
 _STATE: Final = 0
 _STARTED: Final = 19
+_NEVER: Final = -1
+"""The start of a program that had ended before it could be read."""
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _BYTES_PER_KIB: Final = 1024
 
@@ -29,7 +31,7 @@ class Process(NamedTuple):
     def alive(self) -> bool:
         """Whether the program is running; a zombie is not."""
         fields = _fields(self.pid)
-        return bool(fields) and int(fields[_STARTED]) == self.started and fields[_STATE] not in "ZX"
+        return _is_running(fields) and int(fields[_STARTED]) == self.started
 
     @property
     def age_s(self) -> float:
@@ -78,15 +80,15 @@ class Process(NamedTuple):
 def launch(command: Sequence[str], log: Path, *, owner: int | None, environment: Mapping[str, str]) -> Process:
     """Start a detached program; it is killed when the process ``owner`` ends, or never if that is None.
 
-    Raises ``OSError`` if it could not be started; the log says why.
+    Where the owner has ended before, so has the program. Raises ``OSError`` if it could not be started; the log says why.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
     ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
     pid = int(ran.stdout)
     fields = _fields(pid)
-    if not fields:
+    if not fields and (owner is None or _is_running(_fields(owner))):
         raise OSError(f"{command[0]} ended immediately; see {log}")
-    return Process(pid, int(fields[_STARTED]))
+    return Process(pid, int(fields[_STARTED]) if fields else _NEVER)
 
 
 def _fields(pid: int) -> list[str]:
@@ -97,6 +99,10 @@ def _fields(pid: int) -> list[str]:
         return []
     # The program's name comes before, in parentheses, and may contain any characters.
     return text.rpartition(")")[2].split()
+
+
+def _is_running(fields: Sequence[str]) -> bool:
+    return bool(fields) and fields[_STATE] not in "ZX"
 
 
 def wait_until(holds: Callable[[], bool], wait_s: float, pause_s: float = 0.05) -> bool:

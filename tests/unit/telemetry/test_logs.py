@@ -46,10 +46,17 @@ class Written:
 def written(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
     """What the log writes; the previous set-up is restored afterwards.
 
-    Threads of earlier tests may still log: their lines are none of this test's.
+    Threads of earlier tests may still log, and start more threads: their lines are none of this test's.
     """
-    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
-    monkeypatch.setattr(logs._StandardError, "filter", lambda _, record: record.thread not in others)
+    own, start = {threading.current_thread()}, threading.Thread.start
+
+    def note_and_start(thread: threading.Thread) -> None:
+        if threading.current_thread() in own:
+            own.add(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", note_and_start)
+    monkeypatch.setattr(logs._StandardError, "filter", lambda *_: threading.current_thread() in own)
     before, hook = list(logging.getLogger().handlers), threading.excepthook
     levels = logging.getLogger().level, log.level
     yield Written(capsys)
@@ -115,6 +122,8 @@ def test_any_text_makes_one_line(written: Written, text: str) -> None:
     """JSON is one line that can be encoded; text for people has a bar before each further line of a record."""
     for form in ("json", "text"):
         written.forget()
+        # Pytest's handlers would put the text as it is into a report, which could then not be sent by a worker.
+        logging.getLogger().handlers.clear()
         logs.set_up(form, "info")
         log.info("%s", text, extra={"article_id": text})
         output = written.getvalue()
@@ -128,9 +137,11 @@ def test_any_text_makes_one_line(written: Written, text: str) -> None:
             assert all(line.startswith("         | ") or not line.strip() for line in shown[1:])
 
 
-def test_lines_of_other_threads_are_left_out(request: pytest.FixtureRequest) -> None:
-    """A thread that an earlier test has left behind changes no result here."""
+@pytest.mark.parametrize("starts_another", [False, True])
+def test_lines_of_other_threads_are_left_out(request: pytest.FixtureRequest, *, starts_another: bool) -> None:
+    """A thread that an earlier test has left behind changes no result here, nor one that it starts now."""
     over = threading.Event()
+    begun = threading.Event()
     logged = threading.Event()
 
     def log_on() -> None:
@@ -138,11 +149,18 @@ def test_lines_of_other_threads_are_left_out(request: pytest.FixtureRequest) -> 
             log.warning("noise")
             logged.set()
 
-    thread = threading.Thread(target=log_on)
+    def log_from_another() -> None:
+        assert begun.wait(30)
+        another = threading.Thread(target=log_on)
+        another.start()
+        another.join()
+
+    thread = threading.Thread(target=log_from_another if starts_another else log_on)
     thread.start()
     try:
         written: Written = request.getfixturevalue("written")
         logs.set_up("json", "info")
+        begun.set()
         logged.clear()
         assert logged.wait(30)
         log.info("mine")
