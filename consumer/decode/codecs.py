@@ -49,12 +49,13 @@ def described_forms() -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def codec_of(opening: bytes) -> Codec | None:
+def codec_of(opening: bytes, *, growing: bool = False) -> Codec | None:
     """Return the codec of input that begins with these bytes, None for plain input.
 
-    An opening that is shorter than a magic, and its beginning, counts: a file that is still being written begins so.
+    Of input that is still being written, ``growing``, the first bytes of a magic count where there is nothing more.
     """
-    return next((codec for codec in CODECS if opening and codec.magic.startswith(opening[: len(codec.magic)])), None)
+    begun = (codec for codec in CODECS if growing and opening and codec.magic.startswith(opening))
+    return next((codec for codec in CODECS if opening.startswith(codec.magic)), next(begun, None))
 
 
 def is_undecided(opening: bytes) -> bool:

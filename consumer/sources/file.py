@@ -144,9 +144,9 @@ class FileSource(Source):
             opening = b""
             while is_undecided(opening) and (chunk := next(raw, b"")):
                 opening += chunk
-            return codec_of(opening), chain([opening], raw)
+            return codec_of(opening, growing=True), chain([opening], raw)
         try:
-            codec = codec_of(os.pread(self._open_descriptor(), MAGIC_BYTES_MAX, 0))
+            codec = codec_of(os.pread(self._open_descriptor(), MAGIC_BYTES_MAX, 0), growing=True)
             if codec is None:
                 self._seek()
         except OSError as error:

@@ -80,7 +80,8 @@ class Process(NamedTuple):
 def launch(command: Sequence[str], log: Path, *, owner: int | None, environment: Mapping[str, str]) -> Process:
     """Start a detached program; it is killed when the process ``owner`` ends, or never if that is None.
 
-    Where the owner has ended before, so has the program. Raises ``OSError`` if it could not be started; the log says why.
+    Where the owner has ended before, so has the program. Raises ``OSError`` if it could not be started; the log says
+    why.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
     ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own

@@ -25,12 +25,22 @@ from consumer.sources.file import FileSource
 
 
 @pytest.mark.parametrize(
-    ("opening", "codec"),
-    [(b"", None), (b"{", None), (b"{\x1f\x8b", None), (b"\x1f", GZIP), (b"\x1f\x8b", GZIP), (b"\x1f\x8b\x08", GZIP)],
+    ("opening", "whole", "growing"),
+    [
+        (b"", None, None),
+        (b"{", None, None),
+        (b"{\x1f\x8b", None, None),
+        (b"\x1f", None, GZIP),
+        (b"\x1f{", None, None),
+        (b"\x1f\x8b", GZIP, GZIP),
+        (b"\x1f\x8b\x08", GZIP, GZIP),
+    ],
 )
-def test_input_is_compressed_if_it_begins_with_a_magic(opening: bytes, codec: Codec | None) -> None:
-    """The beginning of a magic counts where there is nothing more; the magic itself counts only at the start."""
-    assert codec_of(opening) == codec
+def test_input_is_compressed_if_it_begins_with_a_magic(
+    opening: bytes, whole: Codec | None, growing: Codec | None
+) -> None:
+    """The magic counts only at the start; the beginning of one counts where more may be written."""
+    assert (codec_of(opening), codec_of(opening, growing=True)) == (whole, growing)
 
 
 @pytest.mark.parametrize(("opening", "undecided"), [(b"", True), (b"\x1f", True), (b"\x1f\x8b", False), (b"{", False)])

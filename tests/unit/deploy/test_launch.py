@@ -71,9 +71,8 @@ def test_a_program_of_an_owner_that_is_gone_ends(log: Path, owner: subprocess.Po
     """A program whose owner ended before it began ends at once, whether or not the launcher still sees it."""
     owner.kill()
     owner.wait()
-    for _ in range(10):
-        program = launch(_SLEEP, log, owner=owner.pid, environment=dict(os.environ))
-        assert wait_until(lambda: not program.alive, 5)
+    programs = [launch(_SLEEP, log, owner=owner.pid, environment=dict(os.environ)) for _ in range(10)]
+    assert wait_until(lambda: not any(program.alive for program in programs), 5)
 
 
 def test_a_program_without_owner_outlives_who_asked(log: Path) -> None:
