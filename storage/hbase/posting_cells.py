@@ -1,4 +1,4 @@
-"""The columns and cells of the table ``postings``, as drawn in ``docs/row_keys.md``.
+"""The columns and cells of the table ``postings``, as described in ``docs/row_keys.md``.
 
 A fresh posting is a cell of its own, whose qualifier is the posting. A posting set is one cell with many postings; what
 is in it is described in ``storage.hbase.sets``.

@@ -6,7 +6,7 @@ r"""The definition of the tables, from which come the script that creates them a
     NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies; large cells apart (MOB)
     NAMESPACE:meta       m  what the store is bound to; never expires
 
-The contents of cells are drawn in docs/row_keys.md. Thrift cannot create such tables: it supports neither block
+docs/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
 encoding, nor MOB, nor splits. So a script for the HBase shell creates them, and a store checks what Thrift shows.
 
 Tables are split into regions when they are created, so that all servers share the writes from the first hour on. Keys

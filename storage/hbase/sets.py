@@ -1,4 +1,4 @@
-"""Posting sets: many postings of a row in one cell, as drawn in ``docs/row_keys.md``.
+"""Posting sets: many postings of a row in one cell, as described in ``docs/row_keys.md``.
 
 A set is never edited: each one written has a new qualifier. Readers of a row join its sets with its fresh postings, and
 return each posting once even if it is stored in several places.

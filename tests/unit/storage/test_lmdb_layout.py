@@ -1,4 +1,4 @@
-"""The bytes of the embedded layout, as ``docs/row_keys.md`` draws them. They change only with the layout version."""
+"""The bytes of the embedded layout, as ``docs/row_keys.md`` describes them. They change only with the layout version."""
 
 import struct
 from pathlib import Path
