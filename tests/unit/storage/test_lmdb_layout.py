@@ -1,4 +1,4 @@
-"""The bytes of the embedded layout, as ``docs/row_keys.md`` describes them. They change only with the layout version."""
+"""The bytes of the embedded layout are those of ``docs/row_keys.md``, and change only with the layout version."""
 
 import struct
 from pathlib import Path
