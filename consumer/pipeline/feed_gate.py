@@ -17,10 +17,11 @@ from consumer.model.errors import TooManyDeadLetters
 from consumer.model.ports import Rejection
 from consumer.model.record import RawBatch
 from consumer.pipeline.poison_limit import PoisonLimit, Window, totals
+from consumer.text.visible import cut
 
 _SAMPLES_MAX: Final = 100
 _OPENING_BYTES_MAX: Final = 64 * 1024
-_DETAIL_CHARS_MAX: Final = 80
+_DETAIL_CHARS_MAX: Final = 160
 
 
 class FeedGate(Gate):
@@ -93,7 +94,7 @@ class FeedGate(Gate):
         found = self._guess()
         where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
         why = (
-            f"Line {first.record.line}: {first.letter.detail[:_DETAIL_CHARS_MAX]}. Correct the feed, or set"
+            f"Line {first.record.line}: {cut(first.letter.detail, _DETAIL_CHARS_MAX)}. Correct the feed, or set"
             " source.poison_share_max=1 for dead letters"
             if found is None
             else found.sentence

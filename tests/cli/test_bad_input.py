@@ -134,6 +134,7 @@ def test_a_gzip_file_without_a_whole_line_yet(dupwatch: Command, tmp_path: Path)
         feed.write_bytes(packed[:size])
         ended = dupwatch(*run)
         assert (ended.code, "the gzip data ends early" in ended.err) == (7, True), ended.err
+        assert "; rerun when the file is complete. Correct the feed" in ended.err, ended.err
     feed.write_bytes(packed)
     assert dupwatch(*run).code == 0
     assert [verdict["id"] for verdict in json_lines(sink.read_bytes())] == ["a0"]

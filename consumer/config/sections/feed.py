@@ -31,7 +31,7 @@ class SourceSection(Section):
     """Where articles come from and how they are read."""
 
     url: FeedUrl = "-"
-    """A file of JSON lines in a form of ``decode.codecs``, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
+    """A file of JSON lines, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
     body_format: Literal["text", "html"] = "text"
     published_at_unit: Unit = "auto"
