@@ -39,7 +39,7 @@ class FileDeadLetters(DeadLetterSink):
     ) -> None:
         self._path = path
         self._writing = writing
-        self._unexplained = why_not_append
+        self._why_not_append = why_not_append
         self._file: LineFile | None = None
         if keep_bytes or path.exists():
             self._file = LineFile(path, keep_bytes, writing, why_not_append)
@@ -48,7 +48,7 @@ class FileDeadLetters(DeadLetterSink):
     def reject(self, rejections: Sequence[Rejection]) -> None:
         if rejections:
             if self._file is None:
-                self._file = LineFile(self._path, None, self._writing, self._unexplained)
+                self._file = LineFile(self._path, None, self._writing, self._why_not_append)
             self._file.write(encode(rejection.letter) for rejection in rejections)
 
     @override
