@@ -31,8 +31,9 @@ from deploy.local import shell
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.options import ROW_POSTINGS_MAX
-from storage.hbase.schema import render_script, schema_of
+from storage.hbase.schema import schema_of
 from storage.hbase.store import HbaseStore
+from storage.hbase.table_script import render_script
 from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.records import Version

@@ -19,6 +19,7 @@ The steps named below are those of ``Detector.judge`` (docs/protocol.md).
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
 
@@ -146,6 +147,13 @@ class SettingsStore(Protocol):
 
     def settings(self) -> bytes | None:
         """Read the stored settings, None if there are none yet. Called by commands that must not write."""
+        ...
+
+    def planned(self) -> Planned | None:
+        """Read what the store is made for, None if nobody has said so.
+
+        Called before the first ``agree`` of a store: settings with another plan must be refused then.
+        """
         ...
 
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 from storage.checks import StoreCheck, StoreNeeds
 from storage.files import FILE_MODE
 from storage.interface import Store
+from storage.planned import Planned
 from storage.watched import StoreReport
 
 _Options = TypeVar("_Options")
@@ -73,6 +74,9 @@ class StoreKind:
     is the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind
     name one store, as far as the URLs show. ``checks`` are those of a store before it is used, the one that finds out
     whether a remote store answers last. ``needs`` says what the options need, whichever kind of store is used.
+
+    ``plan_for`` records what a store is made for, creates the store if there is none, and returns what is recorded now:
+    another plan stays. It is None where a store cannot be created like that.
     """
 
     name: str
@@ -88,6 +92,7 @@ class StoreKind:
     outlives_run: bool = True
     checks: Callable[[str, Opening], tuple[StoreCheck, ...]] = no_checks
     needs: Callable[[Opening], StoreNeeds] = no_needs
+    plan_for: Callable[[str, Opening, Planned], Planned] | None = None
 
     def names(self, url: str) -> bool:
         """Return whether this is a URL of this kind."""

@@ -16,6 +16,7 @@ from typing_extensions import override
 from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
+from storage.planned import Planned
 from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of, truncated_to
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
@@ -153,6 +154,11 @@ class MemoryStore(Store):
     def settings(self) -> bytes | None:
         with self._lock:
             return self._settings
+
+    @override
+    def planned(self) -> Planned | None:
+        """Return nothing: a store that ends with its run is made for nothing in advance."""
+        return None
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 from typing_extensions import override
 
 from storage.interface import Stats, Store
+from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
 
@@ -17,8 +18,8 @@ Operation = Literal[
     "agree", "retract", "create", "read", "bodies", "add", "look_up", "seek", "remove", "settle", "sweep"
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "history", "release", "settings", "scan", "stats"]
-"""All calls but ``close``. A run makes none of the others: commands do, to look into a store or to release articles."""
+StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "stats"]
+"""All calls but ``close``. The others are not part of judging: commands make them, and a run that opens a store."""
 
 
 class WrappedStore(Store):
@@ -82,6 +83,10 @@ class WrappedStore(Store):
     @override
     def settings(self) -> bytes | None:
         return self._around("settings", 1, self._store.settings)
+
+    @override
+    def planned(self) -> Planned | None:
+        return self._around("planned", 1, self._store.planned)
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

@@ -30,7 +30,8 @@ from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed, start_together
-from storage.hbase.schema import render_script, schema_of
+from storage.hbase.schema import schema_of
+from storage.hbase.table_script import render_script
 
 # Not DUPWATCH_...: those are settings, and an unknown one is an error.
 _FOLDER: Final = "TEST_SERVERS_FOLDER"

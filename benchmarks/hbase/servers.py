@@ -21,7 +21,8 @@ from deploy.local import fetch, java, shell
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.ports import free_ports
 from deploy.local.server import start_together
-from storage.hbase.schema import render_script, schema_of
+from storage.hbase.schema import schema_of
+from storage.hbase.table_script import render_script
 
 HEAP_MB: Final = 6144
 _GATEWAY_HEAP_MB: Final = 512

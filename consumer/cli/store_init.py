@@ -1,34 +1,51 @@
-"""``dupwatch store init``: create or alter the tables of an HBase store, or print the script that does."""
+"""``dupwatch store init``: plan a store, create or alter the tables of one on HBase, or print the script that does."""
 
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from consumer.cli.options import ClusterStoreOption, ConfigOption, SetOption, configured
+from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, configured
 from consumer.cli.results import results, standard_error, write
+from consumer.cli.store_plan_lines import closing_lines, plan_lines, table_lines
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan
 from consumer.model.errors import ConfigError, StoreBroken
+from consumer.store_tools.store_plan import ARTICLES_MAX, StorePlan, store_plan
 from consumer.wiring.parts import scheme_of
+from consumer.wiring.planning import other_plan, record_plan
 from storage.hbase import parse_place
-from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, render_script, schema_of
+from storage.hbase.kind import HBASE
+from storage.hbase.schema import REGIONS, REGIONS_MAX, Schema, Share, schema_of
+from storage.hbase.sizes import regions_for, table_bytes
+from storage.hbase.table_script import REFUSED, render_script
+from storage.kinds import kind_of
 
 _LANE_SHIFT: Final = 4
 _LANE_1: Final = 1
 _SHELL_WAIT_S: Final = 600
 _OUTPUT_CHARS_MAX: Final = 2000
 _DONE: Final = "The tables "
-_SCRIPT_LINES: Final = ("creating ", "altering ", _DONE)
+_SCRIPT_LINES: Final = ("creating ", "altering ", "recording ", _DONE)
 """Beginnings of the lines that the script prints; other lines come from the shell itself."""
 
 
 def init(
-    store: ClusterStoreOption = None,
+    store: LastingStoreOption = None,
+    articles: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=ARTICLES_MAX,
+            help="Articles expected in the window: chooses plan and regions, and records them in the store. "
+            "Without --print or --apply it only shows what would be chosen.",
+        ),
+    ] = None,
     print_: Annotated[bool, typer.Option("--print", help="Print the script for the HBase shell.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Run the script with the HBase shell.")] = False,
     shell: Annotated[
@@ -40,26 +57,49 @@ def init(
             metavar="COMMAND",
         ),
     ] = None,
-    regions: Annotated[int, typer.Option(min=1, max=REGIONS_MAX, help="Regions of each new table.")] = REGIONS,
+    regions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=REGIONS_MAX, help=f"Regions of each new table. Default: {REGIONS}, more with --articles."
+        ),
+    ] = None,
+    servers: Annotated[
+        int, typer.Option(min=1, max=REGIONS_MAX, help="With --articles: at least a region for each of these servers.")
+    ] = 1,
     config: ConfigOption = None,
     settings: SetOption = None,
 ) -> None:
     """Create the tables of an HBase store, and alter existing tables that differ.
 
-    The TTL follows from judge.window_s and store.slack_s, the region boundaries from judge.plan. The data in the tables
+    The TTL follows from judge.window_s and store.slack_s, the region boundaries from the plan. The data in the tables
     is never changed, and applying it twice does no harm.
+
+    With --articles the store is made for a plan: consumers with another judge.plan are refused. An lmdb: store has no
+    tables; --apply creates it with its plan.
     """
-    if print_ == apply:
+    if print_ == apply and (print_ or articles is None):
         raise ConfigError("use either --print, to print the script, or --apply, to run it")
-    chosen = configured(config, settings)
-    script = render_script(_schema(chosen, store or chosen.store.url, regions))
-    if apply:
-        output = _applied(_shell_command(shell), script)
-        report = "".join(line + "\n" for line in output.splitlines() if line.startswith(_SCRIPT_LINES))
-        standard_error().write(report.encode())
-    else:
+    chosen = configured(config, settings, store__url=store)
+    plan = None if articles is None else _plan(chosen, articles)
+    if kind_of(chosen.store.url) is HBASE or plan is None:
+        schema, lines = _tables(chosen, plan, regions, servers)
+        script = render_script(schema, None if plan is None else plan.planned, lines)
+        if apply:
+            # Looked for first: the plan is worth showing only if it is going to be applied.
+            command = _shell_command(shell)
+            _tell(lines)
+            _tell([line for line in _applied(command, script).splitlines() if line.startswith(_SCRIPT_LINES)])
+            return
         with results():
-            write(script.encode())
+            write(script.encode() if print_ else _text(lines))
+        return
+    lines = [*plan_lines(plan), *closing_lines(plan)]
+    if apply:
+        record_plan(chosen, plan.planned)
+        _tell([*lines, f"{chosen.store.url} is made for the plan {plan.plan.name}."])
+        return
+    with results():
+        write(_text(lines))
 
 
 def posting_shares(plan: BlockPlan, bands: int) -> list[Share]:
@@ -68,15 +108,38 @@ def posting_shares(plan: BlockPlan, bands: int) -> list[Share]:
     return lane_0 + [Share(_LANE_1 << _LANE_SHIFT | band, 1) for band in range(bands)]
 
 
-def _schema(config: Config, url: str, regions: int) -> Schema:
-    scheme = scheme_of(config)
+def _plan(config: Config, articles: int) -> StorePlan:
     try:
-        namespace = parse_place(url).namespace
-        plan = BlockPlan.named(config.judge.plan, scheme.bits)
-        shares = posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
-        return schema_of(namespace, config.lifetime_s, shares, regions)
+        return store_plan(config, scheme_of(config), articles, remote=kind_of(config.store.url).remote)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+
+
+def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers: int) -> tuple[Schema, list[str]]:
+    """Return the tables of a store, and lines that say why they are so; none without a plan for it."""
+    scheme = scheme_of(config)
+    bands = scheme.sketch.bands if config.judge.lane1 else 0
+    try:
+        namespace = parse_place(config.store.url).namespace
+        if plan is None:
+            shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands)
+            return schema_of(namespace, config.lifetime_s, shares, regions or REGIONS), []
+        sizes = table_bytes(plan.kept, plan.postings, keep_bodies=config.store.keep_bodies)
+        of_postings, of_articles = (regions or regions_for(size, servers) for size in sizes)
+        schema = schema_of(
+            namespace, config.lifetime_s, posting_shares(plan.plan, bands), of_postings, article_regions=of_articles
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return schema, [*plan_lines(plan), *table_lines(plan, sizes, schema), *closing_lines(plan)]
+
+
+def _tell(lines: Sequence[str]) -> None:
+    standard_error().write(_text(lines))
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def _shell_command(given: str | None) -> list[str]:
@@ -107,7 +170,10 @@ def _local_hint() -> str:
 
 
 def _applied(command: list[str], script: str) -> str:
-    """Run the script and return the output. Raises ``StoreBroken`` with the end of the output if it did not finish."""
+    """Run the script and return the output. Raises ``StoreBroken`` with the end of the output if it did not finish.
+
+    Raises ``StoreMismatch`` if the store has another plan than the script.
+    """
     try:
         shell = subprocess.run(  # noqa: S603  # the user's own command
             [*command, "-n"],
@@ -123,6 +189,9 @@ def _applied(command: list[str], script: str) -> str:
         raise ConfigError(f"cannot run the HBase shell {command[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise StoreBroken(f"the HBase shell did not finish within {_SHELL_WAIT_S} s") from error
+    for line in shell.stdout.splitlines():
+        if line.startswith(REFUSED):
+            raise other_plan(line.removeprefix(REFUSED))
     if shell.returncode or not any(line.startswith(_DONE) for line in shell.stdout.splitlines()):
         raise StoreBroken(
             f"the HBase shell exited with {shell.returncode} before the tables were complete. The end of its output:\n"

@@ -177,6 +177,11 @@ class BlockPlan:
             f"{far} with radius 1), not {max_distance}; {_alternatives(self.bits, max_distance)}"
         )
 
+    def probes(self, radius: int) -> int:
+        """Return how many lane-0 keys ``probe_keys`` returns for a fingerprint; at radius 0 it is stored under them."""
+        self._check_radius(radius)
+        return len(self._tables.owners[radius])
+
     def keys(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
         """Return the lane-0 keys that fingerprints are stored under: uint8[n, keys, key_bytes].
 

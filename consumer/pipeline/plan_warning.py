@@ -1,12 +1,10 @@
 """Warns when a window has outgrown its block plan."""
 
 import logging
-from typing import Final
+
+from consumer.judge.plan_choice import larger_plan
 
 log = logging.getLogger("dupwatch")
-
-_LARGER_PLANS: Final = {"4x16": "16x28", "8x16": "4x32"}
-"""The plan to move to when a window outgrows its own: rows under a wider key are shorter."""
 
 
 class PlanWarning:
@@ -22,11 +20,11 @@ class PlanWarning:
         if self._warned or not versions or postings_read / versions <= self._postings_max:
             return
         self._warned = True
-        larger = _LARGER_PLANS.get(self._plan_name)
+        larger = larger_plan(self._plan_name)
         log.warning(
             "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s.",
             postings_read // versions,
             self._postings_max,
             self._plan_name,
-            f"migrate to {larger}, or shorten the window" if larger else "shorten the window",
+            f"move to {larger} with dupwatch migrate, or shorten the window" if larger else "shorten the window",
         )

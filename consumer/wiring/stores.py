@@ -113,7 +113,18 @@ def _hbase_options(config: Config) -> HbaseOptions:
 
 
 def bind(store: Store, settings: JudgeSettings) -> None:
-    """Bind the store to these settings; StoreMismatch lists the differences where it is bound to others."""
+    """Bind the store to these settings; StoreMismatch lists the differences where it is bound to others.
+
+    A store without settings that is made for another plan is refused, too, before it gets any. Once it has settings,
+    they decide: a consumer that does not know of plans may have bound it.
+    """
+    planned = None if store.settings() is not None else store.planned()
+    if planned is not None and planned.plan != settings.plan.name:
+        raise StoreMismatch(
+            f"the store is made for the plan {planned.plan} and {planned.articles:,} articles in the window, but "
+            f'judge.plan is {settings.plan.name}. Set judge.plan to "{planned.plan}", or name another store; a group '
+            "that judges already moves with dupwatch migrate (docs/migration.md)."
+        )
     stored = store.agree(settings.encode())
     if stored == settings.encode():
         return

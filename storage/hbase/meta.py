@@ -1,4 +1,4 @@
-"""The table ``meta``: a few values, each written once."""
+"""The table ``meta``: a few values. Consumers write each once; ``dupwatch store init`` writes the plan."""
 
 from typing import Final
 
@@ -7,7 +7,6 @@ from storage.hbase.calls import Calls
 from storage.hbase.connection import Swap
 from storage.hbase.swapping import Decision, read_cells, swap_all
 
-SETTINGS_ROW: Final = b"settings"
 CODE_BYTES_ROW: Final = b"code_bytes"
 LAYOUT_ROW: Final = b"layout"
 LAYOUT: Final = b"1"

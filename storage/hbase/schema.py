@@ -7,7 +7,8 @@ r"""The definition of the tables, from which come the script that creates them a
     NAMESPACE:meta       m  what the store is bound to; never expires
 
 docs/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
-encoding, nor MOB, nor splits. So a script for the HBase shell creates them, and a store checks what Thrift shows.
+encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks what
+Thrift shows.
 
 Tables are split into regions when they are created, so that all servers share the writes from the first hour on. Keys
 of postings begin with ``lane << 4 | number`` and the value, which is practically uniform, so each region gets a share
@@ -17,7 +18,6 @@ of the postings that an article has under each first byte. Nothing here does I/O
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from typing import Final, NamedTuple
 
 from storage.hbase.options import Place
@@ -31,6 +31,9 @@ SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
 """Larger bodies are MOB cells."""
+SETTINGS_ROW: Final = b"settings"
+PLAN_ROW: Final = b"plan"
+"""Rows of ``meta``: what the store is bound to, by its first consumer, and what ``store init`` says it is made for."""
 APPLY: Final = "dupwatch store init --apply"
 """The command that fixes all differences; with ``--print`` instead it shows what it would do."""
 
@@ -114,20 +117,29 @@ class DescribedFamily(NamedTuple):
     ttl_s: int
 
 
-def schema_of(namespace: str, ttl_s: int, shares: Sequence[Share] = (), regions: int = REGIONS) -> Schema:
+def schema_of(
+    namespace: str,
+    ttl_s: int,
+    shares: Sequence[Share] = (),
+    regions: int = REGIONS,
+    article_regions: int | None = None,
+) -> Schema:
     """Return the tables of a store whose versions live for ``ttl_s``: the window and the slack.
 
     ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
-    region, which is enough for a check. Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
+    region, which is enough for a check. Articles start with as many ``regions``, unless ``article_regions`` is given.
+    Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
+    article_regions = regions if article_regions is None else article_regions
     if not _NAMESPACE.fullmatch(namespace) or namespace == _RESERVED:
         raise ValueError(
             f"{namespace!r} is not a valid HBase namespace; use letters a to z, digits and _, but not {_RESERVED}"
         )
     if not 0 < ttl_s <= FOREVER_S:
         raise ValueError(f"the time to live of HBase cells is 1 to {FOREVER_S} seconds, not {ttl_s}")
-    if not 0 < regions <= REGIONS_MAX:
-        raise ValueError(f"a table starts with 1 to {REGIONS_MAX} regions, not {regions}")
+    for count in (regions, article_regions):
+        if not 0 < count <= REGIONS_MAX:
+            raise ValueError(f"a table starts with 1 to {REGIONS_MAX} regions, not {count}")
     postings = (
         Family("p", ttl_s, new_version_behaviour=True),
         Family("s", ttl_s, mob_bytes=SET_INLINE_BYTES),
@@ -139,7 +151,7 @@ def schema_of(namespace: str, ttl_s: int, shares: Sequence[Share] = (), regions:
     return Schema(
         namespace,
         Table(f"{namespace}:postings", postings, posting_splits(shares, regions)),
-        Table(f"{namespace}:articles", articles, _article_splits(regions)),
+        Table(f"{namespace}:articles", articles, _article_splits(article_regions)),
         Table(f"{namespace}:meta", (Family("m", compression="NONE", encoding="NONE"),)),
     )
 
@@ -236,95 +248,3 @@ def _lifetime(ttl_s: int) -> str:
 
 def _fix(place: Place) -> str:
     return f"run: {APPLY} --store {place}"
-
-
-_HEAD: Final = """\
-# The tables of dupwatch in the namespace {namespace}. Run with: hbase shell -n
-# Creates what is missing and alters what differs. Running it again changes nothing.
-settings = @hbase ? @hbase.configuration : Java::OrgApacheHadoopHbase::HBaseConfiguration.create
-connection = Java::OrgApacheHadoopHbaseClient::ConnectionFactory.createConnection(settings)
-admin = connection.getAdmin
-
-shown = lambda do |family|
-  {{
-    'VERSIONS' => family.getMaxVersions.to_s,
-    'COMPRESSION' => family.getCompressionType.name,
-    'DATA_BLOCK_ENCODING' => family.getDataBlockEncoding.name,
-    'BLOOMFILTER' => family.getBloomFilterType.name,
-    'BLOCKCACHE' => family.isBlockCacheEnabled.to_s,
-    'IN_MEMORY' => family.isInMemory.to_s,
-    'TTL' => family.getTimeToLive.to_s,
-    'NEW_VERSION_BEHAVIOR' => family.isNewVersionBehavior.to_s,
-    'IS_MOB' => family.isMobEnabled.to_s,
-    'MOB_THRESHOLD' => family.getMobThreshold.to_s
-  }}
-end
-
-fix = lambda do |table, families|
-  existing = admin.getDescriptor(Java::OrgApacheHadoopHbase::TableName.valueOf(table))
-  changes = families.map do |wanted|
-    family = existing.getColumnFamily(wanted['NAME'].to_java_bytes)
-    is = family ? shown.call(family) : {{}}
-    differs = wanted.reject {{ |name, value| name == 'NAME' || is[name] == value }}
-    differs.each {{ |name, value| puts "altering #{{table}}, family #{{wanted['NAME']}}: #{{name}} = #{{value}}" }}
-    {{ 'NAME' => wanted['NAME'] }}.merge(differs) unless family && differs.empty?
-  end.compact
-  alter table, *changes unless changes.empty?
-end
-
-unless admin.listNamespaceDescriptors.any? {{ |namespace| namespace.getName == {quoted} }}
-  puts 'creating namespace ' + {quoted}
-  create_namespace {quoted}
-end
-"""
-_TABLE: Final = """
-table = {name}
-families = [
-{families}
-]
-if admin.tableExists(Java::OrgApacheHadoopHbase::TableName.valueOf(table))
-  fix.call(table, families)
-else
-  puts 'creating ' + table
-  create table, *families{splits}
-end
-"""
-_TAIL: Final = """
-connection.close
-puts 'The tables are correct.'
-"""
-
-
-def render_script(schema: Schema) -> str:
-    r"""Render the Ruby script for the HBase shell (``hbase shell -n``) that creates the tables of the schema.
-
-    The script can be repeated: existing tables are altered only where an attribute differs, and are not split again.
-    Splits are in the notation of HBase's ``toBytesBinary``, so HBase interprets the ``\x``.
-    """
-    quoted = _ruby(schema.namespace)
-    return (
-        _HEAD.format(namespace=schema.namespace, quoted=quoted)
-        + "".join(_table_script(table) for table in schema.tables)
-        + _TAIL
-    )
-
-
-def _table_script(table: Table) -> str:
-    families = ",\n".join(f"  {_ruby_hash({'NAME': family.name} | family.attributes())}" for family in table.families)
-    cuts = "".join(f",\n    {_ruby(_escaped(split))}" for split in table.splits)[1:]
-    splits = f", 'SPLITS' => [{cuts}\n  ]" if cuts else ""
-    return _TABLE.format(name=_ruby(table.name), families=families, splits=splits)
-
-
-def _escaped(key: bytes) -> str:
-    return "".join(f"\\x{byte:02X}" for byte in key)
-
-
-def _ruby(text: str) -> str:
-    r"""Quote for Ruby. In single quotes only ' and a \ before another one or before the end must be escaped."""
-    escaped = re.sub(r"\\(?=\\|$)|'", lambda found: "\\" + found[0], text)
-    return f"'{escaped}'"
-
-
-def _ruby_hash(values: Mapping[str, str]) -> str:
-    return "{ " + ", ".join(starmap("{} => {}".format, ((_ruby(k), _ruby(v)) for k, v in values.items()))) + " }"

@@ -9,13 +9,15 @@ from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.failures import damaged
-from storage.hbase.meta import CODE_BYTES_ROW, SETTINGS_ROW, Meta
+from storage.hbase.meta import CODE_BYTES_ROW, Meta
 from storage.hbase.opening import check_layout, check_tables
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
+from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
+from storage.planned import Planned, decode_planned
 from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
 from storage.refusals import read_only
@@ -135,6 +137,14 @@ class HbaseStore(Store):
     @override
     def settings(self) -> bytes | None:
         return self._meta.read(self._gateways.calls(), SETTINGS_ROW)
+
+    @override
+    def planned(self) -> Planned | None:
+        value = self._meta.read(self._gateways.calls(), PLAN_ROW)
+        try:
+            return None if value is None else decode_planned(value)
+        except ValueError as error:
+            raise damaged(f"The row {PLAN_ROW.decode()} of meta", error) from error
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

@@ -14,6 +14,7 @@ from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.opening import LOCK_FILE
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.store import LmdbStore
+from storage.planned import Planned
 
 _SCHEME: Final = "lmdb:"
 
@@ -48,6 +49,14 @@ def _open(url: str, opening: Opening) -> LmdbStore:
     return LmdbStore.open(_directory(url), options)
 
 
+def _plan_for(url: str, opening: Opening, planned: Planned) -> Planned:
+    store = _open(url, opening)
+    try:
+        return store.plan_for(planned)
+    finally:
+        store.close()
+
+
 def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
     directory = _directory(url)
     map_bytes_max = opening.own_options(LmdbOptions).map_bytes_max
@@ -69,4 +78,5 @@ LMDB: Final = StoreKind(
     identity=_identity,
     same=_same,
     checks=_checks,
+    plan_for=_plan_for,
 )

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from storage.bodies import UnreadableBodyError, unpack_body
+from storage.planned import Planned, decode_planned
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
 
@@ -35,6 +36,8 @@ LAYOUT_KEY: Final = b"layout"
 LAYOUT: Final = b"1"
 """Incremented whenever a byte below changes its meaning; stores with another layout are refused."""
 SETTINGS_KEY: Final = b"settings"
+PLAN_KEY: Final = b"plan"
+"""What the store is made for; absent unless ``dupwatch store init --articles`` was used."""
 CODE_BYTES_KEY: Final = b"code_bytes"
 """The width of the codes of postings, written with the first one: LMDB packs values of one width only."""
 
@@ -91,6 +94,14 @@ def decode_code_bytes(value: bytes) -> PostingLayout:
         return POSTING_LAYOUTS[int(value)]
     except (ValueError, KeyError) as error:
         raise UnreadableError(f"the width of the postings' codes cannot be {value!r}") from error
+
+
+def read_planned(value: bytes) -> Planned:
+    """Decode what the store is made for. Raises ``UnreadableError``."""
+    try:
+        return decode_planned(value)
+    except ValueError as error:
+        raise UnreadableError(f"its plan cannot be read ({error})") from error
 
 
 def timeline_key(arrival: Arrival) -> bytes:

@@ -16,6 +16,7 @@ from storage.lmdb.articles import Articles, EncodedVersion
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
+from storage.planned import Planned, encode_planned
 from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of
 from storage.records import Record, Release, Stored, Tombstone, Version, encode_record
 
@@ -146,6 +147,22 @@ class LmdbStore(Store):
         return self._environment.read(work)
 
     @override
+    def planned(self) -> Planned | None:
+        return self._environment.read(self._planned)
+
+    def plan_for(self, planned: Planned) -> Planned:
+        """Store what the store is made for, and return what is stored now: a plan stays, the articles may change."""
+
+        def work(transaction: Transaction) -> Planned:
+            stored = self._planned(transaction)
+            if stored is not None and stored.plan != planned.plan:
+                return stored
+            transaction.put(layout.PLAN_KEY, encode_planned(planned), db=self._environment.databases["meta"])
+            return planned
+
+        return self._environment.write(work)
+
+    @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
         """Sweep within one transaction: ``versions_max`` bounds how long other writers wait for it."""
 
@@ -192,6 +209,10 @@ class LmdbStore(Store):
     @override
     def close(self) -> None:
         self._environment.close()
+
+    def _planned(self, transaction: Transaction) -> Planned | None:
+        stored: bytes | None = transaction.get(layout.PLAN_KEY, db=self._environment.databases["meta"])
+        return None if stored is None else layout.read_planned(stored)
 
     def _packed(self, body: str | None) -> bytes | None:
         return pack_body(body) if self._options.keep_bodies and body is not None else None

@@ -32,6 +32,13 @@ def test_the_first_settings_stand(store: Store) -> None:
     assert store.agree(b"one") == b"one"
 
 
+def test_a_store_is_made_for_nothing_unless_that_is_said(store: Store) -> None:
+    """Settings say nothing of it: a store from before there were plans is used as it was."""
+    assert store.planned() is None
+    store.agree(b"one")
+    assert store.planned() is None
+
+
 def test_a_sweep_forgets_all_of_a_version(sweeping: Store, clock: SetClock) -> None:
     """Record, verdict, body, postings and history are removed; the id's later version stays complete."""
     old, new = make_version("a", b"old"), make_version("a", b"new", time_ms=TIME_MS + HOUR_MS)

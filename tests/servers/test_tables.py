@@ -15,7 +15,8 @@ import pytest
 from deploy.local import shell
 from deploy.local.hbase import Hbase, ThriftGateway
 from storage.hbase.options import Address, Place
-from storage.hbase.schema import DescribedFamily, Schema, Share, check, render_script, schema_of
+from storage.hbase.schema import DescribedFamily, Schema, Share, check, schema_of
+from storage.hbase.table_script import render_script
 
 pytestmark = pytest.mark.servers
 

@@ -17,9 +17,9 @@ from storage.hbase.schema import (
     Share,
     check,
     posting_splits,
-    render_script,
     schema_of,
 )
+from storage.hbase.table_script import render_script
 
 PLACE = parse_place("hbase://one,two:9091/feed")
 PLAIN = [Share(first, 1) for first in (0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13)]

@@ -1,0 +1,67 @@
+"""The plan and the size of a store, from the configuration and the number of articles expected in the window."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from consumer.config.config import Config
+from consumer.fingerprint import BlockPlan, Scheme
+from consumer.judge.plan_choice import PlanChoice, choose_plan, postings_read
+from storage.planned import Planned
+
+ARTICLES_MAX: Final = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """A plan for a window of ``window_s`` seconds with this many ``articles``, and why it was chosen.
+
+    ``kept`` are the articles in the store, over window and slack. Each has ``rows`` that it reads, ``postings`` that it
+    writes if it is kept, and ``read`` postings that it reads on average. ``configured`` is the plan that consumers with
+    this configuration have.
+    """
+
+    articles: int
+    window_s: int
+    kept: int
+    plan: BlockPlan
+    reason: str
+    rows: int
+    postings: int
+    read: float
+    configured: str
+
+    @property
+    def planned(self) -> Planned:
+        """What the store is to be made for."""
+        return Planned(self.articles, self.plan.name)
+
+
+def store_plan(config: Config, scheme: Scheme, articles: int, *, remote: bool) -> StorePlan:
+    """Choose the plan of a store; a plan that the configuration names is taken as it is.
+
+    Raises ``ValueError`` for a plan that does not exist, or does not find pairs within ``judge.max_distance``.
+    """
+    judge = config.judge
+    bands = scheme.sketch.bands if judge.lane1 else 0
+    choice = choose_plan(articles, scheme.bits, judge.max_distance, bands, remote=remote)
+    if "plan" in judge.model_fields_set:
+        choice = _named(BlockPlan.named(judge.plan, scheme.bits), choice)
+    plan = choice.plan
+    return StorePlan(
+        articles=articles,
+        window_s=judge.window_s,
+        kept=-(-articles * config.lifetime_s // judge.window_s),
+        plan=plan,
+        reason=choice.reason,
+        rows=plan.probes(plan.radius_for(judge.max_distance)) + bands,
+        postings=plan.probes(0) + bands,
+        read=postings_read(plan, articles, bands, judge.max_distance),
+        configured=judge.plan,
+    )
+
+
+def _named(plan: BlockPlan, choice: PlanChoice) -> PlanChoice:
+    """Return a plan that the configuration names, with what would be chosen without it."""
+    if plan.name == choice.plan.name:
+        return choice
+    return PlanChoice(plan, f"judge.plan names it; the articles suggest {choice.plan.name}: {choice.reason}")
