@@ -11,6 +11,7 @@ from rich.text import Text
 
 from consumer.cli.render import plain
 from consumer.cli.top_fitting import Figures, stacked, table_width
+from consumer.top.outgrown import Outgrown, outgrown_plans
 from consumer.top.scrapes import Interval, mean, quantile, rate
 from consumer.top.watching import Seen, ShownFlag, latest
 from storage.clock import MS_PER_S
@@ -50,6 +51,7 @@ def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
     """Return one picture of all consumers for a terminal of ``width`` columns."""
     intervals = [consumer.interval for consumer in seen if consumer.interval is not None]
     parts: list[RenderableType] = [Text(headline, "bold"), _consumers(seen, width)]
+    parts += [_outgrown(found) for found in outgrown_plans(intervals)]
     if intervals:
         parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
     parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
@@ -111,6 +113,14 @@ def _consumers(seen: Sequence[Seen], width: int) -> RenderableType:
     for row in rows:
         table.add_row(row.name, *row.figures, row.state, style=row.name.style)
     return table
+
+
+def _outgrown(found: Outgrown) -> Text:
+    return Text(
+        f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
+        f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
+        "yellow",
+    )
 
 
 def _shown(intervals: Sequence[Interval]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Findings on the store: what its kind checks by itself, and the settings that it is bound to."""
+"""Findings on the store: what its kind checks by itself, the settings that it is bound to, and its size."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from typing import Final
 
 from consumer.config.config import Config
 from consumer.doctor.finding import Check, Finding, ok, unchecked, warning, wrong
+from consumer.doctor.plan import check_size
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
 from consumer.wiring import stores
@@ -14,6 +15,7 @@ from storage.checks import StoreCheck, StoreFinding
 from storage.errors import StoreUnavailable
 from storage.kinds import kind_of
 
+_SETTINGS: Final = "settings of the store"
 _ERRORS: Final[dict[str, type[Fatal]]] = {
     "misconfigured": ConfigError,
     "refused": StoreMismatch,
@@ -22,7 +24,7 @@ _ERRORS: Final[dict[str, type[Fatal]]] = {
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[Check]:
-    """Yield the checks of the configured store: those of its kind, and that of its settings if a store is there.
+    """Yield the checks of the configured store: those of its kind, and of its settings and size if a store is there.
 
     The check of the settings needs the last check of a remote store, which asks for it, otherwise the check ``needed``.
     """
@@ -34,7 +36,8 @@ def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: 
     place = kind.on_disk(url)
     if kind.outlives_run and (place is None or place.files[0].exists()):
         reached = own[-1].name if kind.remote and own else needed
-        yield Check("settings of the store", lambda: check_binding(config, settings), reached)
+        yield Check(_SETTINGS, lambda: check_binding(config, settings), reached)
+        yield Check("size of the window", lambda: check_size(config, settings), _SETTINGS)
 
 
 def _findings_of(check: StoreCheck) -> Iterator[Finding]:
@@ -56,22 +59,31 @@ def check_binding(config: Config, settings: Callable[[], JudgeSettings]) -> Iter
     try:
         with stores.opened_store(config, readonly=True) as store:
             stored = store.settings()
+            planned = None if stored is not None else store.planned()
     except StoreUnavailable as error:
         yield unchecked(f"The store does not answer: {error}", "Fix that first.")
         return
-    if stored is None:
+    if planned is not None and planned.plan != ours.plan.name:
+        yield wrong(
+            StoreMismatch,
+            f"The store is made for the plan {planned.plan}, but judge.plan is {ours.plan.name}.",
+            f'Set judge.plan to "{planned.plan}", or name another store.',
+        )
+    elif stored is None:
         yield ok(f"The store is not bound to any settings yet; the first run binds it to {ours.short_digest()}.")
-        return
+    else:
+        yield _settings_finding(stored, ours)
+
+
+def _settings_finding(stored: bytes, ours: JudgeSettings) -> Finding:
     try:
         differing = differences(stored, ours)
     except (json.JSONDecodeError, AttributeError) as error:
-        yield wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
-        return
+        return wrong(StoreMismatch, f"The settings of the store cannot be read: {error}.", "Name another store.")
     if differing:
-        yield wrong(
+        return wrong(
             StoreMismatch,
             f"The store is bound to settings that differ from {ours.short_digest()}: {'; '.join(differing)}.",
             "Use the settings of the store (dupwatch store stats --json shows them), or name another store.",
         )
-    else:
-        yield ok(f"The store is bound to these settings, {ours.short_digest()}.")
+    return ok(f"The store is bound to these settings, {ours.short_digest()}.")

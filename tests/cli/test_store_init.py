@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from consumer.cli.store_init import posting_shares
-from consumer.fingerprint import BlockPlan
+from consumer.config.loading import load_config
+from consumer.fingerprint import BlockPlan, Lexicon
+from consumer.judge import plan_choice
+from consumer.wiring.parts import judge_settings
 from storage.hbase.schema import Share
-from tests.cli.command import Command
+from storage.lmdb import LmdbOptions, LmdbStore
+from tests.builders import make_record
+from tests.cli.command import FAST, SAMPLE, Command
 
 STORE = "hbase://127.0.0.1:9/feed"
 _SHELL = """
@@ -95,6 +100,11 @@ def test_a_shell_that_fails(dupwatch: Command, shell: Shell, says: str, code: in
         (["--store", STORE, "--print", "--apply"], "use either --print, to print the script, or --apply"),
         (["--store", "lmdb:store", "--print"], "hbase://HOST:PORT"),
         (["--store", STORE, "--print", "--set", "judge.plan=2x32"], "unknown block plan"),
+        (["--store", STORE, "--articles", "9", "--set", "judge.plan=2x32"], "unknown block plan"),
+        (["--store", STORE, "--articles", "9", "--set", "judge.max_distance=8"], "no plan for 64 bits supports more"),
+        (["--store", STORE, "--articles", "0"], "--articles': Input should be greater than or equal to 1"),
+        (["--store", STORE, "--articles", "9", "--print", "--apply"], "use either --print, to print the script, or"),
+        (["--store", "memory:", "--articles", "9", "--apply"], "a store in memory keeps no plan"),
         (["--store", STORE, "--print", "--set", "judge.window_s=3000000000"], "is 1 to 2147483647 seconds"),
         (["--store", STORE, "--apply", "--shell", "/nowhere/hbase shell"], "/nowhere/hbase: No such file"),
         (["--store", STORE, "--apply", "--shell", "'"], "No closing quotation"),
@@ -122,6 +132,161 @@ def test_the_shell_of_the_local_servers_is_named(dupwatch: Command, tmp_path: Pa
     again = dupwatch("store", "init", "--store", STORE, "--apply", *options, XDG_CACHE_HOME=str(tmp_path))
     assert again.code == 5
     assert "There is no local HBase yet; start it with: make stack-up" in again.err
+
+
+def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) -> None:
+    """Plan, reason, size, regions and cuts, on standard output; the same lines are comments of the script."""
+    asked = ("store", "init", "--store", STORE, "--articles", "10000000")
+    ended = dupwatch(*asked, PATH=str(tmp_path))
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.decode().splitlines()
+    assert lines == [
+        "For 10,000,000 articles in the window of 7 days:",
+        "  plan      16x28: with 4x16 an article would read about 2,136 postings; 16x28 is faster from 214 on",
+        "  look-up   an article reads 20 rows with about 1.6 postings, and writes 20 postings if it is kept",
+        (
+            "  size      11,428,572 articles with the slack: postings 18.3 GB, articles 55.2 GB (texts of 2,000"
+            " characters), before HDFS replicates them"
+        ),
+        "  regions   postings 16, articles 16: by default one for each 5 GB, at least 16",
+        (
+            "  cuts      postings: 005000 00a000 00f000 014000 019000 01e000 023000 028000 02d000 032000 037000 03c000"
+            " 104000 118000 12c000"
+        ),
+        "            articles: 1000 2000 3000 4000 5000 6000 7000 8000 9000 a000 b000 c000 d000 e000 f000",
+        '  settings  consumers need judge.plan = "16x28"; others are refused',
+        "The limits were measured on one machine (docs/sizing.md).",
+    ]
+    script = dupwatch(*asked, "--print").out.decode()
+    assert script.splitlines()[2 : 2 + len(lines)] == [f"# {line}" for line in lines]
+    assert """value = '{"articles":10000000,"plan":"16x28"}'""" in script
+    assert script.count("'\\x10\\x40\\x00'") == 1
+    assert script.isascii()
+
+
+def test_tables_are_made_only_after_the_plan_is_recorded(dupwatch: Command) -> None:
+    """So no consumer can start before; without --articles the script records nothing."""
+    asked = ("store", "init", "--store", STORE, "--print")
+    script = dupwatch(*asked, "--articles", "10").out.decode()
+    places = [
+        script.index(part) for part in ("puts 'refused: '", "feed:meta'\nfam", "recording", "feed:postings'\nfam")
+    ]
+    assert places == sorted(places)
+    assert "refused" not in dupwatch(*asked).out.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "postings", "articles"),
+    [
+        ((), 74, 221),
+        (("--servers", "100"), 100, 221),
+        (("--regions", "5"), 5, 5),
+        (("--set", "store.keep_bodies=false"), 74, 83),
+    ],
+)
+def test_regions_follow_from_the_articles(
+    dupwatch: Command, options: tuple[str, ...], postings: int, articles: int
+) -> None:
+    """One for 5 GB of each table, and for each server; a number that is given is taken."""
+    ended = dupwatch("store", "init", "--store", STORE, "--articles", "200000000", *options)
+    assert f"  regions   postings {postings}, articles {articles}: " in ended.out.decode()
+    if articles > 16:
+        assert f"and {articles - 17} more" in ended.out.decode()
+
+
+@pytest.mark.parametrize(
+    ("setting", "says", "needed"),
+    [
+        ("judge.plan=4x16", "4x16: judge.plan names it; the articles suggest 16x28: with 4x16 an article", False),
+        ("judge.plan=16x28", "16x28: with 4x16 an article would read", False),
+        ("judge.max_distance=5", "4x16: 16x28 finds pairs up to 4 bits apart, not 5", False),
+        ("judge.window_s=5400", "in the window of 1.5 hours:", True),
+        ("fingerprint.scheme=md5-128/1", "4x32: it reads fewer rows", True),
+    ],
+)
+def test_the_plan_follows_from_the_settings(
+    dupwatch: Command,
+    setting: str,
+    says: str,
+    needed: bool,  # noqa: FBT001  # a parameter
+) -> None:
+    """A plan that the configuration names is taken; the distance, the window and the scheme count."""
+    ended = dupwatch("store", "init", "--store", STORE, "--articles", "10000000", "--set", setting)
+    assert (ended.code, ended.err) == (0, "")
+    assert says in ended.out.decode()
+    assert ("consumers need judge.plan" in ended.out.decode()) is needed
+
+
+def test_a_plan_is_applied(dupwatch: Command, shell: Shell) -> None:
+    """It is shown before the lines of the script, of which one says that it was recorded."""
+    says = "recording the plan 4x16 for 9 articles in feed:meta\nThe tables are correct."
+    ended = dupwatch("store", "init", "--store", STORE, "--articles", "9", "--apply", "--shell", shell(says))
+    assert (ended.code, ended.out) == (0, b"")
+    assert ended.err.startswith("For 9 articles in the window of 7 days:\n  plan      4x16: ")
+    assert ended.err.endswith("recording the plan 4x16 for 9 articles in feed:meta\nThe tables are correct.\n")
+
+
+def test_a_store_with_another_plan_is_refused(dupwatch: Command, shell: Shell) -> None:
+    """With the exit code of a consumer that is refused, and with both ways out."""
+    says = "refused: the store is bound to the plan 4x16, not 16x28\nERROR: nothing was changed"
+    ended = dupwatch("store", "init", "--store", STORE, "--articles", "9999999", "--apply", "--shell", shell(says, 1))
+    assert ended.code == 4
+    assert (
+        "the store is bound to the plan 4x16, not 16x28, and nothing was changed. Keep its plan (judge.plan), or name "
+        "another store and move to it with dupwatch migrate (docs/migration.md)."
+    ) in ended.err
+
+
+def test_an_embedded_store_is_made_for_a_plan(dupwatch: Command, tmp_path: Path) -> None:
+    """It has no regions; its consumers are refused with another plan, and doctor says how far it is filled."""
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    asked = ("store", "init", *store, "--articles", "7000000")
+    shown = dupwatch(*asked)
+    assert (shown.code, (tmp_path / "store").exists()) == (0, False)
+    assert "plan      16x28: with 4x16 an article would read about 1,495 postings" in shown.out.decode()
+    assert "regions" not in shown.out.decode()
+    applied = dupwatch(*asked, "--apply")
+    assert (applied.code, applied.out) == (0, b"")
+    assert applied.err.endswith(f"lmdb:{tmp_path / 'store'} is made for the plan 16x28.\n")
+    run = ("run", "--source", SAMPLE, "--sink", tmp_path / "out.jsonl", *store, *FAST)
+    refused = dupwatch(*run)
+    assert refused.code == 4
+    assert "the store is made for the plan 16x28 and 7,000,000 articles in the window, but judge.plan is 4x16" in (
+        refused.err
+    )
+    doctor = dupwatch("doctor", "--source", SAMPLE, *store)
+    assert doctor.code == 4
+    assert "The store is made for the plan 16x28, but judge.plan is 4x16." in doctor.out.decode()
+    assert "Skipped because the check 'settings of the store' failed." in doctor.out.decode()
+    right = ("--set", "judge.plan=16x28")
+    assert (
+        "Nothing has been judged into the store yet."
+        in dupwatch("doctor", "--source", SAMPLE, *store, *right).out.decode()
+    )
+    judged = dupwatch(*run, *right)
+    assert judged.code == 0, judged.err
+    doctor = dupwatch("doctor", "--source", SAMPLE, *store, *right)
+    assert doctor.code == 0, doctor.out
+    assert "kept articles, of 7,000,000 expected; the plan 16x28 fits." in doctor.out.decode()
+    assert dupwatch("store", "init", *store, "--articles", "9", "--apply").code == 4
+
+
+def test_an_outgrown_store_is_named_with_the_commands_that_move_it(
+    dupwatch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lexicon: Lexicon
+) -> None:
+    """By the doctor, from a sample of its postings; it stays a warning."""
+    url = f"lmdb:{tmp_path / 'store'}"
+    opened = LmdbStore.open(tmp_path / "store", LmdbOptions(durability="process"))
+    opened.agree(judge_settings(load_config(None, {}), lexicon).encode())
+    opened.add([make_record(str(number), str(number).encode()) for number in range(20_000)])
+    opened.close()
+    asked = ("doctor", "--source", SAMPLE, "--store", url)
+    assert "the plan 4x16 fits." in dupwatch(*asked).out.decode()
+    monkeypatch.setattr(plan_choice, "_OUTGROWN_POSTINGS", {False: 1})
+    ended = dupwatch(*asked)
+    assert ended.code == 0
+    assert "and has outgrown the plan 4x16: an article reads about" in ended.out.decode()
+    assert "Judge the window again into a new store" in ended.out.decode()
 
 
 def test_postings_by_first_byte() -> None:

@@ -57,7 +57,7 @@ def _checks_of(url: str) -> dict[str, Check]:
 def test_a_kind_brings_its_checks() -> None:
     """With its names, deadlines and findings; a finding that ends a run has the error that the run would end with."""
     checks = _checks_of("grid://a")
-    assert list(checks)[-3:] == ["disk", "nodes", "settings of the store"]
+    assert list(checks)[-4:] == ["disk", "nodes", "settings of the store", "size of the window"]
     assert checks["nodes"].deadline_s == 3.0
     assert list(checks["nodes"].run()) == [
         ok("The node answers."),

@@ -12,7 +12,7 @@ from consumer.cli.top_fitting import fitting
 from consumer.cli.top_view import frame
 from consumer.top.client import ClientAccess, PagesClient
 from consumer.top.watching import Seen, Watched
-from tests.unit.top.pages import flag, flags_page, served
+from tests.unit.top.pages import METRICS, flag, flags_page, served
 
 FIGURES = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
 IDS = ("zh-metro-line.zero_width", "news.example/2026/11/21/0815-ferry-fares-rise")
@@ -94,3 +94,19 @@ def test_columns_fit_by_importance(width: int, kept: list[int]) -> None:
     """To the cell, including gaps; the most important column always stays."""
     names: tuple[Any, ...] = ("a", "bb", "c")
     assert fitting(names, [("1", "2", "3")], ("a", "c", "bb"), width) == kept
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
+    """With the plan to move to and the command that moves; without one nothing is said."""
+    with served() as pages:
+        watched = Watched("one", PagesClient(pages.url, ClientAccess(), 3.0))
+        assert "outgrown" not in "\n".join(picture([watched.look()], width))
+        grown = 'dupwatch_build_info{plan="4x16"} 1\ndupwatch_postings_read_total 700000\n'
+        pages.answers["/metrics"] = (200, METRICS.encode() + grown.encode())
+        lines = picture([watched.look()], width)
+    assert max(map(cell_len, lines)) <= width
+    assert (
+        "The window has outgrown the plan 4x16: articles read 7,000 postings on average, more than 4,000. Move to 16x28"
+        " with dupwatch migrate; dupwatch doctor prints the commands."
+    ) in " ".join(" ".join(lines).split())
