@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 
 from consumer.kafka.mock_cluster import mock_cluster
 from deploy.local.ports import free_ports
+from storage.hbase import HbaseOptions
 from tests.cli.command import FAST, run_process, start, text, wait_for
 from tests.cli.faulty_command import start_faulty
 
@@ -206,7 +207,7 @@ def test_it_is_alive_while_it_waits_for_its_store_and_stops_when_asked(brokers: 
             time.sleep(0.1)
         began_s = time.monotonic()
         assert service.stop() == 0, service.log.read_text()
-        assert time.monotonic() - began_s < 5
+        assert time.monotonic() - began_s < HbaseOptions().deadline_s / 2
     assert "asked to stop before it had begun" in service.log.read_text()
 
 

@@ -200,22 +200,26 @@ def test_who_crowds_makes_room() -> None:
 
 
 def test_nobody_is_cut_within_the_grace() -> None:
-    """A new connection waits until the grace of the oldest is over, or until another leaves."""
-    limit = ConnectionLimit(2, 10, lambda: None, grace_s=0.2)
-    first, second, third, fourth = (connection("crowd") for _ in range(4))
+    """A new connection waits until another leaves, or until the grace of the oldest is over."""
+    patient = ConnectionLimit(2, 600, lambda: None, grace_s=600)
+    first, second, third = (connection("crowd") for _ in range(3))
     for client in (first, second):
-        client.move_to(limit, cuts=True)
+        client.move_to(patient, cuts=True)
     began_s = time.monotonic()
     leaving = threading.Timer(0.05, second.leave)
     leaving.start()
-    assert third.move_to(limit, cuts=True)
-    assert 0.05 <= time.monotonic() - began_s < 0.15
+    assert third.move_to(patient, cuts=True)
+    assert 0.05 <= time.monotonic() - began_s < 60
     assert not first.was_cut
-    assert fourth.move_to(limit, cuts=True)
-    assert time.monotonic() - began_s >= 0.19
-    assert [client.was_cut for client in (first, third)] == [True, False]
     leaving.join()
-    for client in (first, second, third, fourth):
+    limit = ConnectionLimit(1, 10, lambda: None, grace_s=0.2)
+    began_s = time.monotonic()
+    fourth, fifth = (connection("crowd") for _ in range(2))
+    fourth.move_to(limit, cuts=True)
+    assert fifth.move_to(limit, cuts=True)
+    assert time.monotonic() - began_s >= 0.19
+    assert [client.was_cut for client in (fourth, fifth)] == [True, False]
+    for client in (first, second, third, fourth, fifth):
         client.socket.close()
 
 

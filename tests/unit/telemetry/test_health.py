@@ -366,15 +366,16 @@ def test_it_listens_on_loopback_and_is_gone_when_closed(health: Health, metrics:
     PageServer(address, {}, lambda: None).close()
 
 
-def test_closing_waits_for_nobody(health: Health, metrics: Metrics) -> None:
-    """A connected, silent client does not delay the end of a run."""
+def test_closing_waits_for_nobody(health: Health, metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connected, silent client does not delay the end of a run, however long it might be silent."""
+    monkeypatch.setattr(page_server, "REQUEST_S", 600.0)
     server = PageServer(LOCAL, health_pages(health, metrics), lambda: None)
     with socket.create_connection(server.address, timeout=10):
         while not len(server._server.arriving):
             time.sleep(0.01)
         began_s = time.monotonic()
         server.close()
-        assert time.monotonic() - began_s < 2
+        assert time.monotonic() - began_s < 60
 
 
 def test_a_port_that_is_taken(server: PageServer) -> None:
