@@ -8,7 +8,8 @@
     ├── StoreFull          the disk is full, or the map limit is reached; nothing is damaged
     └── StoreUnavailable   unreachable for now; the same call may be repeated later
 
-A client library's own exceptions never leave an implementation.
+A client library's own exceptions never leave an implementation. ``StartAgain`` is not an error, and never leaves
+``Store.together``.
 """
 
 
@@ -30,3 +31,7 @@ class StoreFull(StoreError):  # noqa: N818  # as above
 
 class StoreUnavailable(StoreError):  # noqa: N818  # as above
     """The store is unreachable for now. The outcome of the call is unknown; repeating it is safe."""
+
+
+class StartAgain(BaseException):
+    """Ends an attempt of ``Store.together``, which then makes another one. What runs within it lets this pass."""

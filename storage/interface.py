@@ -2,7 +2,8 @@
 
 The contract of every implementation (``tests/contract`` runs against each of them):
 
-- **Visible.** Every call that starts after another one returned sees what that one wrote, in every process.
+- **Visible.** Every call that starts after another one returned sees what that one wrote, in every process. What is
+  written within ``together`` may be visible to others only once that has returned.
 - **Item by item.** A call takes a batch to save round trips. Its items are independent: each is atomic, the batch need
   not be, and the order within a call is unspecified. After an error some items may be done. Every call may be repeated
   after an error or a crash, with the same result.
@@ -16,12 +17,14 @@ The contract of every implementation (``tests/contract`` runs against each of th
 The steps named below are those of ``Detector.judge`` (docs/protocol.md).
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
+
+Answer = TypeVar("Answer")
 
 
 class Stats(NamedTuple):
@@ -157,6 +160,26 @@ class SettingsStore(Protocol):
         ...
 
 
+class BatchStore(Protocol):
+    """Many calls as one."""
+
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        """Run ``work``, and write all that its calls write at once, if the store can do that; return its result.
+
+        Called with all that is done to judge a batch. A store that can
+
+        - shows others what was written, and flushes it, once ``work`` has returned; calls within ``work`` see what
+          those before them wrote, and nothing that others write meanwhile;
+        - writes nothing if ``work`` or a call within it raises, and raises the same;
+        - runs ``work`` more than once if it has to start again, after the exception ``StartAgain`` in one of the calls.
+          Each attempt begins with the store as it was; nothing else may remain of the one before.
+
+        Other stores run ``work`` once, and each of its calls counts by itself. ``work`` makes its calls in the thread
+        that runs it. Within another ``together``, this one is part of it. Raises the errors of methods that write.
+        """
+        return work()
+
+
 class StoreUpkeep(Protocol):
     """Space and inspection."""
 
@@ -185,5 +208,5 @@ class StoreUpkeep(Protocol):
         ...
 
 
-class Store(VersionStore, PostingStore, VerdictStore, SettingsStore, StoreUpkeep, Protocol):
+class Store(VersionStore, PostingStore, VerdictStore, SettingsStore, BatchStore, StoreUpkeep, Protocol):
     """Everything that ``consumer.judge.detector`` judges with."""

@@ -30,7 +30,7 @@ class Opening:
     """How a store of any kind is opened. A kind uses what applies to it.
 
     ``lifetime_s`` is how long the store has to keep a version, ``plan`` the name of the block plan. ``answer_s``, where
-    given, takes the place of the kind's own deadlines. ``report`` takes connections and retries, and
+    given, takes the place of the kind's own deadlines. ``report`` takes connections, retries and commits, and
     ``tell_wait`` when an answer takes more than two seconds (with None when it is there). ``own`` has the options that
     only one kind understands.
     """

@@ -6,10 +6,12 @@ from typing import Final, Literal, NamedTuple, TypeGuard, get_args
 
 from typing_extensions import override
 
-from storage.errors import StoreFull, StoreRefused, StoreUnavailable
+from storage.errors import StartAgain, StoreFull, StoreRefused, StoreUnavailable
 from storage.interface import Store
 from storage.wrapped import Operation, Result, StoreCall, WrappedStore
 
+TimedOperation = Literal[Operation, "commit"]
+"""``commit`` is all that a batch waits for besides its calls: its turn to write, and the commit with its flush."""
 Ending = Literal["ok", "unavailable", "full", "refused", "error"]
 ConnectionChange = Literal["opened", "refused", "lost"]
 
@@ -22,9 +24,9 @@ _OPERATIONS: Final = frozenset(get_args(Operation))
 
 
 class StoreCalled(NamedTuple):
-    """A call of a run ended."""
+    """A call of a run ended, or a batch was committed."""
 
-    operation: Operation
+    operation: TimedOperation
     ending: Ending
     seconds: float
 
@@ -46,7 +48,10 @@ StoreReport = Callable[[StoreCalled | StoreConnected | StoreRepeated], None]
 
 
 class WatchedStore(WrappedStore):
-    """Times the calls that a run makes and reports them, but not calls about nothing: they ask nothing of a store."""
+    """Times the calls that a run makes and reports them.
+
+    Calls about nothing are not reported, since they ask nothing of a store, nor are those that will be made again.
+    """
 
     def __init__(self, store: Store, report: StoreReport) -> None:
         super().__init__(store)
@@ -56,16 +61,15 @@ class WatchedStore(WrappedStore):
     def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
         if not _is_operation(name) or not items:
             return call()
-        ending: Ending = "error"
         began_s = time.perf_counter()
         try:
             result = call()
-            ending = "ok"
-        except Exception as error:
-            ending = _ending(error)
+        except StartAgain:
             raise
-        finally:
-            self._report(StoreCalled(name, ending, time.perf_counter() - began_s))
+        except BaseException as error:
+            self._report(StoreCalled(name, ending_of(error), time.perf_counter() - began_s))
+            raise
+        self._report(StoreCalled(name, "ok", time.perf_counter() - began_s))
         return result
 
 
@@ -74,5 +78,6 @@ def _is_operation(name: StoreCall) -> TypeGuard[Operation]:
     return name in _OPERATIONS
 
 
-def _ending(error: Exception) -> Ending:
+def ending_of(error: BaseException) -> Ending:
+    """Return the ending of a call that raised this."""
     return next((ending for kind, ending in _ENDINGS if isinstance(error, kind)), "error")

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from typing_extensions import override
 
-from storage.interface import Stats, Store
+from storage.interface import Answer, Stats, Store
 from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
@@ -19,18 +19,24 @@ Operation = Literal[
 ]
 """The calls that a run makes."""
 StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "stats"]
-"""All calls but ``close``. The others are not part of judging: commands make them, and a run that opens a store."""
+"""All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 
 
 class WrappedStore(Store):
-    """Passes each call to another store, by way of ``_around``."""
+    """Passes each call to another store, by way of ``_around``.
+
+    So do the calls within ``together``: they are calls of the outermost store.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @abstractmethod
     def _around(self, name: StoreCall, items: int, call: Callable[[], Result]) -> Result:
-        """Make this call, about this number of items, and return its result. Called for every call but ``close``."""
+        """Make this call, about this number of items, and return its result.
+
+        Called for every call but ``together`` and ``close``.
+        """
 
     @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:
@@ -87,6 +93,10 @@ class WrappedStore(Store):
     @override
     def planned(self) -> Planned | None:
         return self._around("planned", 1, self._store.planned)
+
+    @override
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        return self._store.together(work)
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

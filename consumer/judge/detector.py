@@ -16,7 +16,8 @@ interleaving of small cases.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from typing_extensions import override
@@ -53,6 +54,9 @@ class QueryResult(NamedTuple):
 class Detector(Judge):
     """The judge of a run.
 
+    A store may undo a batch, or have it judged again from the start (``Store.together``). So each attempt counts and
+    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found.
+
     ``clock`` gives the time of decision in milliseconds. ``search`` and ``cells`` are the parts that read and write the
     store; a fill uses them too (``consumer.migration.adopting``).
     """
@@ -64,21 +68,50 @@ class Detector(Judge):
     tally: Tally = field(default_factory=Tally)
     cells: VerdictCells = field(init=False, repr=False)
     search: Search = field(init=False, repr=False)
-    _copies: KnownCopies = field(init=False, repr=False)
+    copies: KnownCopies = field(init=False, repr=False)
+    repeats: list[Duplicate] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Build the parts that share the store and the tally."""
         self.cells = VerdictCells(self.store, self.tally)
         self.search = Search(self.store, self.settings, self.tally, self.cells)
-        self._copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
+        self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        def work() -> tuple[Detector, list[VerdictEvent]]:
+            attempt = self.attempt()
+            try:
+                return attempt, attempt.judge_once(batch)
+            except BaseException:
+                self.tally.look_up_s += attempt.tally.look_up_s
+                raise
+
         with self.tally.settling():
-            tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-            stored = self.store.create([arrived for arrived in batch if isinstance(arrived, Version)])
-            answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
-            answers |= self._judge_versions(stored)
+            attempt, events = self.store.together(work)
+            self.keep(attempt)
+        return events
+
+    def attempt(self) -> "Detector":
+        """Return a judge for one attempt to judge a batch: what it counts and learns is kept apart."""
+        attempt = copy(self)
+        attempt.tally, attempt.repeats = Tally(), []
+        attempt.cells = replace(self.cells, tally=attempt.tally)
+        attempt.search = replace(self.search, tally=attempt.tally, cells=attempt.cells)
+        attempt.copies = replace(self.copies, tally=attempt.tally, cells=attempt.cells, search=attempt.search)
+        return attempt
+
+    def keep(self, attempt: "Detector") -> None:
+        """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
+        self.tally.add(attempt.tally)
+        self.copies.remember(attempt.repeats)
+
+    def judge_once(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        """Judge a batch, within ``together`` of the store."""
+        tombstones = self.store.retract([arrived for arrived in batch if isinstance(arrived, Tombstone)])
+        stored = self.store.create([arrived for arrived in batch if isinstance(arrived, Version)])
+        answers = {tombstone.reference: VerdictEvent.read(tombstone.event) for tombstone in tombstones}
+        answers |= self._judge_versions(stored)
         self.tally.retractions += len(tombstones)
         return [answers[arrived.reference] for arrived in batch]
 
@@ -136,12 +169,12 @@ class Detector(Judge):
     def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         """Settle copies of originals that this process remembers; return their verdicts as stored."""
         with self.tally.looking_up():
-            copies = self._copies.find([version for version in pending if not self._never_flagged(version.record)])
+            copies = self.copies.find([version for version in pending if not self._never_flagged(version.record)])
         return self._settle_copies(copies)
 
     def _settle_copies(self, copies: Sequence[Duplicate]) -> dict[bytes, VerdictEvent]:
         settled = self.cells.settle([(copy.record, self._duplicate_event(copy, frozenset())) for copy in copies])
-        self._copies.remember(copies)
+        self.repeats += copies
         self.tally.known_copies += len(settled.written)
         return settled.written | self.cells.verdicts(settled.lost)
 
@@ -161,7 +194,7 @@ class Detector(Judge):
             decisions = decide(records, _not_released(near.neighbours, stored), states, never)
             written = self._settle_in_order(decisions, near.truncated)
             if written is not None:
-                self._copies.remember(decisions.duplicates)
+                self.repeats += decisions.duplicates
                 return {
                     record.reference: written.get(record.reference) or verdict_of(stored[record.reference])
                     for record in records

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from consumer.model.histogram import COUNT_BOUNDS, SHARE_BOUNDS, Histogram
 
@@ -63,6 +63,15 @@ class Tally:
     look_up_s: float = 0.0
     settle_s: float = 0.0
 
+    def add(self, other: "Tally") -> None:
+        """Add what another tally has counted."""
+        for name in _NAMES:
+            own, more = getattr(self, name), getattr(other, name)
+            if isinstance(own, Histogram):
+                own.merge(more)
+            else:
+                setattr(self, name, own + more)
+
     def cost(self) -> Cost:
         """Return the part of the tally that is compared from batch to batch."""
         return Cost(self.versions, self.postings_read, self.look_up_s, self.settle_s)
@@ -85,3 +94,6 @@ class Tally:
         finally:
             looked_up_s = self.look_up_s - looked_up_s
             self.settle_s += time.perf_counter() - began_s - looked_up_s
+
+
+_NAMES: Final = tuple(each.name for each in fields(Tally))

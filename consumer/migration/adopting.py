@@ -5,8 +5,9 @@ that readers know as unique might become a duplicate, and the next copy of it be
 verdict is adopted unchanged, with the fingerprint and keys of the new settings. docs/migration.md says what follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 from typing_extensions import override
@@ -21,6 +22,8 @@ from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
 
+_Answer = TypeVar("_Answer")
+
 
 @dataclass(slots=True)
 class Adopted:
@@ -30,6 +33,13 @@ class Adopted:
     duplicates: int = 0
     flagged_now: int = 0
     kept_now: int = 0
+
+    def add(self, other: "Adopted") -> None:
+        """Add other counts."""
+        self.kept += other.kept
+        self.duplicates += other.duplicates
+        self.flagged_now += other.flagged_now
+        self.kept_now += other.kept_now
 
 
 @dataclass(slots=True)
@@ -57,12 +67,20 @@ class AdoptingJudge(Judge):
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """Adopt what the store in force has verdicts of, and judge the rest."""
-        tombstones = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
-        events = self.adopt([arrived for arrived in batch if isinstance(arrived, Version)])
-        rest = [tombstones.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
-        judged = self.detector.judge(rest)
-        events |= {arrived.reference: event for arrived, event in zip(rest, judged, strict=True)}
-        return [events[arrived.reference] for arrived in batch]
+        versions = [arrived for arrived in batch if isinstance(arrived, Version)]
+        # The store in force may be far away: it is asked before the store that is filled is locked.
+        known = self._known_tombstones([arrived for arrived in batch if isinstance(arrived, Tombstone)])
+        judged = self._judged_in_force([version.reference for version in versions])
+
+        def work(attempt: "_Attempt") -> list[VerdictEvent]:
+            events = attempt.adopt(versions, judged)
+            rest = [known.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
+            with attempt.detector.tally.settling():
+                answers = attempt.detector.judge_once(rest)
+            events |= {arrived.reference: event for arrived, event in zip(rest, answers, strict=True)}
+            return [events[arrived.reference] for arrived in batch]
+
+        return self._together(work)
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
@@ -79,24 +97,19 @@ class AdoptingJudge(Judge):
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
         """Adopt the verdicts that the store in force has of these versions; return their events by reference."""
         judged = self._judged_in_force([version.reference for version in versions])
-        adopting = [
-            Version(_arrived_as(version.record, judged[version.reference].record), version.body)
-            for version in versions
-            if version.reference in judged
-        ]
-        if not adopting:
-            return {}
-        stored = self.detector.store.create(adopting)
-        pending = [version.record for version in stored if version.verdict is None]
-        events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
-        events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
-        self.tally.versions += len(adopting)
-        self.tally.replays += len(adopting) - len(pending)
-        kept = sum(_is_kept(event) for event in events.values())
-        self.tally.kept += kept
-        self.tally.duplicates += len(adopting) - kept
-        self._count(pending, events)
-        return events
+        return self._together(lambda attempt: attempt.adopt(versions, judged))
+
+    def _together(self, work: Callable[["_Attempt"], _Answer]) -> _Answer:
+        """Do all that is done for a batch at once, and keep what it has counted and learned."""
+
+        def attempted() -> tuple[_Attempt, _Answer]:
+            attempt = _Attempt(self.detector.attempt())
+            return attempt, work(attempt)
+
+        attempt, answer = self.detector.store.together(attempted)
+        self.detector.keep(attempt.detector)
+        self.adopted.add(attempt.adopted)
+        return answer
 
     def _judged_in_force(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
         """Return the versions that have a verdict in the store in force."""
@@ -119,6 +132,36 @@ class AdoptingJudge(Judge):
             for stored in history
             if isinstance(stored, Tombstone) and stored.reference in references
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One attempt to adopt and judge a batch; ``detector`` and ``adopted`` count for this attempt alone."""
+
+    detector: Detector
+    adopted: Adopted = field(default_factory=Adopted)
+
+    def adopt(self, versions: Sequence[Version], judged: Mapping[bytes, Stored]) -> dict[bytes, VerdictEvent]:
+        """Adopt the verdicts of those that were judged in the store in force; return their events by reference."""
+        adopting = [
+            Version(_arrived_as(version.record, judged[version.reference].record), version.body)
+            for version in versions
+            if version.reference in judged
+        ]
+        if not adopting:
+            return {}
+        stored = self.detector.store.create(adopting)
+        pending = [version.record for version in stored if version.verdict is None]
+        events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
+        events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
+        tally = self.detector.tally
+        tally.versions += len(adopting)
+        tally.replays += len(adopting) - len(pending)
+        kept = sum(_is_kept(event) for event in events.values())
+        tally.kept += kept
+        tally.duplicates += len(adopting) - kept
+        self._count(pending, events)
+        return events
 
     def _settle(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> dict[bytes, VerdictEvent]:
         """Give each record its verdict; return the verdicts that are stored now."""

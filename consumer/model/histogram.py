@@ -34,6 +34,12 @@ class Histogram:
                 counts[bisect_left(bounds, value)] += 1
                 self.total += value
 
+    def merge(self, other: "Histogram") -> None:
+        """Count the values that the other one has counted, with the same bounds."""
+        with self._lock:
+            self._counts = [own + more for own, more in zip(self._counts, other._counts, strict=True)]  # noqa: SLF001  # of the same class
+            self.total += other.total
+
     @property
     def count(self) -> int:
         """The number of values."""

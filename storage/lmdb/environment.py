@@ -3,6 +3,8 @@
 LMDB maps its file into memory at a size that is set when it is opened. A transaction that needs more fails and is
 repeated after the map has been doubled; one that finds that another process has grown the file adopts the new size
 first. Both replace the map while no transaction of this process may be open; the gate ensures that.
+
+In a batch, all calls of its thread work within one write transaction, and are repeated together.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ from typing import Any, Final, Self, TypeVar
 import lmdb
 
 from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable
+from storage.lmdb.batch import Batch, WorkFailed
 from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
 from storage.lmdb.failures import code_of, store_error
 from storage.lmdb.layout import ADDED, DATABASES, LAYOUT, LAYOUT_KEY, DatabaseName, UnreadableError
@@ -37,7 +40,7 @@ _FIRST_TRANSACTION: Final = 1
 _TOO_FAST: Final = "The store {path} grew faster than this process could follow; try again."
 _ATTEMPTS_MAX: Final = 64
 """More than the number of times that a map can be doubled from a page to 64 bits."""
-_READER_CHECK_CALLS: Final = 1_000
+_READER_CHECK_TRANSACTIONS: Final = 100
 
 
 class Environment:
@@ -50,7 +53,8 @@ class Environment:
         self._unlocked: UnlockedReading | None = None
         self._guard: AbstractContextManager[None] = nullcontext()
         self._gate = _Gate()
-        self._calls = count(1)
+        self._transactions = count(1)
+        self._batch = Batch()
         self.databases: _Databases = {}
 
     @classmethod
@@ -119,6 +123,26 @@ class Environment:
             raise read_only(self.path)
         return self._run(work, write=True)
 
+    def together(self, work: Callable[[], _Answer]) -> _Answer:
+        """Run ``work``, whose calls of this environment share one write transaction; again if the map has to grow.
+
+        Raises what ``work`` raises, and then nothing is written.
+        """
+        if self.in_batch:
+            with self._batch.call():
+                return work()
+        try:
+            return self.write(lambda transaction: self._batch.run(transaction, work))
+        except WorkFailed as failed:
+            error = failed.error
+        # Outside of the handler, so that the error keeps its own context.
+        raise error
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether this thread is in a batch."""
+        return self._batch.transaction is not None
+
     def size_bytes(self) -> int:
         """Return the size of the data file. It never shrinks: freed space is used again."""
         return (self.path / DATA_FILE).stat().st_size
@@ -146,11 +170,24 @@ class Environment:
             raise StoreDamaged(DAMAGED.format(path=self.path, why=error)) from error
 
     def _run(self, work: Callable[[Transaction], _Answer], *, write: bool) -> _Answer:
+        if self.in_batch:
+            with self._batch.call():
+                return self._run_in_batch(work)
         try:
-            if next(self._calls) % _READER_CHECK_CALLS == 0:
+            if next(self._transactions) % _READER_CHECK_TRANSACTIONS == 0:
                 self._forget_dead_readers()
             with self.reading():
                 return self._retry(work, write=write)
+        except (lmdb.Error, OSError) as error:
+            raise store_error(error, self.path) from error
+
+    def _run_in_batch(self, work: Callable[[Transaction], _Answer]) -> _Answer:
+        # The batch has passed the gate, and would wait for itself there.
+        try:
+            with self.reading():
+                return work(self._batch.transaction)
+        except lmdb.MapFullError:
+            raise
         except (lmdb.Error, OSError) as error:
             raise store_error(error, self.path) from error
 

@@ -46,7 +46,7 @@ def _open(url: str, opening: Opening) -> LmdbStore:
         readonly=opening.readonly,
         file_mode=opening.file_mode,
     )
-    return LmdbStore.open(_directory(url), options)
+    return LmdbStore.open(_directory(url), options, opening.report)
 
 
 def _plan_for(url: str, opening: Opening, planned: Planned) -> Planned:

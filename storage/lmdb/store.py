@@ -1,6 +1,6 @@
-"""The ``Store`` port on LMDB: each call is one transaction."""
+"""The ``Store`` port on LMDB: each call is one transaction, and so are all calls of a batch together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -10,15 +10,17 @@ import numpy as np
 from typing_extensions import override
 
 from storage.bodies import pack_body
-from storage.interface import Stats, Store
+from storage.interface import Answer, Stats, Store
 from storage.lmdb import layout
 from storage.lmdb.articles import Articles, EncodedVersion
+from storage.lmdb.commits import CommitReports
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
 from storage.planned import Planned, encode_planned
-from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of
+from storage.postings import DEFAULT_LAYOUT, KeyedCode, Row, common_layout, postings_of
 from storage.records import Record, Release, Stored, Tombstone, Version, encode_record
+from storage.watched import StoreReport
 
 _SCAN_PAGE: Final = 256
 """How many are read in one transaction of a scan: enough to pay for it, few enough not to hold it for long."""
@@ -27,22 +29,21 @@ _SCAN_PAGE: Final = 256
 class LmdbStore(Store):
     """A store in a directory, for any number of processes and threads of this machine."""
 
-    def __init__(self, environment: Environment, options: LmdbOptions) -> None:
+    def __init__(self, environment: Environment, options: LmdbOptions, report: StoreReport | None = None) -> None:
         self._environment = environment
+        self._commits = None if report is None else CommitReports(report)
         self._options = options
         self._articles = Articles(environment.databases)
         self._postings = PostingRows(environment.databases, options.row_postings_max)
-        # None until this process has seen the width of a posting in the store, which never changes then.
-        self._layout: PostingLayout | None = None
 
     @classmethod
-    def open(cls, path: Path | str, options: LmdbOptions | None = None) -> Self:
-        """Open the store in the directory ``path``; create it where there is nothing.
+    def open(cls, path: Path | str, options: LmdbOptions | None = None, report: StoreReport | None = None) -> Self:
+        """Open the store in the directory ``path``; create it where there is nothing. Commits go to ``report``.
 
         Raises ``StoreRefused`` where something else is in the directory, or this process has the store open already.
         """
         chosen = options or LmdbOptions()
-        return cls(Environment.open(Path(path), chosen), chosen)
+        return cls(Environment.open(Path(path), chosen), chosen, report)
 
     @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:
@@ -86,22 +87,21 @@ class LmdbStore(Store):
         if not postings:
             return
 
-        def work(transaction: Transaction) -> PostingLayout | None:
+        def work(transaction: Transaction) -> None:
             stored = self._postings.layout(transaction)
             layout = common_layout(records, stored, f"The store {self._environment.path}")
-            if layout is not None and layout != self._layout:
+            if layout is not None and stored is None:
                 self._postings.bind(transaction, layout)
             self._postings.add(transaction, postings)
-            return layout
 
-        self._layout = self._environment.write(work)
+        self._environment.write(work)
 
     @override
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         def work(transaction: Transaction) -> list[Row]:
-            if self._layout is None:
-                self._layout = self._postings.layout(transaction)
-            return self._postings.look_up(transaction, keys, self._layout or DEFAULT_LAYOUT)
+            # Read each time: what a batch has written may not stay, and another process may write another layout then.
+            layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
+            return self._postings.look_up(transaction, keys, layout)
 
         return self._environment.read(work)
 
@@ -161,6 +161,13 @@ class LmdbStore(Store):
             return planned
 
         return self._environment.write(work)
+
+    @override
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        """Hold the write lock from the first call to the last: other processes write before the batch, or after it."""
+        if self._commits is None or self._environment.in_batch:
+            return self._environment.together(work)
+        return self._commits.timed(self._environment.together, work)
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:

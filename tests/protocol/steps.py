@@ -4,7 +4,7 @@ The contract promises atomicity for items of a call and no order among them. A r
 their own, which no store writes at once, so adding and removing are cut further, key by key.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -204,6 +204,10 @@ class ScriptedStore:
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """Take a ``History`` step."""
         return list(self._take(History(id_hash)))
+
+    def together(self, work: Callable[[], Item]) -> Item:
+        """Make each call by itself, as a store does that cannot write them at once."""
+        return work()
 
     def _each(self, steps: Iterable[Step]) -> list[Any]:
         asked = list(steps)

@@ -6,26 +6,26 @@ from typing import Final, get_args
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import SHORT_SECONDS, Group, Label, Measure
-from storage.watched import ConnectionChange, Ending, StoreCalled, StoreConnected, StoreRepeated
+from storage.watched import ConnectionChange, Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation
 from storage.wrapped import Operation
 
-_OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
+_TIMED: Final[tuple[TimedOperation, ...]] = get_args(TimedOperation)
 _ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
-_OPERATION: Final = Label("operation", _OPERATIONS)
+_TIMED_OPERATION: Final = Label("operation", _TIMED)
 
 STORE_OPERATIONS: Final = Measure(
     "dupwatch_store_operations_total",
     "counter",
     "Store calls, by their outcome after all retries.",
     "calls",
-    (_OPERATION, Label("outcome", _ENDINGS)),
+    (_TIMED_OPERATION, Label("outcome", _ENDINGS)),
 )
 STORE_SECONDS: Final = Measure(
     "dupwatch_store_operation_seconds",
     "histogram",
-    "Duration of a store call.",
+    "Duration of a store call. In an LMDB store, commit is a batch's wait for its turn to write, and its flush.",
     "seconds",
-    (_OPERATION,),
+    (_TIMED_OPERATION,),
     SHORT_SECONDS,
 )
 STORE_REPEATS: Final = Measure(
@@ -33,7 +33,7 @@ STORE_REPEATS: Final = Measure(
     "counter",
     "Retries within store calls, after an error or a missing answer; HBase only.",
     "times",
-    (_OPERATION,),
+    (Label("operation", get_args(Operation)),),
 )
 STORE_CONNECTIONS: Final = Measure(
     "dupwatch_store_connections_total",
@@ -50,8 +50,8 @@ class StoreMetrics:
 
     def __init__(self, instruments: Instruments) -> None:
         calls = instruments.counter(STORE_OPERATIONS)
-        self._calls = {pair: calls.labels(*pair) for pair in product(_OPERATIONS, _ENDINGS)}
-        self._seconds = instruments.distributions(STORE_SECONDS, _OPERATIONS)
+        self._calls = {pair: calls.labels(*pair) for pair in product(_TIMED, _ENDINGS)}
+        self._seconds = instruments.distributions(STORE_SECONDS, _TIMED)
         self._repeats = instruments.counter(STORE_REPEATS)
         self._connections = instruments.counter(STORE_CONNECTIONS)
 

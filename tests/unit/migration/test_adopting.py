@@ -180,6 +180,10 @@ class Cut:
 
         return counted
 
+    def together(self, work: Callable[[], Any]) -> object:
+        """Count the calls within ``work``."""
+        return work()
+
 
 @pytest.mark.parametrize("calls", range(14))
 def test_a_crash_anywhere_does_not_change_the_result(calls: int) -> None:

@@ -11,7 +11,7 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode
 from storage.records import Stored
-from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, WatchedStore
+from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
 from storage.wrapped import Operation, WrappedStore
 from tests.builders import make_tombstone, make_version
 
@@ -54,7 +54,7 @@ class CallReports:
     """What a store reported; only calls are expected."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[Operation, Ending]] = []
+        self.calls: list[tuple[TimedOperation, Ending]] = []
         self.seconds: list[float] = []
 
     def __call__(self, what: StoreCalled | StoreConnected | StoreRepeated) -> None:
