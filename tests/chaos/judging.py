@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from consumer.judge.detector import Detector
 from storage.clock import now_ms
-from storage.interface import Store
+from storage.interface import Answer, Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.postings import Row
 from storage.records import Version
@@ -30,7 +30,14 @@ OVERLAP_S = 0.002
 
 
 class GivingWay(LmdbStore):
-    """A store in which a process that has looked up lets the others look up before it settles."""
+    """A store whose calls count one by one, in which a process that has looked up lets the others do so too.
+
+    As in stores that cannot write a batch at once, and in consumers of versions before those that could.
+    """
+
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        """Run the work, and nothing more."""
+        return work()
 
     def look_up(self, keys: Sequence[bytes]) -> list[Row]:
         """Look up, and give way."""
@@ -42,6 +49,11 @@ class GivingWay(LmdbStore):
 def open_lmdb(path: Path) -> Store:
     """The store at this path, at which processes meet."""
     return GivingWay.open(path, OPTIONS)
+
+
+def open_lmdb_for_batches(path: Path) -> Store:
+    """The store at this path as consumers use it: each batch is written at once."""
+    return LmdbStore.open(path, OPTIONS)
 
 
 class Judged(NamedTuple):
@@ -57,16 +69,23 @@ def count_of_answered() -> "Synchronized[int]":
 
 
 def judge_together(
-    opens: Opens, shares: Sequence[Sequence[Sequence[Version]]], answered: "Synchronized[int] | None" = None
+    opens: Opens,
+    shares: Sequence[Sequence[Sequence[Version]]],
+    answered: "Synchronized[int] | None" = None,
+    last_opens: Opens | None = None,
 ) -> list[Judged]:
-    """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch."""
+    """Judge each share, a list of as many batches as the others, in a process of its own, batch beside batch.
+
+    The last process may open the store in another way.
+    """
     context = forkserver()
     answered = answered or count_of_answered()
     barrier = context.Barrier(len(shares))
     started = []
-    for share in shares:
+    ways = [opens] * (len(shares) - 1) + [last_opens or opens]
+    for way, share in zip(ways, shares, strict=True):
         ours, theirs = context.Pipe()
-        process = context.Process(target=_judge, args=(theirs, barrier, opens, share, answered))
+        process = context.Process(target=_judge, args=(theirs, barrier, way, share, answered))
         process.start()
         theirs.close()
         started.append((process, ours))

@@ -6,6 +6,8 @@ has returned: the call's name and the number of the step.
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -45,23 +47,38 @@ def _version(name: str, round_number: int, step: int, item: int, time_ms: int) -
 
 
 def write(path: Path, round_number: int, durability: Durability) -> None:
-    """Every writing call of the contract, over and over."""
+    """Every writing call of the contract, over and over: in every other step one by one, else as one batch."""
     store = LmdbStore.open(path, options(durability))
     _acknowledge("open", 0)
     for step in count():
-        staying, going = kept(round_number, step), passing(round_number, step)
-        store.create(staying + going)
-        _acknowledge("create", step)
-        store.add([version.record for version in staying + going])
-        _acknowledge("add", step)
-        store.settle([(version.record.reference, VERDICT) for version in staying + going])
-        _acknowledge("settle", step)
-        store.retract([retracted(round_number, step)])
-        _acknowledge("retract", step)
-        store.remove([staying[0].record])
-        _acknowledge("remove", step)
-        store.sweep(OLD_MS + 1, 1_000)
-        _acknowledge("sweep", step)
+        calls = calls_of(store, round_number, step)
+        if is_batch(step):
+            store.together(lambda calls=calls: [call() for call in calls.values()])  # type: ignore[misc]
+            for name in calls:
+                _acknowledge(name, step)
+        else:
+            for name, call in calls.items():
+                call()
+                _acknowledge(name, step)
+
+
+def is_batch(step: int) -> bool:
+    """Whether the calls of this step are written at once."""
+    return step % 2 == 1
+
+
+def calls_of(store: LmdbStore, round_number: int, step: int) -> dict[str, Callable[[], object]]:
+    """The calls of a step by name, in order."""
+    staying, going = kept(round_number, step), passing(round_number, step)
+    both = staying + going
+    return {
+        "create": partial(store.create, both),
+        "add": partial(store.add, [version.record for version in both]),
+        "settle": partial(store.settle, [(version.record.reference, VERDICT) for version in both]),
+        "retract": partial(store.retract, [retracted(round_number, step)]),
+        "remove": partial(store.remove, [staying[0].record]),
+        "sweep": partial(store.sweep, OLD_MS + 1, 1_000),
+    }
 
 
 def _acknowledge(call: str, step: int) -> None:

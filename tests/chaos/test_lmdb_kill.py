@@ -14,7 +14,7 @@ from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
 from storage.postings import postings_of
 from storage.records import Record
-from tests.chaos.lmdb_writer import VERDICT, Durability, kept, options, passing, retracted
+from tests.chaos.lmdb_writer import VERDICT, Durability, is_batch, kept, options, passing, retracted
 
 ROOT = Path(__file__).parents[2]
 KILLS = 8
@@ -69,9 +69,9 @@ def _count(output: str) -> Acknowledged:
     return calls
 
 
-def check_acknowledged(store: LmdbStore, number: int, done: Acknowledged) -> None:
+def check_acknowledged(store: LmdbStore, number: int, done: Acknowledged, from_step: int = 0) -> None:
     """Every call that returned has left what it wrote."""
-    for step in range(done["create"]):
+    for step in range(from_step, done["create"]):
         versions = kept(number, step)
         references = [version.record.reference for version in versions]
         found = store.read(references)
@@ -97,6 +97,20 @@ def _is_posted(store: LmdbStore, record: Record) -> bool:
     # All of an article's postings are written, and removed, together.
     assert all(found) == any(found)
     return all(found)
+
+
+def check_batches(store: LmdbStore, number: int, done: Acknowledged) -> int:
+    """Of a step whose calls are written at once, all is there, or nothing; return how many are there."""
+    found = 0
+    for step in filter(is_batch, range(done["create"] + 2)):
+        versions = kept(number, step)
+        if not any(store.read([version.record.reference for version in versions])):
+            assert not store.history(retracted(number, step).id_hash)
+            assert not any(_is_posted(store, version.record) for version in versions)
+            continue
+        found += 1
+        check_acknowledged(store, number, dict.fromkeys(done, step + 1), from_step=step)
+    return found
 
 
 def check_whole(store: LmdbStore) -> None:
@@ -126,6 +140,7 @@ def test_a_kill_loses_nothing_acknowledged_and_leaves_nothing_half_written(
     chance = random.Random(f"kill {durability}")
     path = tmp_path / "store"
     done: dict[int, Acknowledged] = {}
+    batches = 0
     for first in range(0, KILLS, WRITERS):
         numbers = range(first, first + WRITERS)
         calls, pause_s = chance.randint(0, CALLS_MAX), chance.uniform(0, INTO_A_CALL_MAX_S)
@@ -133,10 +148,12 @@ def test_a_kill_loses_nothing_acknowledged_and_leaves_nothing_half_written(
         store = LmdbStore.open(path, options(durability))
         for number in numbers:
             check_acknowledged(store, number, done[number])
+            batches += check_batches(store, number, done[number])
         check_whole(store)
         store.close()
     store = LmdbStore.open(path, options(durability))
     for number, acknowledged in done.items():
         check_acknowledged(store, number, acknowledged)
     assert sum(calls["sweep"] for calls in done.values()) > KILLS
+    assert batches > KILLS
     store.close()

@@ -12,11 +12,12 @@ from consumer.model.verdict import Verdict, decode_verdict
 from consumer.store_tools.inspection import verify
 from storage.clock import now_ms
 from storage.records import Version
-from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb
+from tests.chaos.judging import Judged, Opens, dealt, in_batches, judge_together, open_lmdb, open_lmdb_for_batches
 from tests.chaos.near_articles import SETTINGS, are_near, near_chain, near_group, shuffled
 
 PAIRS = 2_000
 PAIRS_A_STEP = 4
+PAIRS_IN_BATCHES = 400
 GROUPS = 800
 
 Group = Sequence[Version]
@@ -81,6 +82,26 @@ def test_of_each_pair_that_comes_to_two_processes_at_once_one_is_kept(tmp_path: 
     verdicts = check(partial(open_lmdb, tmp_path / "store"), pairs, judged)
     assert sum(map(is_kept, verdicts.values())) == PAIRS
     assert lost(judged) > 0
+
+
+def test_batches_that_are_written_at_once_come_one_after_the_other(tmp_path: Path) -> None:
+    """So a process never loses against one that does as it does."""
+    chance = random.Random("at once")
+    pairs = [near_group(chance, f"pair {number}", 2, 2 * number) for number in range(PAIRS_IN_BATCHES)]
+    opens = partial(open_lmdb_for_batches, tmp_path / "store")
+    judged = judge_together(opens, dealt(pairs, 2, PAIRS_A_STEP))
+    assert sum(map(is_kept, check(opens, pairs, judged).values())) == PAIRS_IN_BATCHES
+    assert lost(judged) == 0
+
+
+def test_a_batch_that_is_written_at_once_comes_between_calls_of_another_process(tmp_path: Path) -> None:
+    """Beside a consumer of an earlier version, which loses against it now and then, one of each pair is kept."""
+    chance = random.Random("versions")
+    pairs = [near_group(chance, f"pair {number}", 2, 2 * number) for number in range(PAIRS_IN_BATCHES)]
+    opens, at_once = (partial(way, tmp_path / "store") for way in (open_lmdb, open_lmdb_for_batches))
+    judged = judge_together(opens, dealt(pairs, 2, PAIRS_A_STEP), last_opens=at_once)
+    assert sum(map(is_kept, check(opens, pairs, judged).values())) == PAIRS_IN_BATCHES
+    assert lost(judged) == lost(judged[:1]) > 0
 
 
 def test_two_processes_with_the_same_articles_answer_the_same(tmp_path: Path) -> None:
