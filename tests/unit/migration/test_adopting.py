@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,13 +13,14 @@ from consumer.fingerprint import BlockPlan
 from consumer.judge.detector import Detector
 from consumer.judge.events import retracted_event
 from consumer.judge.settings import JudgeSettings
-from consumer.migration.adopting import AdoptingJudge
+from consumer.migration.adopting import Adopted, AdoptingJudge
 from consumer.model.verdict import Released, VerdictEvent
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import verify
 from consumer.store_tools.releases import Attribution
 from storage.errors import StoreUnavailable
 from storage.interface import Store
+from storage.lmdb import LmdbOptions, LmdbStore
 from storage.memory import MemoryStore
 from storage.records import Stored, Tombstone, Version, id_hash, reference_of
 from tests.builders import TIME_MS, make_tombstone
@@ -211,6 +213,58 @@ def test_filling_again_changes_nothing() -> None:
     assert again.judge(GROUP) == sent
     assert state(store) == once
     assert (again.tally.replays, again.adopted.kept, again.adopted.duplicates) == (4, 0, 0)
+
+
+class Unlocked(MemoryStore):
+    """A store in force that may be far away: the store that is filled must not be locked while it answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled: LmdbStore | None = None
+        self.asked = 0
+
+    def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+        """Read, unless the other store is locked."""
+        self._check()
+        return super().read(references)
+
+    def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
+        """Read, unless the other store is locked."""
+        self._check()
+        return super().history(id_hash)
+
+    def _check(self) -> None:
+        if self.filled is not None:
+            assert not self.filled._environment.in_batch
+            self.asked += 1
+
+
+def test_a_batch_is_written_at_once_and_counted_once(tmp_path: Path) -> None:
+    """Also where the map has to grow several times, and the batch begins again."""
+    before = Unlocked()
+    gone = make_tombstone("gone", event=retracted_event("gone", time_ms=TIME_MS, decided_ms=TIME_MS).encoded)
+    many = near_group(random.Random("many"), "many", 40, 100)
+    judged(LAX, *GROUP[:3], gone, *many[:30], store=before)
+    options = LmdbOptions(durability="process", map_bytes=1 << 16, clock=lambda: TIME_MS)
+    store = LmdbStore.open(tmp_path / "store", options)
+    size, environment = store._environment._map_bytes(), store._environment._env
+    committed = environment.info()["last_txnid"]
+    before.filled = store
+    batch: list[Version | Tombstone] = [*GROUP, ALONE, gone, *many]
+    fill, in_memory = filling(store, STRICT, before), filling(MemoryStore(), STRICT, before)
+    assert fill.judge(batch) == in_memory.judge(batch)
+    assert before.asked == 4
+    assert store._environment._map_bytes() > size
+    assert environment.info()["last_txnid"] == committed + 1
+    assert state(store) == state(in_memory.detector.store)
+    assert fill.adopted == in_memory.adopted == Adopted(2, 31, 0, 31)
+    assert (fill.tally.versions, fill.tally.kept, fill.tally.replays) == (
+        in_memory.tally.versions,
+        in_memory.tally.kept,
+        in_memory.tally.replays,
+    )
+    assert fill.tally.settle_s > 0
+    store.close()
 
 
 def test_only_settled_versions_are_adopted() -> None:

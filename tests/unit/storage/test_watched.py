@@ -6,8 +6,8 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from storage.errors import StoreError, StoreFull, StoreRefused, StoreUnavailable
-from storage.interface import Store
+from storage.errors import StartAgain, StoreError, StoreFull, StoreRefused, StoreUnavailable
+from storage.interface import Answer, Store
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode
 from storage.records import Stored
@@ -120,6 +120,35 @@ def test_a_call_that_fails_is_reported_and_raises(reports: CallReports, error: B
         WatchedStore(Failing(), reports).read([REFERENCE])
     assert reports.calls == [("read", ending)]
     assert reports.seconds[0] >= 0.01
+
+
+def test_a_call_that_will_be_made_again_is_not_reported(reports: CallReports) -> None:
+    """It did not fail; but its batch starts again."""
+
+    class StartingAgain(MemoryStore):
+        def read(self, references: Sequence[bytes]) -> list[Stored | None]:
+            raise StartAgain
+
+    with pytest.raises(StartAgain):
+        WatchedStore(StartingAgain(), reports).read([REFERENCE])
+    assert reports.calls == []
+
+
+def test_calls_within_a_batch_are_reported_one_by_one(reports: CallReports) -> None:
+    """The batch is the business of the store inside, which may write all of it at once."""
+    batches = []
+
+    class Writing(MemoryStore):
+        def together(self, work: Callable[[], Answer]) -> Answer:
+            batches.append("begun")
+            answer = work()
+            batches.append("ended")
+            return answer
+
+    watched = WatchedStore(Writing(), reports)
+    assert len(watched.together(lambda: watched.create([VERSION]) + watched.create([VERSION]))) == 2
+    assert reports.calls == [("create", "ok"), ("create", "ok")]
+    assert batches == ["begun", "ended"]
 
 
 def test_closing_closes_the_store() -> None:
