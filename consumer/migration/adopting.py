@@ -75,12 +75,12 @@ class AdoptingJudge(Judge):
         def work(attempt: "_Attempt") -> list[VerdictEvent]:
             events = attempt.adopt(versions, judged)
             rest = [known.get(arrived.reference, arrived) for arrived in batch if arrived.reference not in events]
-            with attempt.detector.tally.settling():
-                answers = attempt.detector.judge_once(rest)
+            answers = attempt.detector.judge_once(rest)
             events |= {arrived.reference: event for arrived, event in zip(rest, answers, strict=True)}
             return [events[arrived.reference] for arrived in batch]
 
-        return self._together(work)
+        with self.tally.settling():
+            return self._together(work)
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
