@@ -5,7 +5,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pytest
 
 from consumer.judge.detector import Detector
 from storage.clock import now_ms
-from storage.interface import Store
+from storage.interface import Answer, Store
 from storage.records import Record, Version
 from tests.chaos.near_articles import SETTINGS, new_text, version_of
 from tests.contract.conftest import Kind
@@ -96,6 +96,16 @@ class _Counting:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
+
+    def together(self, work: Callable[[], Answer]) -> Answer:
+        """Count only what the last attempt does: the others leave nothing."""
+        before = (self.posted, self.removed)
+
+        def attempt() -> Answer:
+            self.posted, self.removed = before
+            return work()
+
+        return self._store.together(attempt)
 
     def add(self, records: Sequence[Record]) -> None:
         """Count them."""
