@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError, StoreBroken, StoreMismatch
 from storage.errors import StoreError, StoreRefused
@@ -19,6 +19,14 @@ _REMEDIES: Final[dict[type[Fatal], str]] = {
     SinkError: "Start it, or correct sink.url and the settings under [kafka.client].",
 }
 
+_UNANSWERED: Final = frozenset(
+    {
+        KafkaError._TIMED_OUT,  # noqa: SLF001  # named so by its library
+        KafkaError._TRANSPORT,  # noqa: SLF001  # as above
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+"""Errors that are no answer. With two of three brokers away the third still answers some questions."""
 _Answer = TypeVar("_Answer")
 
 
@@ -142,9 +150,17 @@ def _of_error(error: Exception) -> Finding:
     if isinstance(error, StoreError):
         return wrong(StoreBroken, sentence(str(error)), "Start the store that store.url names, or correct store.url.")
     if isinstance(error, KafkaException):
-        return unchecked(
-            f"The brokers answered with an error: {error.args[0].str()}.", "Check the permissions of this Kafka user."
-        )
+        return _of_kafka(error.args[0])
     if isinstance(error, OSError):
         return wrong(ConfigError, sentence(str(error)), "Make it readable for this user, or correct the setting.")
     return unchecked(f"The check itself failed: {error!r}.", "Rely on the other checks, and report this as a bug.")
+
+
+def _of_kafka(error: KafkaError) -> Finding:
+    if error.code() in _UNANSWERED:
+        return wrong(
+            SourceError,
+            f"The brokers do not answer in time: {error.str().rstrip('.')}.",
+            "Start the brokers that are down: with most of them away the others have no controller.",
+        )
+    return unchecked(f"The brokers answered with an error: {error.str()}.", "Check the permissions of this Kafka user.")

@@ -101,6 +101,30 @@ def source_findings(
 def _as_planned(topic: PlannedTopic, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
     bad = [wrong(means, f"{topic.name}: {misfit.found}.", sentence(misfit.remedy)) for misfit in misfits(topic, found)]
     yield from bad or [ok(f"{topic.name} has {found.partitions} partitions with {found.replication} replicas.")]
+    yield from _replica_findings(topic.name, found, means)
+
+
+def _replica_findings(name: str, found: FoundTopic, means: type[Fatal]) -> Iterator[Finding]:
+    """Yield what a missing broker means for a topic: nothing yet, no writes, or neither reads nor writes."""
+    brokers = ", ".join(map(str, found.missing))
+    remedy = f"Start broker {brokers}, or find out why it does not follow." if brokers else "Start their brokers."
+    needed = int(found.settings.get("min.insync.replicas", "1"))
+    if found.leaderless:
+        numbers = ", ".join(map(str, found.leaderless))
+        yield wrong(means, f"{name} has no leader for partition {numbers}: nobody can read or write it.", remedy)
+    elif found.in_sync_min is not None and found.in_sync_min < needed:
+        yield wrong(
+            means,
+            f"{name} has partitions with {found.in_sync_min} replicas in sync, but min.insync.replicas is {needed}: "
+            "brokers refuse what is written to them.",
+            remedy,
+        )
+    elif found.behind:
+        yield warning(
+            f"{name} has {len(found.behind)} of {found.partitions} partitions with a replica that is not in sync, on "
+            f"broker {brokers}. Reading and writing goes on.",
+            remedy,
+        )
 
 
 def group_findings(

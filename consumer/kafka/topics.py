@@ -90,11 +90,19 @@ class Shape(NamedTuple):
 
 
 class FoundTopic(NamedTuple):
-    """An existing topic."""
+    """An existing topic.
+
+    ``leaderless`` are partitions without a leader, ``behind`` those with a replica that is not in sync, and ``missing``
+    the brokers of such replicas. ``in_sync_min`` is the smallest number of replicas in sync, None without partitions.
+    """
 
     partitions: int
     replication: int
     settings: Mapping[str, str]
+    leaderless: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    in_sync_min: int | None = None
+    missing: tuple[int, ...] = ()
 
 
 class Misfit(NamedTuple):
@@ -296,13 +304,23 @@ def found_topics(
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 continue
             raise
-        partitions = metadata.topics[resource.name].partitions
-        found[resource.name] = FoundTopic(
-            partitions=len(partitions),
-            replication=min((len(partition.replicas) for partition in partitions.values()), default=0),
-            settings={name: entry.value for name, entry in entries.items() if entry.value is not None},
-        )
+        settings = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+        found[resource.name] = _found(metadata.topics[resource.name].partitions, settings)
     return found
+
+
+def _found(partitions: Mapping[int, Any], settings: Mapping[str, str]) -> FoundTopic:
+    """Return a topic; each partition has ``leader``, -1 for none, ``replicas`` and ``isrs``, all of them brokers."""
+    absent = {number: set(partition.replicas) - set(partition.isrs) for number, partition in partitions.items()}
+    return FoundTopic(
+        partitions=len(partitions),
+        replication=min((len(partition.replicas) for partition in partitions.values()), default=0),
+        settings=settings,
+        leaderless=tuple(sorted(number for number, partition in partitions.items() if partition.leader < 0)),
+        behind=tuple(sorted(number for number, brokers in absent.items() if brokers)),
+        in_sync_min=min((len(partition.isrs) for partition in partitions.values()), default=None),
+        missing=tuple(sorted(set().union(*absent.values()))),
+    )
 
 
 def _create(admin: AdminClient, topics: Sequence[NewTopic]) -> None:

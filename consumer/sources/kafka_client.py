@@ -29,6 +29,7 @@ from consumer.sources.handover import ClientTurned, Handover
 from consumer.sources.holds import Holds
 from consumer.sources.membership import Membership
 from consumer.sources.rebalances import Rebalances
+from consumer.sources.replicas import Replicas
 
 log = logging.getLogger("dupwatch")
 
@@ -77,6 +78,7 @@ class ClientThread:
         self._gaps = Gaps(options.on_gap, handover, hooks)
         self._holds = Holds(handover, hooks)
         self._missing = MissingTopics(options.topics, str(options.settings["bootstrap.servers"]))
+        self._replicas = Replicas(options.topics, hooks)
         self._membership = Membership(handover)
         fetching = FetchingOptions(options.record_bytes_max, options.consume_max, options.pause_after_s)
         self._fetching = Fetching(fetching, handover, hooks, self._trouble, self._heed)
@@ -161,6 +163,7 @@ class ClientThread:
         self._warn_outsider()
         self._trouble.probe(consumer, self._options.topics[0])
         self._report_lag(consumer)
+        self._replicas.look(consumer)
         self._fetching.turn(consumer)
         self._failure.check()
 

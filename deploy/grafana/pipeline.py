@@ -241,6 +241,13 @@ _ERRORS: Final = Row(
             runbooks=("rebalancing",),
         ),
         Panel(
+            title="Partitions that lack a replica",
+            about="Partitions of the topics that are read of which at least one replica is not in sync.",
+            queries=(Query("max by (topic) (dupwatch_under_replicated_partitions{$of})", "{{topic}}"),),
+            steps=(Step(1, "orange"),),
+            runbooks=("under-replicated",),
+        ),
+        Panel(
             title="Lost to retention",
             about="Records that were deleted from a topic before they were read.",
             queries=(

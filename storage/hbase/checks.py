@@ -6,7 +6,8 @@ from typing import Final
 
 from storage.checks import StoreFinding
 from storage.errors import StoreRefused, StoreUnavailable
-from storage.hbase.options import HbaseOptions, Place
+from storage.hbase.options import Address, HbaseOptions, Place
+from storage.hbase.region_checks import region_findings, regions_s_max
 from storage.hbase.schema import APPLY
 from storage.hbase.store import HbaseStore
 
@@ -16,24 +17,27 @@ GATEWAY_S: Final = 5.0
 
 def gateways_s_max(place: Place) -> float:
     """Return how long ``gateway_findings`` takes at most, in seconds."""
-    return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S
+    return 2 * GATEWAY_S * len(place.addresses) + GATEWAY_S + regions_s_max()
 
 
 def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFinding]:
-    """Ask each gateway for the tables, and check those; cells have to live ``options.ttl_min_s`` in them."""
+    """Ask each gateway for the tables, and check those and their regions.
+
+    Cells have to live ``options.ttl_min_s`` in them.
+    """
     brief = replace(
         options,
         deadline_s=min(options.deadline_s, GATEWAY_S),
         call_s=min(options.call_s, GATEWAY_S),
         readonly=True,
     )
-    unavailable: dict[str, str] = {}
+    unavailable: dict[Address, str] = {}
     refused: str | None = None
     for address in place.addresses:
         try:
             HbaseStore.open(Place((address,), place.namespace), brief).close()
         except StoreUnavailable as error:
-            unavailable[str(address)] = str(error)
+            unavailable[address] = str(error)
             continue
         except StoreRefused as error:
             refused = str(error)
@@ -52,5 +56,8 @@ def gateway_findings(place: Place, options: HbaseOptions) -> Iterator[StoreFindi
             )
     if refused is not None:
         yield StoreFinding("refused", refused, f"Show what would be altered: {APPLY.replace('--apply', '--print')}.")
-    elif not none_answers:
+        return
+    if not none_answers:
         yield StoreFinding("ok", f"The tables of {place.namespace} are correct, as far as a gateway shows.")
+    # Also where no gateway could open the store: a gateway that runs waits for a region server that hangs.
+    yield from region_findings(place, brief)

@@ -63,6 +63,14 @@ class Selection(NamedTuple):
     only: bytes = b""
 
 
+class RegionPlace(NamedTuple):
+    """A region with its first key, and its server as "host:port", which is empty while it is on none."""
+
+    table: bytes
+    start: bytes
+    server: str
+
+
 class _MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
     """An answer to another request."""
 
@@ -264,6 +272,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         """Return the families of a table by name, as far as the gateway describes them."""
         return dict(self._ask("getColumnDescriptors", tableName=table))
 
+    def regions(self, table: bytes) -> list[RegionPlace]:
+        """Return the regions of a table, in order, and where they are."""
+        return [
+            RegionPlace(table, region.startKey, _server(region))
+            for region in self._ask("getTableRegions", tableName=table)
+        ]
+
     def is_enabled(self, table: bytes) -> bool:
         """Return whether a table is enabled."""
         return bool(self._ask("isTableEnabled", tableName=table))
@@ -304,6 +319,10 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def _lost(self, error: Exception) -> Lost:
         self.is_lost = True
         return Lost(f"{self.address}: {text_of(error)}")
+
+
+def _server(region: Any) -> str:  # noqa: ANN401  # the library's classes have no common type
+    return f"{region.serverName.decode(errors='replace')}:{region.port}" if region.serverName else ""
 
 
 def check_number(asked: tuple[str, int], answered: tuple[str, int]) -> None:

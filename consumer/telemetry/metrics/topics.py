@@ -9,6 +9,7 @@ from consumer.sources.gaps import RecordsDeleted
 from consumer.sources.holds import PartitionsHeld
 from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
+from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.metrics.instruments import Instruments
 from consumer.telemetry.metrics.measure import Group, Label, Measure
 
@@ -44,13 +45,20 @@ REBALANCES: Final = Measure(
     (Label("what", get_args(Rebalance)),),
 )
 PAUSED: Final = Measure("dupwatch_paused", "gauge", "1 while fetching is paused, else 0.", "0 or 1")
+BEHIND: Final = Measure(
+    "dupwatch_under_replicated_partitions",
+    "gauge",
+    "Partitions of a topic, whoever reads them, of which at least one replica is not in sync.",
+    "partitions",
+    (Label("topic", others="the topics that are read"),),
+)
 LOST_TO_RETENTION: Final = Measure(
     "dupwatch_records_lost_to_retention_total",
     "counter",
     "Records that were deleted from a topic before they were read.",
     "records",
 )
-GROUP: Final = Group("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, LOST_TO_RETENTION))
+GROUP: Final = Group("Topics", (LAG, ASSIGNED, PARTITION_HELD, REBALANCES, PAUSED, BEHIND, LOST_TO_RETENTION))
 
 
 class TopicMetrics:
@@ -62,6 +70,7 @@ class TopicMetrics:
         self._held = instruments.gauge(PARTITION_HELD)
         self._rebalances = instruments.counter(REBALANCES)
         self._paused = instruments.gauge(PAUSED)
+        self._behind = instruments.gauge(BEHIND)
         self._lost_to_retention = instruments.counter(LOST_TO_RETENTION)
 
     def listen(self, hooks: Hooks) -> None:
@@ -69,6 +78,7 @@ class TopicMetrics:
         hooks.on(Rebalanced, self._rebalanced)
         hooks.on(LagRead, lambda lag: self._lag.labels(lag.topic, str(lag.partition)).set(lag.records))
         hooks.on(FetchingPaused, lambda fetching: self._paused.set(fetching.paused))
+        hooks.on(ReplicasRead, lambda replicas: self._behind.labels(replicas.topic).set(replicas.behind))
         hooks.on(RecordsDeleted, lambda deleted: self._lost_to_retention.inc(deleted.records))
         hooks.on(PartitionsHeld, self._show_held)
 

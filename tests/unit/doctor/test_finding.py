@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from consumer.doctor.finding import Check, Finding, Result, examine, exit_code, first_of, ok, unchecked, warning, wrong
-from consumer.model.errors import ConfigError, SinkError, StoreBroken, StoreMismatch
+from consumer.model.errors import ConfigError, SinkError, SourceError, StoreBroken, StoreMismatch
 from storage.errors import StoreRefused, StoreUnavailable
 
 
@@ -82,6 +82,7 @@ def test_errors_become_findings_by_kind() -> None:
         StoreUnavailable("no answer"): ("wrong", StoreBroken),
         PermissionError(13, "Permission denied"): ("wrong", ConfigError),
         KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)): ("unchecked", None),
+        KafkaException(KafkaError(KafkaError._TIMED_OUT, "waiting for controller")): ("wrong", SourceError),
     }
     for error, (status, means) in statuses.items():
         (result,) = examine([failing(error)])

@@ -1,5 +1,7 @@
 """Findings on brokers, topics, group and clocks."""
 
+from typing import Any
+
 import pytest
 
 from consumer.config.sections.kafka import KafkaSection
@@ -93,6 +95,35 @@ def test_topics_that_are_missing() -> None:
     assert {finding.means for finding in found} == {SinkError}
     assert "dupwatch topics init --sink kafka://h:1/p" in str(found[0].remedy)
     assert statuses(list(source_findings(SOURCES, {}, KEEP_MS))) == ["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "status", "named"),
+    [
+        ({"behind": (0, 3), "missing": (2,), "in_sync_min": 2}, "warning", "2 of 6 partitions"),
+        ({"behind": (0,), "missing": (2, 3), "in_sync_min": 1}, "wrong", "1 replicas in sync"),
+        ({"behind": (4,), "missing": (2, 3), "in_sync_min": 0, "leaderless": (4,)}, "wrong", "partition 4"),
+    ],
+)
+def test_replicas_of_brokers_that_are_away(replicas: dict[str, Any], status: str, named: str) -> None:
+    """One that others stand in for is a warning; where nothing can be written the topic is wrong. Brokers are named."""
+    found = topic(min_insync_replicas="2", retention_ms=str(KEEP_MS))._replace(**replicas)
+    (plan,) = (plan for plan in planned(SinkTopics("p")) if plan.name == "p.verdicts")
+    for findings, means in (
+        (list(source_findings(SOURCES, {"articles": found}, KEEP_MS)), SourceError),
+        (list(topic_findings([plan], {plan.name: found}, "init")), SinkError),
+    ):
+        assert statuses(findings) == ["ok", status]
+        assert named in findings[1].found
+        assert str(findings[1].remedy).startswith("Start broker 2")
+        assert findings[1].means is (means if status == "wrong" else None)
+
+
+def test_replicas_that_are_all_in_sync() -> None:
+    """Nothing is said of them, nor of a topic without partitions."""
+    for in_sync in (2, 3, None):
+        found = topic(min_insync_replicas="2")._replace(in_sync_min=in_sync)
+        assert statuses(list(source_findings(SOURCES, {"articles": found}, KEEP_MS))) == ["ok"]
 
 
 def test_the_clean_feed_may_be_compacted_and_dead_letters_may_not() -> None:

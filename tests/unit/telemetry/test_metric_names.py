@@ -13,7 +13,7 @@ from consumer.judge.tally import Tally
 from consumer.telemetry.metrics import GROUPS, Build, Metrics
 from consumer.telemetry.metrics.measure import Measure
 from consumer.telemetry.metrics.run import BUILD, OWN_MEMORY
-from consumer.telemetry.metrics.topics import LAG, PARTITION_HELD
+from consumer.telemetry.metrics.topics import BEHIND, LAG, PARTITION_HELD
 from consumer.telemetry.metrics.verdicts import SOURCE_ARTICLES
 from consumer.telemetry.metrics_page import page
 
@@ -101,7 +101,7 @@ def test_labels_are_bounded(measure: Measure) -> None:
     """By a fixed list, or by something named: partitions, one value per run, or a number of sources."""
     for label in measure.labels:
         assert label.values or label.others
-        assert not label.others or measure in {LAG, PARTITION_HELD, BUILD, SOURCE_ARTICLES}
+        assert not label.others or measure in {LAG, PARTITION_HELD, BEHIND, BUILD, SOURCE_ARTICLES}
         assert len(set(label.values)) == len(label.values)
 
 

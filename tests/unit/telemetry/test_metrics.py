@@ -25,6 +25,7 @@ from consumer.sources.handover import ClientTurned
 from consumer.sources.holds import NoteUnreadable, PartitionsHeld
 from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
+from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
 from consumer.telemetry.metrics.measure import SECONDS
@@ -264,12 +265,14 @@ def test_a_source_is_watched(metrics: Metrics, hooks: Hooks) -> None:
     hooks.report(FetchingPaused(paused=True))
     hooks.report(FetchingWaited(0.25))
     hooks.report(RecordsDeleted(7))
+    hooks.report(ReplicasRead("articles", 4))
     hooks.report(Outage("source", "test", "all brokers are down"))
     assert value(metrics, "dupwatch_loop_heartbeat_timestamp_seconds", thread="client") == NOW_S
     assert value(metrics, "dupwatch_assigned_partitions") == 3
     assert value(metrics, "dupwatch_rebalances_total", what="assigned") == 1
     assert value(metrics, "dupwatch_lag_records", topic="articles", partition="0") == 12
     assert value(metrics, "dupwatch_paused") == 1
+    assert value(metrics, "dupwatch_under_replicated_partitions", topic="articles") == 4
     assert value(metrics, "dupwatch_stage_seconds_sum", stage="back_pressure") == 0.25
     assert value(metrics, "dupwatch_records_lost_to_retention_total") == 7
     assert value(metrics, "dupwatch_unreachable", part="source") == 1
