@@ -2,9 +2,10 @@
 # make test       all checks and tests that a change must pass; needs Java 17 and Maven, for Kafka and HBase
 # make test-core  the same without servers; needs only Python
 # make test-load  long versions of some tests, one after another; about 25 minutes on two idle cores
-# make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile; takes an hour and a
-#                 half; to repeat a run: make chaos SEED=123
-# make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down
+# make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile, then on a cluster;
+#                 takes two hours and a half; to repeat a run: make chaos SEED=123; a part: make chaos CHAOS="-k cluster"
+# make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
+#                 three brokers and two region servers
 # make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 6 to build the images once
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
 # make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
@@ -68,7 +69,7 @@ compose-test: .venv/test.stamp
 
 stack-up: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch --servers-only >/dev/null
-	@$(BIN)/python -m deploy.local.stack up
+	@$(BIN)/python -m deploy.local.stack up $(if $(CLUSTER),--cluster)
 
 stack-down: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.stack down

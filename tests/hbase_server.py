@@ -24,13 +24,15 @@ import happybase
 import pytest
 
 from deploy.local import fetch, java, shell
+from deploy.local.cluster import PORTS, Cluster, cluster_of
+from deploy.local.cluster import launch as launch_cluster
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed, start_together
-from storage.hbase.schema import schema_of
+from storage.hbase.schema import Share, schema_of
 from storage.hbase.table_script import render_script
 
 # Not DUPWATCH_...: those are settings, and an unknown one is an error.
@@ -50,6 +52,21 @@ MOVED: Final = "moved"
 _SOON_ON_DISK: Final = MappingProxyType(
     {"hbase.hregion.memstore.flush.size": str(1 << 20), "hbase.hstore.compaction.min": "2"}
 )
+_KAFKA: Final = MappingProxyType(
+    {
+        # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
+        "log.retention.ms": "-1",
+        # With the new group protocol a member hears of a rebalance at its next heartbeat.
+        "group.consumer.min.heartbeat.interval.ms": "200",
+        "group.consumer.heartbeat.interval.ms": "300",
+    }
+)
+CLUSTER_WAIT_S: Final = 300.0
+"""Ten servers start at once, on a machine that may be busy."""
+_CLUSTER_REGIONS: Final = 4
+"""Of each table that is split, so that each region server has some."""
+_SHARES: Final = tuple(Share(lane << 4 | number, 1) for lane in (0, 1) for number in range(4))
+"""Of the postings of an article with the default plan."""
 _TTL_S: Final = 365 * 86_400
 _ROWS: Final = 1000
 _CLOCK_STEP_S: Final = 0.002
@@ -176,6 +193,28 @@ def own_kafka(tmp_path: Path) -> Iterator[Callable[..., KafkaBroker]]:
         yield start
 
 
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    """Start a cluster with tables in this namespace, which is the test's to kill; it takes settings of brokers too."""
+    started: list[Server] = []
+
+    def start(namespace: str, settings: Mapping[str, str] | None = None, **fields: Any) -> Cluster:  # noqa: ANN401  # as for own_kafka
+        with _tools():
+            ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+            kafka = {"settings": _KAFKA | (settings or {}), **fields}
+            made = cluster_of(tmp_path, ports, _common(), kafka=kafka, hbase=_SOON_ON_DISK)
+            started.extend(made.servers.values())
+            launch_cluster(made, started)
+            for server in started:
+                server.wait(CLUSTER_WAIT_S)
+            schema = schema_of(namespace, _TTL_S, _SHARES, _CLUSTER_REGIONS)
+            shell.make_tables(made.master.conf, render_script(schema))
+        return made
+
+    with _ended(started):
+        yield start
+
+
 def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     """A namespace of the HBase behind this gateway, this worker's own, with all tables there and empty.
 
@@ -232,15 +271,7 @@ def _kafka(
     own: Mapping[str, str] = MappingProxyType({}),
     **fields: Any,  # noqa: ANN401  # whichever of the broker's
 ) -> KafkaBroker:
-    settings = {
-        # Tests send messages of long ago, which would be gone as soon as the broker looks for what has expired.
-        "log.retention.ms": "-1",
-        # With the new group protocol a member hears of a rebalance at its next heartbeat.
-        "group.consumer.min.heartbeat.interval.ms": "200",
-        "group.consumer.heartbeat.interval.ms": "300",
-        **own,
-    }
-    given: dict[str, Any] = {"port": port, "controller_port": controller_port, "settings": settings} | fields
+    given: dict[str, Any] = {"port": port, "controller_port": controller_port, "settings": {**_KAFKA, **own}} | fields
     return KafkaBroker(folder=folder, **given, **_common())
 
 

@@ -9,10 +9,16 @@
     process.py    a running program: is it alive, terminate it, kill it
     ports.py      finds free ports, and checks what answers on a port
     server.py     a server as an object that can be started, stopped and killed
-    kafka.py      the Kafka broker
-    hbase.py      HBase and its Thrift gateways
+    kafka.py      the Kafka broker, alone or one of several
+    hbase.py      HBase in one process, and its Thrift gateways
+    hadoop.py     what programs of Hadoop and HBase have in common
+    hdfs.py       name node and data node
+    hbase_cluster.py  ZooKeeper, master and region servers
+    cluster.py    three brokers, two region servers, and what they need
+    formatted.py  new data that a server formats before its first start
     shell.py      the HBase shell
-    stack.py      one of each, for make stack-up, stack-down and stack-status
+    regions.py    lists, moves and splits regions
+    stack.py      one of each or a cluster, for make stack-up, stack-down and stack-status
 
 Everything listens on 127.0.0.1 only, and is found and ended by its process id, never by name.
 """

@@ -3,23 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
-from xml.sax.saxutils import escape
+from typing import ClassVar
 
+from deploy.local import hadoop
 from deploy.local.ports import HOST, gateway_answers
 from deploy.local.server import Server
-
-_OPENED: Final = ("java.nio", "sun.nio.ch", "java.lang", "java.lang.reflect", "java.util", "java.util.concurrent")
-_LOG4J: Final = """\
-log4j.rootLogger=WARN,console
-log4j.appender.console=org.apache.log4j.ConsoleAppender
-log4j.appender.console.target=System.err
-log4j.appender.console.layout=org.apache.log4j.PatternLayout
-log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p [%.40t] %c{2}: %.1000m%n
-log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
-log4j.logger.org.apache.hadoop.metrics2=ERROR
-log4j.logger.org.apache.hadoop.hbase.master.HMaster=INFO
-"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,15 +35,15 @@ class Hbase(Server):
 
     def prepare(self) -> None:
         """Write hbase-site.xml and the logging configuration."""
-        _write_conf(self.conf, _hbase(self) | dict(self.settings))
+        hadoop.write_conf(self.conf, _hbase(self) | dict(self.settings))
 
     def options(self) -> list[str]:
         """Return the access to modules that Hadoop and HBase need."""
-        return _hbase_options()
+        return hadoop.options()
 
     def command(self) -> list[str]:
         """Return the master, which also runs a region server and ZooKeeper."""
-        return [*_hbase_class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
+        return [*hadoop.class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
 
     def ready(self) -> bool:
         """Return whether the master has logged that it is initialized."""
@@ -87,35 +75,25 @@ class ThriftGateway(Server):
     def prepare(self) -> None:
         """Write hbase-site.xml and the logging configuration."""
         idle = {"hbase.thrift.server.socket.read.timeout": str(self.idle_ms)}
-        _write_conf(self.folder / "conf", _hbase_client(self.zookeeper_port) | idle | dict(self.settings))
+        hadoop.write_conf(self.folder / "conf", hadoop.hbase_client(self.zookeeper_port) | idle | dict(self.settings))
 
     def options(self) -> list[str]:
         """Return the same as for HBase."""
-        return _hbase_options()
+        return hadoop.options()
 
     def command(self) -> list[str]:
         """Return the gateway for Thrift 1."""
         main = ["org.apache.hadoop.hbase.thrift.ThriftServer", "start", "-b", HOST, "-p", str(self.port)]
-        return [*_hbase_class_path(self.folder / "conf", self.jars), *main]
+        return [*hadoop.class_path(self.folder / "conf", self.jars), *main]
 
     def ready(self) -> bool:
         """Return whether the gateway answers, and HBase behind it."""
         return gateway_answers(self.port, tls=self.settings.get("hbase.thrift.ssl.enabled") == "true")
 
 
-def _hbase_client(zookeeper_port: int) -> dict[str, str]:
-    return {
-        "hbase.zookeeper.quorum": HOST,
-        "hbase.zookeeper.property.clientPort": str(zookeeper_port),
-        "hbase.client.retries.number": "6",
-        "hbase.thrift.info.port": "-1",
-        "hbase.io.compress.snappy.codec": "org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec",
-    }
-
-
 def _hbase(hbase: Hbase) -> dict[str, str]:
     data = hbase.folder / "data"
-    return _hbase_client(hbase.zookeeper_port) | {
+    return hadoop.hbase_client(hbase.zookeeper_port) | {
         "hbase.cluster.distributed": "false",
         "hbase.rootdir": f"file://{data}/hbase",
         "hbase.tmp.dir": str(data / "scratch"),
@@ -143,31 +121,3 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         # Everything is in one process, which may be suspended; a restart does not wait for this.
         "zookeeper.session.timeout.localHBaseCluster": "60000",
     }
-
-
-def _write_conf(folder: Path, settings: Mapping[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    properties = "\n".join(
-        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
-        for name, value in settings.items()
-    )
-    (folder / "hbase-site.xml").write_text(
-        f'<?xml version="1.0"?>\n<configuration>\n{properties}\n</configuration>\n', encoding="utf-8"
-    )
-    (folder / "log4j.properties").write_text(_LOG4J, encoding="ascii")
-
-
-def _hbase_options() -> list[str]:
-    """Return what Hadoop and HBase need with newer versions of Java than they were written for."""
-    return [
-        "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
-        "--add-modules=jdk.unsupported",
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (*_OPENED, "jdk.internal.ref")),
-        "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
-        "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-    ]
-
-
-def _hbase_class_path(conf: Path, jars: Path) -> list[str]:
-    # No jar contains a file with the name of a configuration file.
-    return ["-cp", f"{jars / 'hbase'}/*:{conf}"]

@@ -1,29 +1,28 @@
-"""A Kafka broker that is its own controller."""
+"""A Kafka broker that is its own controller, or one of several that elect one."""
 
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import ClassVar, Final
 
-from deploy.local import quick
-from deploy.local.java import environment
+from deploy.local import formatted, quick
 from deploy.local.ports import HOST
-from deploy.local.server import Server, ServerFailed
+from deploy.local.server import Server
 
 _CLUSTER: Final = "ZHVwd2F0Y2gtbG9jYWwwMQ"
-"""A cluster needs an id of 22 characters; since each has one broker, any id will do."""
-_NODE: Final = "1"
+"""A cluster needs an id of 22 characters; since its brokers are given to each other by port, any id will do."""
+_REPLICAS_MAX: Final = 3
 
 
 @dataclass(slots=True, kw_only=True)
 class KafkaBroker(Server):
-    """A broker that is its own controller (KRaft)."""
+    """A broker that is its own controller (KRaft), or one of a cluster in which each broker may be elected."""
 
     port: int
     controller_port: int
+    node: int = 1
+    voters: Mapping[int, int] = field(default_factory=dict)
+    """The controller ports of all brokers of the cluster by node; none for a broker that is alone."""
     heap_mb: int = 384
     settings: Mapping[str, str] = field(default_factory=dict)
     direct_mb: ClassVar[int] = 256
@@ -47,32 +46,11 @@ class KafkaBroker(Server):
         self._properties.write_text("\n".join(lines) + "\n", encoding="ascii")
         if (data / "meta.properties").exists():
             return
-        # All new brokers have the same formatted data, so a copy is kept beside the jars.
-        new = self.jars / f"new-broker-{_CLUSTER}-{_NODE}"
-        if not new.exists():
-            self._format(data, new)
-        else:
-            shutil.copytree(new, data, dirs_exist_ok=True)
-
-    def _format(self, data: Path, keep: Path) -> None:
-        """Format the data of a new cluster, and keep a copy: formatting takes half as long as starting a broker."""
+        # All new brokers with the same number have the same formatted data.
         format_data = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)]
         java = [self.java, "-Xmx128m", "-XX:+UseSerialGC", *quick.OPTIONS, *self.options()]
-        command = [*java, *self._class_path(), *format_data]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
-        if done.returncode:
-            raise ServerFailed(f"Kafka's data in {data} could not be formatted: {done.stdout}{done.stderr}")
-        try:
-            unfinished = Path(mkdtemp(dir=keep.parent, prefix=f"{keep.name}.unfinished-"))
-        except OSError:
-            # The folder of the jars may be read-only; then the next broker formats its own data.
-            return
-        try:
-            shutil.copytree(data, unfinished, dirs_exist_ok=True)
-            unfinished.rename(keep)
-        except OSError:
-            # Another process was faster, or the disk is full.
-            shutil.rmtree(unfinished)
+        keep = self.jars / f"new-broker-{_CLUSTER}-{self.node}"
+        formatted.provide(self.name, data, keep, [*java, *self._class_path(), *format_data])
 
     def options(self) -> list[str]:
         """Log warnings only, and the line that says it has started."""
@@ -100,10 +78,14 @@ class KafkaBroker(Server):
 
 
 def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
-    return {
+    voters = broker.voters or {broker.node: broker.controller_port}
+    # With three replicas a write is acknowledged by two brokers, so it outlives either of them.
+    replicas = min(_REPLICAS_MAX, len(voters))
+    in_sync = max(1, replicas - 1)
+    settings = {
         "process.roles": "broker,controller",
-        "node.id": _NODE,
-        "controller.quorum.voters": f"{_NODE}@{HOST}:{broker.controller_port}",
+        "node.id": str(broker.node),
+        "controller.quorum.voters": ",".join(f"{node}@{HOST}:{port}" for node, port in voters.items()),
         "listeners": f"PLAINTEXT://{HOST}:{broker.port},CONTROLLER://{HOST}:{broker.controller_port}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{broker.port}",
         "controller.listener.names": "CONTROLLER",
@@ -111,13 +93,12 @@ def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(data),
         "auto.create.topics.enable": "false",
-        # There is only one broker.
-        "default.replication.factor": "1",
-        "min.insync.replicas": "1",
-        "offsets.topic.replication.factor": "1",
+        "default.replication.factor": str(replicas),
+        "min.insync.replicas": str(in_sync),
+        "offsets.topic.replication.factor": str(replicas),
         "offsets.topic.num.partitions": "4",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(in_sync),
         "transaction.state.log.num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
         "num.network.threads": "2",
@@ -126,6 +107,8 @@ def _kafka(broker: KafkaBroker, data: Path) -> dict[str, str]:
         # A killed broker is admitted again when its session has expired.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
-        # A single controller need not prove to others twice a second that it is alive.
-        "metadata.max.idle.interval.ms": "5000",
     }
+    if len(voters) == 1:
+        # A single controller need not prove to others twice a second that it is alive.
+        settings["metadata.max.idle.interval.ms"] = "5000"
+    return settings

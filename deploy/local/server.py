@@ -7,7 +7,7 @@ again with its data.
 
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
@@ -156,11 +156,17 @@ class Server(ABC):
         return quick.archive(self.jars, self.kind, self.java)
 
 
+def launch_each(servers: Sequence[Server], launched: Callable[[], None] = lambda: None) -> None:
+    """Launch several servers, and call ``launched`` after each. Raises ``ServerFailed``."""
+    for server in servers:
+        server.launch()
+        launched()
+
+
 def start_together(servers: Sequence[Server], wait_s: float = START_WAIT_S) -> None:
     """Start several servers at once; if one fails, kill all of them and raise ``ServerFailed``."""
     try:
-        for server in servers:
-            server.launch()
+        launch_each(servers)
         for server in servers:
             server.wait(wait_s)
     except BaseException:

@@ -22,8 +22,7 @@ _TABLES: Final = Path(__file__).with_name("tables.rb")
 
 def command(conf: Path, arguments: Sequence[str]) -> list[str]:
     """Return the command that runs the shell. Raises ``java.MissingTools``."""
-    program = java.java()
-    return _ruby(program, conf, _shell(arguments), quick.use_or_write(_archive(program), None))
+    return ruby(conf, _shell(arguments))
 
 
 def run(conf: Path, script: str) -> str:
@@ -34,6 +33,12 @@ def run(conf: Path, script: str) -> str:
 def make_tables(conf: Path, script: str) -> str:
     """Run a script that only creates tables, in less than half of the time of ``run``."""
     return _run(conf, ["--disable-gems", str(_TABLES), _HASTE], script)
+
+
+def ruby(conf: Path, arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs Ruby with HBase's classes. Raises ``java.MissingTools``."""
+    program = java.java()
+    return _ruby(program, conf, arguments, quick.use_or_write(_archive(program), None))
 
 
 def _run(conf: Path, ruby: Sequence[str], script: str) -> str:

@@ -1,4 +1,6 @@
-"""One broker, one HBase and its gateway for a developer: ``python -m deploy.local.stack up|down|status``.
+"""Kafka, HBase and a gateway for a developer: ``python -m deploy.local.stack up|down|status``.
+
+One of each, or with ``up --cluster`` three brokers and two region servers.
 
 ``stack/state.json`` in the cache has ports and processes, beside the servers' data and logs; each user has one stack,
 whichever checkout starts it. The servers keep running after the command. ``down`` keeps the data, ``down --wipe``
@@ -13,18 +15,22 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from deploy.local import fetch, java
+from deploy.local.cluster import PORTS as CLUSTER_PORTS
+from deploy.local.cluster import cluster_of
+from deploy.local.cluster import launch as launch_cluster
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
 from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports, is_free
 from deploy.local.process import Process
-from deploy.local.server import Server, ServerFailed
+from deploy.local.server import Server, ServerFailed, launch_each
 
 NAMESPACE: Final = "dupwatch"
 _ROOT: Final = Path(__file__).parents[2]
@@ -38,6 +44,10 @@ _PORTS: Final = {
 }
 """The preferred ports; where one is taken, a random one is used."""
 _HEAPS_MB: Final = {"kafka": 512, "hbase": 1024, "gateway": 512}
+_SINGLE: Final = "single"
+_CLUSTER: Final = "cluster"
+"""The layouts in the state file; the data of a cluster is in a folder with that name."""
+_LAYOUTS: Final = {_SINGLE: "one server of each kind", _CLUSTER: "a cluster"}
 _REGIONS: Final = 4
 _DUPWATCH: Final = "from consumer.cli import main; main()"
 """Runs the checkout's own dupwatch, whatever is on the PATH."""
@@ -46,21 +56,25 @@ _MINUTE_S: Final = 60
 
 
 class Stack(NamedTuple):
-    """The servers of the stack, running or not."""
+    """The servers of the stack, running or not.
 
-    kafka: KafkaBroker
-    hbase: Hbase
+    ``servers`` has them by their names in the state file, each behind those that it needs. ``launch`` starts some of
+    them, and calls its second argument after each. ``kafka`` are the bootstrap servers, ``conf`` the configuration for
+    clients of HBase.
+    """
+
+    layout: str
+    ports: Mapping[str, int]
+    servers: Mapping[str, Server]
+    launch: Callable[[Sequence[Server], Callable[[], None]], None]
+    kafka: str
+    conf: Path
     gateway: ThriftGateway
-
-    @property
-    def servers(self) -> dict[str, Server]:
-        """The servers by their names in the state file."""
-        return {"kafka": self.kafka, "hbase": self.hbase, "gateway": self.gateway}
 
     @property
     def addresses(self) -> tuple[str, str]:
         """The values for ``--source`` and ``--store``."""
-        return f"kafka://{self.kafka.address}", self.store(NAMESPACE)
+        return f"kafka://{self.kafka}", self.store(NAMESPACE)
 
     def store(self, namespace: str) -> str:
         """Return the value for ``--store`` for tables in this namespace."""
@@ -69,21 +83,20 @@ class Stack(NamedTuple):
     @property
     def shell(self) -> str:
         """The value for ``dupwatch store init --shell``, usable in any folder."""
-        program = [sys.executable, "-m", "deploy.local.shell", "--conf", str(self.hbase.conf)]
+        program = [sys.executable, "-m", "deploy.local.shell", "--conf", str(self.conf)]
         return shlex.join(["env", f"PYTHONPATH={_ROOT}", *program])
 
 
-def up(owner: int | None = None) -> Stack:
+def up(owner: int | None = None, *, cluster: bool = False) -> Stack:
     """Start the servers that are not running, and create the tables; with an owner all end when that process does."""
     with _locked():
-        stack = _stack(_state())
+        stack = _stack(_state(), _CLUSTER if cluster else _SINGLE)
         missing = [server for server in stack.servers.values() if not server.alive]
-        # A gateway that has lost its HBase finds the new one by itself, since ports stay the same.
         for server in missing:
             server.owner = owner
-            server.launch()
-            # If this process ends now, the next one finds the servers.
-            _write_state(stack)
+        # A gateway that has lost its HBase finds the new one by itself, since ports stay the same.
+        # If this process ends between two launches, the next one finds the servers.
+        stack.launch(missing, lambda: _write_state(stack))
         for server in missing:
             server.wait()
         _make_tables(stack)
@@ -97,13 +110,13 @@ def down(*, wipe: bool = False) -> list[str]:
         ended = []
         if state:
             # The gateway first, since it would wait for HBase.
-            for name, server in reversed(_stack(state, running=True).servers.items()):
+            for name, server in reversed(list(_stack(state, running=True).servers.items())):
                 if server.alive:
                     server.stop()
                     ended.append(name)
         _state_file().unlink(missing_ok=True)
         if wipe:
-            for name in _HEAPS_MB:
+            for name in (*_HEAPS_MB, _CLUSTER):
                 shutil.rmtree(_folder() / name, ignore_errors=True)
     return ended
 
@@ -126,7 +139,7 @@ def status() -> list[tuple[str, ...]]:
 
 def conf_of_stack() -> Path:
     """Return the configuration for clients of the stack's HBase."""
-    conf = _folder() / "hbase" / "conf"
+    conf = _conf(_state().get("layout", _SINGLE))
     if not conf.is_dir():
         raise SystemExit("There is no local HBase yet; start it with: make stack-up")
     return conf
@@ -157,53 +170,67 @@ def _state() -> dict[str, Any]:
 
 
 def _write_state(stack: Stack) -> None:
-    ports = {
-        "kafka": stack.kafka.port,
-        "kafka-controller": stack.kafka.controller_port,
-        "zookeeper": stack.hbase.zookeeper_port,
-        "hbase-master": stack.hbase.master_port,
-        "hbase-regions": stack.hbase.region_port,
-        "gateway": stack.gateway.port,
-    }
-    state = {"ports": ports, "processes": {name: server.process for name, server in stack.servers.items()}}
+    processes = {name: server.process for name, server in stack.servers.items()}
+    state = {"layout": stack.layout, "ports": dict(stack.ports), "processes": processes}
     unfinished = _state_file().with_suffix(".new")
     unfinished.write_text(json.dumps(state, indent=1))
     unfinished.rename(_state_file())
 
 
-def _stack(state: dict[str, Any], *, running: bool = False) -> Stack:
-    """Return the servers at the ports of the state, or at new ones; ``running`` servers need neither Java nor jars."""
+def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = False) -> Stack:
+    """Return the servers at the ports of the state, or at new ones; ``running`` servers need neither Java nor jars.
+
+    Raises ``ServerFailed`` where servers of another layout run.
+    """
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
     # A server that was not launched yet when the state was written has no process there.
     processes = {name: Process(*process) for name, process in state.get("processes", {}).items() if process}
     alive = any(process.alive for process in processes.values())
+    found = state.get("layout", _SINGLE)
+    if alive and layout not in (None, found):
+        raise ServerFailed(f"The stack that runs is {_LAYOUTS[found]}; stop it first: make stack-down")
+    layout = layout or found
     # Servers must find those that are still running; if none is, a port may have been taken by now.
-    ports = state["ports"] if running or alive else _free()
-    arguments: dict[str, dict[str, Any]] = {
-        name: {
-            "folder": _folder() / name,
-            "jars": jars,
-            "java": program,
-            "heap_mb": heap,
-            "process": processes.get(name),
-        }
-        for name, heap in _HEAPS_MB.items()
-    }
+    ports = state["ports"] if running or alive else _free(CLUSTER_PORTS if layout == _CLUSTER else _PORTS)
+    common = {"jars": jars, "java": program}
+    stack = (_cluster if layout == _CLUSTER else _single)(ports, common)
+    for name, server in stack.servers.items():
+        server.process = processes.get(name) if layout == found else None
+    return stack
+
+
+def _single(ports: Mapping[str, int], common: dict[str, Any]) -> Stack:
+    """Return one server of each kind."""
+    own = {name: {"folder": _folder() / name, "heap_mb": heap, **common} for name, heap in _HEAPS_MB.items()}
+    kafka = KafkaBroker(port=ports["kafka"], controller_port=ports["kafka-controller"], **own["kafka"])
+    hbase = Hbase(
+        zookeeper_port=ports["zookeeper"],
+        master_port=ports["hbase-master"],
+        region_port=ports["hbase-regions"],
+        **own["hbase"],
+    )
+    gateway = ThriftGateway(port=ports["gateway"], zookeeper_port=ports["zookeeper"], **own["gateway"])
+    servers: dict[str, Server] = {"kafka": kafka, "hbase": hbase, "gateway": gateway}
+
+    return Stack(_SINGLE, ports, servers, launch_each, kafka.address, _conf(_SINGLE), gateway)
+
+
+def _cluster(ports: Mapping[str, int], common: dict[str, Any]) -> Stack:
+    """Return three brokers, two region servers, and what they need."""
+    made = cluster_of(_folder() / _CLUSTER, ports, common)
     return Stack(
-        KafkaBroker(port=ports["kafka"], controller_port=ports["kafka-controller"], **arguments["kafka"]),
-        Hbase(
-            zookeeper_port=ports["zookeeper"],
-            master_port=ports["hbase-master"],
-            region_port=ports["hbase-regions"],
-            **arguments["hbase"],
-        ),
-        ThriftGateway(port=ports["gateway"], zookeeper_port=ports["zookeeper"], **arguments["gateway"]),
+        _CLUSTER, ports, made.servers, partial(launch_cluster, made), made.address, _conf(_CLUSTER), made.gateway
     )
 
 
-def _free() -> dict[str, int]:
-    others = iter(free_ports(len(_PORTS)))
-    return {name: port if is_free(port) else next(others) for name, port in _PORTS.items()}
+def _conf(layout: str) -> Path:
+    hbase = Path(_CLUSTER, "hbase-master") if layout == _CLUSTER else Path("hbase")
+    return _folder() / hbase / "conf"
+
+
+def _free(preferred: Mapping[str, int]) -> dict[str, int]:
+    others = iter(free_ports(len(preferred)))
+    return {name: port if is_free(port) else next(others) for name, port in preferred.items()}
 
 
 def _make_tables(stack: Stack) -> None:
@@ -231,7 +258,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run one of the commands; return the exit code."""
     parser = argparse.ArgumentParser(prog="stack", description="Kafka and HBase on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("up", help="start the servers, create the tables, print the addresses")
+    commands.add_parser("up", help="start the servers, create the tables, print the addresses").add_argument(
+        "--cluster", action="store_true", help="three brokers and two region servers"
+    )
     commands.add_parser("down", help="stop the servers").add_argument(
         "--wipe", action="store_true", help="delete their data"
     )
@@ -239,13 +268,13 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "up":
-            stack = up()
+            stack = up(cluster=options.cluster)
             _print([*stack.addresses, "", "Tables in another namespace:", f"  {init_command(stack, 'NAMESPACE')}"])
         elif options.command == "down":
             stopped = down(wipe=options.wipe)
             _print([f"Stopped {', '.join(stopped)}." if stopped else "Nothing was running."])
         else:
-            _print("{:<10}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
+            _print("{:<18}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
     except (ServerFailed, MissingTools) as error:
         sys.stderr.write(f"{error}\n")
         return 1

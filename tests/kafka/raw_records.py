@@ -41,7 +41,7 @@ class RawMessage:
 def produce(
     address: str, topic: str, partition: int, messages: Sequence[RawMessage], compression: Compression = "none"
 ) -> int:
-    """Write these records as one batch; the offset of the first. The broker has to lead the partition."""
+    """Write these records as one batch; the offset of the first. One of the brokers has to lead the partition."""
     return produce_batch(address, topic, partition, record_batch(messages, compression))
 
 
@@ -49,11 +49,28 @@ def produce_batch(address: str, topic: str, partition: int, batch: bytes) -> int
     """Write a batch that is encoded already; the offset of its first record. A new topic's leader is waited for."""
     until_s = time.monotonic() + WAIT_S
     while True:
-        error, offset = _asked(address, topic, partition, batch)
+        error, offset = _first_leader(address.split(","), topic, partition, batch)
         if error not in _NO_LEADER or time.monotonic() >= until_s:
             assert error == 0, f"the broker refused the batch with error {error}"
             return offset
         time.sleep(0.05)
+
+
+def _first_leader(addresses: Sequence[str], topic: str, partition: int, batch: bytes) -> tuple[int, int]:
+    """The answer of the broker that leads the partition, or of the last one. Raises ``OSError`` if none answers."""
+    answered, failure = None, None
+    for address in addresses:
+        try:
+            answered = _asked(address, topic, partition, batch)
+        except OSError as error:
+            failure = error
+        else:
+            if answered[0] not in _NO_LEADER:
+                return answered
+    if answered is None:
+        assert failure is not None
+        raise failure
+    return answered
 
 
 def _asked(address: str, topic: str, partition: int, batch: bytes) -> tuple[int, int]:

@@ -59,12 +59,13 @@ def make_topics(
     partitions: int = 2,
     source_settings: Mapping[str, str] | None = None,
     sink_settings: Mapping[str, str] | None = None,
+    replicas: int = 1,
 ) -> Topics:
     """Topics that no other test has; those of the articles and of the sink may have settings of their own."""
     name = f"t{uuid.uuid4().hex[:12]}"
     topics = Topics(address, f"{name}-articles", name, partitions)
-    source = NewTopic(topics.source, partitions, 1, config=dict(source_settings or {}))
-    sinks = [NewTopic(topics.sink(name), partitions, 1, config=dict(sink_settings or {})) for name in SINKS]
+    source = NewTopic(topics.source, partitions, replicas, config=dict(source_settings or {}))
+    sinks = [NewTopic(topics.sink(name), partitions, replicas, config=dict(sink_settings or {})) for name in SINKS]
     new = [source, *sinks]
     admin = AdminClient({"bootstrap.servers": address})
     for creation in admin.create_topics(new).values():

@@ -1,7 +1,7 @@
 """Which faults strike, when, and for how long: all of it drawn from a seed before anything runs."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -18,26 +18,52 @@ _REBALANCE_S: Final = (1.0, 2.5)
 class Target(StrEnum):
     """What is harmed, in the order in which several are healed: each needs those before it."""
 
-    HBASE = "HBase"
-    GATEWAY = "gateway"
     BROKER = "broker"
+    COORDINATOR = "the group's coordinator"
+    HBASE = "HBase"
+    REGION_SERVER = "region server"
+    GATEWAY = "gateway"
+    REGIONS = "regions"
+    LEADERS = "leaders"
+    COORDINATORS = "coordinators"
     CONSUMER = "consumer"
 
 
+class Act(StrEnum):
+    """What is done to it; a process that is stopped is continued later, one that is killed is started again."""
+
+    KILL = "kill -9"
+    STOP = "SIGSTOP"
+    MOVE = "move"
+    SPLIT = "split"
+
+
 class Kind(NamedTuple):
-    """``stop``: the process is stopped and continued later; otherwise it is killed and restarted."""
+    """A fault as the plan counts it."""
 
     target: Target
-    stop: bool
+    act: Act
 
     def __str__(self) -> str:
-        return f"{'SIGSTOP' if self.stop else 'kill -9'} {self.target}"
+        return f"{self.act} {self.target}"
 
 
-KINDS: Final = tuple(Kind(target, stop) for stop in (False, True) for target in Target)
-_SHORT: Final = (*(Kind(target, stop=False) for target in Target), Kind(Target.CONSUMER, stop=True))
-_STOPPED: Final = Kind(Target.CONSUMER, stop=True)
-_HUNG: Final = Kind(Target.GATEWAY, stop=True)
+_ALONE: Final = (Target.HBASE, Target.GATEWAY, Target.BROKER, Target.CONSUMER)
+"""What there is where nothing is there twice, but consumers."""
+KINDS: Final = tuple(Kind(target, act) for act in (Act.KILL, Act.STOP) for target in _ALONE)
+CLUSTER_KINDS: Final = (
+    *(
+        Kind(target, act)
+        for act in (Act.KILL, Act.STOP)
+        for target in (Target.REGION_SERVER, Target.GATEWAY, Target.BROKER, Target.CONSUMER)
+    ),
+    Kind(Target.COORDINATOR, Act.KILL),
+    *(Kind(target, Act.MOVE) for target in (Target.REGIONS, Target.LEADERS, Target.COORDINATORS)),
+    Kind(Target.REGIONS, Act.SPLIT),
+)
+_SHORT: Final = (*(Kind(target, Act.KILL) for target in _ALONE), Kind(Target.CONSUMER, Act.STOP))
+_STOPPED: Final = Kind(Target.CONSUMER, Act.STOP)
+_HUNG: Final = Kind(Target.GATEWAY, Act.STOP)
 _DOWN_S: Final = (0.0, 4.0)
 _STOPPED_S: Final = {
     # Longer than the session, sometimes longer than a transaction may take.
@@ -48,24 +74,31 @@ _STOPPED_S: Final = {
     Target.HBASE: (2.0, 13.0),
     # Longer than the sessions of its consumers, sometimes.
     Target.BROKER: (2.0, 9.0),
+    # At least: it is not continued before all of its regions have moved.
+    Target.REGION_SERVER: (0.0, 4.0),
 }
+_TAKEN_OVER_S: Final = (0.0, 12.0)
+"""Around the sessions of brokers and region servers."""
+_TAKEN_OVER: Final = frozenset({Target.REGION_SERVER, Target.BROKER, Target.COORDINATOR})
+_BROKERS: Final = frozenset({Target.BROKER, Target.COORDINATOR})
+_NUMBERED: Final = frozenset({Target.CONSUMER, Target.BROKER, Target.REGION_SERVER})
 
 
 class Fault(NamedTuple):
     """One fault: ``after_s`` after what was before it a burst is sent, ``into_s`` later it strikes, and lasts.
 
-    ``consumer`` says which one, where it is one. ``upon_healing``: not before its round is well again.
+    ``number`` says which one of several. ``upon_healing``: not before its round is well again.
     """
 
     kind: Kind
-    consumer: int
+    number: int
     after_s: float
     into_s: float
     lasts_s: float
     upon_healing: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.consumer}" if self.kind.target is Target.CONSUMER else str(self.kind)
+        return f"{self.kind} {self.number}" if self.kind.target in _NUMBERED else str(self.kind)
 
 
 Round = Sequence[Fault]
@@ -83,16 +116,34 @@ def short_plan(seed: str, faults: int) -> list[Round]:
 
 def long_plan(seed: str, faults: int) -> list[Round]:
     """This many faults, equally many of each kind, in rounds of one or two."""
-    chance = random.Random(f"faults {seed}")
-    kinds = _dealt(chance)
+    return _plan(random.Random(f"faults {seed}"), KINDS, faults, _process)
+
+
+def cluster_plan(seed: str, faults: int) -> list[Round]:
+    """The same for a cluster. Of what there is several times one at most is harmed at a time."""
+    chance = random.Random(f"cluster faults {seed}")
+    plan = _plan(chance, CLUSTER_KINDS, faults, _group)
+    return [[_taken_over(fault, chance) for fault in round_] for round_ in plan]
+
+
+def _taken_over(fault: Fault, chance: random.Random) -> Fault:
+    """The same, but what others take over from is away for longer, so that they sometimes do."""
+    if fault.kind.act is Act.KILL and fault.kind.target in _TAKEN_OVER:
+        return fault._replace(lasts_s=chance.uniform(*_TAKEN_OVER_S))
+    return fault
+
+
+def _plan(chance: random.Random, kinds: Sequence[Kind], faults: int, apart: Callable[[Fault], object]) -> list[Round]:
+    """Rounds in which no two faults are the same as far as ``apart`` tells them apart."""
+    dealt = _dealt(chance, kinds)
     rounds: list[Round] = []
     while (left := faults - sum(map(len, rounds))) > 0:
-        first = _fault(next(kinds), chance, _AFTER_S_MAX)
+        first = _fault(next(dealt), chance, _AFTER_S_MAX)
         if left == 1 or chance.random() >= _PAIRED:
             rounds.append([first])
             continue
-        second = _fault(next(kinds), chance, _AFTER_S_MAX)
-        if _process(first) == _process(second):
+        second = _fault(next(dealt), chance, _AFTER_S_MAX)
+        if apart(first) == apart(second):
             # Two of one process at once would be one.
             rounds.extend([[first], [second]])
         else:
@@ -114,26 +165,39 @@ def _stops_one(faults: Round) -> bool:
 
 
 def _while_it_comes_back(stopped: Fault, chance: random.Random) -> Round:
-    other = (stopped.consumer + chance.randrange(1, CONSUMERS)) % CONSUMERS
+    other = (stopped.number + chance.randrange(1, CONSUMERS)) % CONSUMERS
     hang = Fault(_HUNG, other, 0.0, 0.0, _STOPPED_S[Target.GATEWAY][1], upon_healing=True)
-    return [hang, _fault(_STOPPED, chance, 0.0)._replace(consumer=other, after_s=chance.uniform(*_REBALANCE_S))]
+    return [hang, _fault(_STOPPED, chance, 0.0)._replace(number=other, after_s=chance.uniform(*_REBALANCE_S))]
 
 
-def _dealt(chance: random.Random) -> Iterator[Kind]:
+def _dealt(chance: random.Random, kinds: Sequence[Kind]) -> Iterator[Kind]:
     while True:
-        yield from chance.sample(KINDS, len(KINDS))
+        yield from chance.sample(kinds, len(kinds))
 
 
 def _process(fault: Fault) -> tuple[Target, int]:
-    return fault.kind.target, fault.consumer if fault.kind.target is Target.CONSUMER else 0
+    return fault.kind.target, fault.number if fault.kind.target is Target.CONSUMER else 0
+
+
+def _group(fault: Fault) -> tuple[Target, int]:
+    """A second broker or region server that is away leaves nobody to take over."""
+    target, number = _process(fault)
+    return (Target.BROKER if target in _BROKERS else target), number
 
 
 def _fault(kind: Kind, chance: random.Random, after_s_max: float) -> Fault:
-    lasts_s = chance.uniform(*(_STOPPED_S[kind.target] if kind.stop else _DOWN_S))
+    lasts_s = chance.uniform(*_lasting(kind))
     return Fault(
         kind,
-        consumer=chance.randrange(CONSUMERS),
+        number=chance.randrange(CONSUMERS),
         after_s=chance.uniform(0, after_s_max),
         into_s=chance.uniform(0, _INTO_S_MAX),
         lasts_s=lasts_s,
     )
+
+
+def _lasting(kind: Kind) -> tuple[float, float]:
+    """How long a fault of this kind lasts at least and at most, in seconds."""
+    if kind.act is Act.STOP:
+        return _STOPPED_S[kind.target]
+    return _DOWN_S if kind.act is Act.KILL else (0.0, 0.0)

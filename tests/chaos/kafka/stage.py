@@ -1,6 +1,5 @@
 """Servers and consumers that are harmed and healed, and what is seen of it."""
 
-import os
 import signal
 import sys
 import time
@@ -10,25 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from deploy.local.hbase import Hbase, ThriftGateway
-from deploy.local.kafka import KafkaBroker
-from deploy.local.ports import is_free
-from deploy.local.server import Server, ServerFailed
-from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Fault, Round, Target
+from tests.chaos.kafka.faults import CONSUMERS, SESSION_S, Act, Fault, Round, Target
 from tests.chaos.kafka.feeding import Feeding
 from tests.chaos.kafka.places import Onlooker, Places, done, lag, moved
+from tests.chaos.kafka.servers import Servers
 from tests.kafka.memory import MemoryWatch
 from tests.kafka.running import Running, running
 from tests.kafka.topics import Topics
 
 STORE_CALL_S: Final = 5
-RECOVER_S: Final = 120.0
-"""However bad it was, so long after the servers are back every partition goes on."""
 ANSWERED_S: Final = 300.0
 """So long may a slow machine take for what is left when nothing is sent any more."""
-STARTS_MAX: Final = 3
-DEAF_S: Final = 20.0
-"""HBase's region server may end, and the process remain: nobody listens then, and it is to be started again."""
+_READY_S: Final = 90.0
 _LOOK_S: Final = 0.1
 _MEMORY_EVERY_S: Final = 0.02
 """Several consumers, for an hour: a look at each every two milliseconds would cost what it measures."""
@@ -79,24 +71,14 @@ class Manner(NamedTuple):
         return (*_SETTINGS, *protocol, *(_EXACTLY_ONCE if self.once else ()), *named)
 
 
-class Servers(NamedTuple):
-    """What the consumers need."""
-
-    broker: KafkaBroker
-    hbase: Hbase
-    gateway: ThriftGateway
-
-    def of(self, target: Target) -> Server:
-        """The server that is meant."""
-        return {Target.BROKER: self.broker, Target.HBASE: self.hbase, Target.GATEWAY: self.gateway}[target]
-
-
 class Struck(NamedTuple):
     """A fault that has struck: when, in seconds since the run began, and with how many unanswered messages."""
 
     fault: Fault
     at_s: float
     lag: int
+    what: str = ""
+    """Which server it was, or how much was moved."""
 
 
 @dataclass(slots=True)
@@ -113,10 +95,8 @@ class Stage(AbstractContextManager["Stage"]):
     memory: MemoryWatch = field(default_factory=lambda: MemoryWatch(_MEMORY_EVERY_S))
     began_s: float = field(default_factory=time.monotonic)
     struck: list[Struck] = field(default_factory=list)
-    ended_by_themselves: list[str] = field(default_factory=list)
     _consumers: list[Running] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
-    _heard_s: float = field(default_factory=time.monotonic)
     _onlooker: Onlooker | None = None
     _seen: Places = field(default_factory=dict)
 
@@ -127,7 +107,7 @@ class Stage(AbstractContextManager["Stage"]):
         self._stack.enter_context(self.memory)
         self._consumers = [self._start(number) for number in range(CONSUMERS)]
         for consumer in self._consumers:
-            consumer.wait_ready()
+            consumer.wait_ready(seconds=_READY_S)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -146,8 +126,9 @@ class Stage(AbstractContextManager["Stage"]):
         before = dict(self._seen)
         self._until(lambda: moved(before, self._look()), f"go on after {', '.join(map(str, faults))}")
         for strike in struck:
+            named = f"{strike.fault} {strike.what}".rstrip()
             say(
-                f"{strike.at_s:7.1f} s  {strike.fault!s:<20} lag {strike.lag:6,}   lasted {lasted_s[strike]:5.1f} s"
+                f"{strike.at_s:7.1f} s  {named:<40} lag {strike.lag:6,}   lasted {lasted_s[strike]:5.1f} s"
                 f"   recovered after {self._now_s() - strike.at_s:5.1f} s   answered {done(self._seen):,}"
             )
 
@@ -164,7 +145,7 @@ class Stage(AbstractContextManager["Stage"]):
         """Send what is missing, wait until all is answered, and stop the consumers, each of which ends in order."""
         self.feeding.fill(messages_min)
         self._until(lambda: len(self.feeding.feed.messages) >= messages_min, "send the rest", seconds=900)
-        self.feeding.end(RECOVER_S)
+        self.feeding.end(self.servers.recover_s)
         sent = len(self.feeding.feed.messages)
         self._seen = {}
         self._until(lambda: bool(self._look()) and lag(self._seen) == 0, f"answer all {sent}", ANSWERED_S)
@@ -185,29 +166,24 @@ class Stage(AbstractContextManager["Stage"]):
     def _strike(self, fault: Fault) -> Struck:
         self._rest(fault.after_s)
         if fault.kind.target is Target.CONSUMER:
-            target = self._consumers[fault.consumer]
+            target = self._consumers[fault.number]
             self._until(lambda: target.metric("dupwatch_assigned_partitions") > 0, "share the partitions")
         self.feeding.burst()
         self._rest(fault.into_s)
         self._until(self._busy, "have something to do")
-        struck = Struck(fault, self._now_s(), lag(self._seen))
-        self.struck.append(struck)
-        if fault.kind.target is Target.CONSUMER:
-            consumer = self._consumers[fault.consumer]
+        at_s, waiting = self._now_s(), lag(self._seen)
+        if fault.kind.target is not Target.CONSUMER:
+            what = self.servers.strike(fault, self.topics)
+        else:
+            what = ""
+            consumer = self._consumers[fault.number]
             assert consumer.process.poll() is None
-            if fault.kind.stop:
+            if fault.kind.act is Act.STOP:
                 consumer.process.send_signal(signal.SIGSTOP)
             else:
                 consumer.kill()
-        else:
-            server = self.servers.of(fault.kind.target)
-            assert server.process is not None
-            assert server.alive, f"{server.name} was not running"
-            if fault.kind.stop:
-                os.kill(server.process.pid, signal.SIGSTOP)
-            else:
-                server.kill9()
-        return struck
+        self.struck.append(Struck(fault, at_s, waiting, what))
+        return self.struck[-1]
 
     def _busy(self) -> bool:
         """Whether something is not answered; where the broker is away nothing was committed since the last look."""
@@ -217,59 +193,30 @@ class Stage(AbstractContextManager["Stage"]):
         return False
 
     def _heal(self, fault: Fault) -> None:
-        if fault.kind.target is Target.CONSUMER:
-            if fault.kind.stop:
-                self._consumers[fault.consumer].process.send_signal(signal.SIGCONT)
-            else:
-                self._consumers[fault.consumer] = self._start(fault.consumer)
-            return
-        server = self.servers.of(fault.kind.target)
-        if not fault.kind.stop:
-            self._start_server(server)
-        elif server.process is not None:
-            os.kill(server.process.pid, signal.SIGCONT)
-
-    def _start_server(self, server: Server) -> None:
-        """Restart servers as a supervisor does: HBase's master may give up during a start after a kill."""
-        for left in reversed(range(STARTS_MAX)):
-            try:
-                server.start()
-            except ServerFailed:
-                if not left:
-                    raise
-                self.ended_by_themselves.append(server.name)
-                say(f"{self._now_s():7.1f} s  {server.name} did not come up, and is started again")
-            else:
-                return
+        if fault.kind.target is not Target.CONSUMER:
+            self.servers.heal(fault)
+        elif fault.kind.act is Act.STOP:
+            self._consumers[fault.number].process.send_signal(signal.SIGCONT)
+        else:
+            self._consumers[fault.number] = self._start(fault.number)
 
     def _mend(self) -> bool:
         """Start servers again that ended themselves, and say whether one had; consumers never do."""
         self.feeding.check()
-        ended = len(self.ended_by_themselves)
-        if self._deaf():
-            self.servers.hbase.kill9()
-        for target in (Target.HBASE, Target.GATEWAY, Target.BROKER):
-            server = self.servers.of(target)
-            if not server.alive:
-                self.ended_by_themselves.append(server.name)
-                say(f"{self._now_s():7.1f} s  {server.name} ended by itself, and is started again")
-                self._start_server(server)
+        ended = len(self.servers.ended_by_themselves)
+        self.servers.mend()
         for number, consumer in enumerate(self._consumers):
             code = consumer.process.poll()
             assert code is None, f"consumer {number} ended by itself with {code}\n{_tail(consumer)}"
-        return len(self.ended_by_themselves) > ended
-
-    def _deaf(self) -> bool:
-        if not self.servers.hbase.alive or not is_free(self.servers.hbase.region_port):
-            self._heard_s = time.monotonic()
-        return time.monotonic() >= self._heard_s + DEAF_S
+        return len(self.servers.ended_by_themselves) > ended
 
     def _look(self) -> Places:
         assert self._onlooker is not None
         self._seen = self._onlooker.look() or self._seen
         return self._seen
 
-    def _until(self, holds: Callable[[], bool], what: str, seconds: float = RECOVER_S) -> None:
+    def _until(self, holds: Callable[[], bool], what: str, seconds: float | None = None) -> None:
+        seconds = self.servers.recover_s if seconds is None else seconds
         until_s = time.monotonic() + seconds
         while not holds():
             if self._mend():

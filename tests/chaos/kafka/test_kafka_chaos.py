@@ -22,7 +22,8 @@ from tests.chaos.kafka.formats import FORMATS, format_named
 from tests.chaos.kafka.hostile_feed import HostileFeed
 from tests.chaos.kafka.hostile_values import ValueFormat, json_format
 from tests.chaos.kafka.known_feed import KnownFeed
-from tests.chaos.kafka.stage import BROKER_SETTINGS, Manner, Servers, Stage, say
+from tests.chaos.kafka.servers import OneOfEach, Servers
+from tests.chaos.kafka.stage import BROKER_SETTINGS, Manner, Stage, say
 from tests.kafka.memory import ABOVE_BARE_MB_MAX, bare_peak_mb
 from tests.kafka.topics import make_topics
 
@@ -76,7 +77,7 @@ def servers(own_kafka: StartsKafka, own_hbase: StartsHbase) -> Servers:
     with ThreadPoolExecutor(1) as other:
         starting = other.submit(own_kafka, BROKER_SETTINGS, heap_mb=BROKER_HEAP_MB)
         hbase, gateway = own_hbase(NAMESPACE)
-        return Servers(starting.result(), hbase, gateway)
+        return OneOfEach(starting.result(), hbase, gateway)
 
 
 @contextmanager
@@ -93,7 +94,7 @@ def seeded() -> Iterator[str]:
 
 def run(form: Form, seed: str, servers: Servers, manner: Manner, values: ValueFormat, folder: Path) -> Stage:
     """Play the form's plan over a feed, check what is left, and print a line of the ledger in docs/chaos.md."""
-    topics = make_topics(servers.broker.address, PARTITIONS, _LARGE | _ANY_TIME, _LARGE)
+    topics = make_topics(servers.address, PARTITIONS, _LARGE | _ANY_TIME, _LARGE, servers.replicas)
     logs = folder / "consumers"
     logs.mkdir()
     store_url = f"hbase://{servers.gateway.address}/{NAMESPACE}"
@@ -134,7 +135,7 @@ def _line(stage: Stage, counts: answers.Counts, manner: str, seed: str, lasted_s
     return (
         f"| {' | '.join(cells)} |\n"
         f"{datetime.now(UTC):%Y-%m-%d}: {hostile:,} hostile messages, {above_mb:.0f} MB above a bare client, "
-        f"{len(stage.ended_by_themselves)} servers restarted"
+        f"{len(stage.servers.ended_by_themselves)} servers restarted"
     )
 
 

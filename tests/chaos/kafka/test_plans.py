@@ -5,7 +5,18 @@ from itertools import pairwise
 
 import pytest
 
-from tests.chaos.kafka.faults import CONSUMERS, KINDS, Kind, Target, in_rebalances, long_plan, short_plan
+from tests.chaos.kafka.faults import (
+    CLUSTER_KINDS,
+    CONSUMERS,
+    KINDS,
+    Act,
+    Kind,
+    Target,
+    cluster_plan,
+    in_rebalances,
+    long_plan,
+    short_plan,
+)
 from tests.chaos.kafka.feed_message import FeedMessage
 from tests.chaos.kafka.known_feed import FLOOD, KnownFeed
 
@@ -36,17 +47,32 @@ def test_a_long_plan_has_every_kind_equally_often_and_some_at_once(seed: str) ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_for_a_cluster_has_every_kind_and_leaves_somebody_to_take_over(seed: str) -> None:
+    """Thirteen kinds, three times each and one more; no two brokers or region servers at once."""
+    plan = cluster_plan(seed, 40)
+    counted = Counter(fault.kind for faults in plan for fault in faults)
+    assert counted.keys() == set(CLUSTER_KINDS)
+    assert set(counted.values()) == {3, 4}
+    assert {len(faults) for faults in plan} == {1, 2}
+    brokers = {Target.BROKER, Target.COORDINATOR}
+    for faults in plan:
+        targets = [fault.kind.target for fault in faults]
+        assert sum(target in brokers for target in targets) <= 1
+        assert targets.count(Target.REGION_SERVER) <= 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_plan_has_the_kinds_that_may_not_be_missing(seed: str) -> None:
     """Everything is killed, and a consumer is stopped."""
     kinds = {fault.kind for faults in short_plan(seed, 6) for fault in faults}
-    assert kinds == {*(Kind(target, stop=False) for target in Target), Kind(Target.CONSUMER, stop=True)}
-    assert all(fault.consumer < CONSUMERS for faults in short_plan(seed, 6) for fault in faults)
+    assert kinds == {*(kind for kind in KINDS if kind.act is Act.KILL), Kind(Target.CONSUMER, Act.STOP)}
+    assert all(fault.number < CONSUMERS for faults in short_plan(seed, 6) for fault in faults)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_second_consumer_is_stopped_while_it_gives_up_partitions_for_the_first(seed: str) -> None:
     """After every one that was stopped alone, with the gateway; and nothing else of the plan is changed."""
-    stop, hang = Kind(Target.CONSUMER, stop=True), Kind(Target.GATEWAY, stop=True)
+    stop, hang = Kind(Target.CONSUMER, Act.STOP), Kind(Target.GATEWAY, Act.STOP)
     plan = long_plan(seed, 40)
     changed = in_rebalances(plan, seed)
     assert [after[: len(before)] for before, after in zip(plan, changed, strict=True)] == plan
@@ -55,7 +81,7 @@ def test_a_second_consumer_is_stopped_while_it_gives_up_partitions_for_the_first
     for first, (gateway, other) in more:
         assert (first.kind, gateway.kind, other.kind) == (stop, hang, stop)
         assert gateway.upon_healing
-        assert first.consumer != other.consumer < CONSUMERS
+        assert first.number != other.number < CONSUMERS
 
 
 def test_articles_of_groups_stay_as_they_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from consumer.config.loading import load_config
-from deploy.local import hbase
+from deploy.local import hadoop
 
 ROOT: Final = Path(__file__).parents[3]
 DOCKER: Final = ROOT / "deploy" / "docker"
@@ -155,5 +155,5 @@ def test_hbase_is_told_of_later_javas_what_it_is_told_in_tests() -> None:
     script = (DOCKER / "hbase" / "hbase").read_text()
     (packages,) = re.findall(r"^for package in (.+); do$", script, re.MULTILINE)
     written = {f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in packages.split()}
-    for option in hbase._hbase_options():
+    for option in hadoop.options():
         assert option in written or option in script.split(), option

@@ -1,0 +1,34 @@
+"""New data that a program of the server formats: it takes seconds, so a copy is kept beside the jars."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from deploy.local.java import environment
+from deploy.local.server import ServerFailed
+
+
+def provide(whose: str, data: Path, keep: Path, command: Sequence[str]) -> None:
+    """Fill the folder ``data`` from the copy ``keep``, or by this command, which formats it; then keep a copy.
+
+    Raises ``ServerFailed``.
+    """
+    if keep.exists():
+        shutil.copytree(keep, data, dirs_exist_ok=True)
+        return
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603  # ours
+    if done.returncode:
+        raise ServerFailed(f"{whose}'s data in {data} could not be formatted: {done.stdout}{done.stderr}")
+    try:
+        unfinished = Path(mkdtemp(dir=keep.parent, prefix=f"{keep.name}.unfinished-"))
+    except OSError:
+        # The folder of the jars may be read-only; then the next server formats its own data.
+        return
+    try:
+        shutil.copytree(data, unfinished, dirs_exist_ok=True)
+        unfinished.rename(keep)
+    except OSError:
+        # Another process was faster, or the disk is full.
+        shutil.rmtree(unfinished)

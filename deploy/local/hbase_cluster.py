@@ -1,0 +1,187 @@
+"""HBase as a cluster has it: ZooKeeper, a master and region servers, each a process of its own, over HDFS."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from deploy.local import hadoop, hdfs
+from deploy.local.ports import HOST, is_free
+from deploy.local.server import Server
+
+SESSION_MS: Final = 6_000
+"""So long after its last sign of life a region server is taken for dead; HBase's default is 90 s."""
+CALL_MS: Final = 5_000
+"""So long master, region servers and gateway wait for a region server that does not answer; HBase's default is 60 s.
+
+A region server that hangs, rather than ending, closes no connection. Whoever has sent it a call waits for this long,
+the master too: it assigns none of that server's regions until its own call to the table of all regions has ended.
+"""
+_TICK_MS: Final = 1_000
+"""ZooKeeper grants sessions of 2 to 20 of these."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ZooKeeper(Server):
+    """ZooKeeper, alone."""
+
+    port: int
+    heap_mb: int = 96
+    name: ClassVar[str] = "ZooKeeper"
+    kind: ClassVar[str] = "zookeeper"
+
+    def ports(self) -> tuple[int, ...]:
+        """Return the port for clients."""
+        return (self.port,)
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        hadoop.write_conf(self.folder / "conf", {})
+        settings = {
+            "dataDir": str(self.folder / "data"),
+            "clientPort": str(self.port),
+            "clientPortAddress": HOST,
+            "tickTime": str(_TICK_MS),
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+        }
+        self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="ascii")
+
+    def options(self) -> list[str]:
+        """Return nothing: it needs no option of its own."""
+        return []
+
+    def command(self) -> list[str]:
+        """Return the server with its settings."""
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        return [*hadoop.class_path(self.folder / "conf", self.jars), main, str(self._settings)]
+
+    def ready(self) -> bool:
+        """Return whether it listens."""
+        return not is_free(self.port)
+
+    @property
+    def _settings(self) -> Path:
+        return self.folder / "zoo.cfg"
+
+
+@dataclass(slots=True, kw_only=True)
+class Master(Server):
+    """The master, which assigns regions and holds none."""
+
+    port: int
+    zookeeper_port: int
+    file_system: str
+    """The root of HDFS."""
+    heap_mb: int = 320
+    settings: Mapping[str, str] = field(default_factory=dict)
+    name: ClassVar[str] = "HBase's master"
+    kind: ClassVar[str] = "hbase-master"
+
+    @property
+    def conf(self) -> Path:
+        """The folder with its configuration, which clients use too."""
+        return self.folder / "conf"
+
+    def ports(self) -> tuple[int, ...]:
+        """Return its port."""
+        return (self.port,)
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        own = {
+            "hbase.master.ipc.address": HOST,
+            "hbase.master.hostname": "localhost",
+            "hbase.master.port": str(self.port),
+            "hbase.master.info.port": "-1",
+            # It waits for both, but one will do.
+            "hbase.master.wait.on.regionservers.mintostart": "1",
+            "hbase.master.wait.on.regionservers.maxtostart": "2",
+            "hbase.master.wait.on.regionservers.timeout": "5000",
+            "hbase.master.wait.on.regionservers.interval": "200",
+            "hbase.master.handler.count": "10",
+            # Regions stay where they are unless somebody moves them.
+            "hbase.balancer.period": str(2**31 - 1),
+        }
+        hadoop.write_conf(
+            self.conf, _server(self.zookeeper_port, self.file_system, self.folder) | own | dict(self.settings)
+        )
+
+    def options(self) -> list[str]:
+        """Return the access to modules that Hadoop and HBase need."""
+        return hadoop.options()
+
+    def command(self) -> list[str]:
+        """Return the master."""
+        return [*hadoop.class_path(self.conf, self.jars), "org.apache.hadoop.hbase.master.HMaster", "start"]
+
+    def ready(self) -> bool:
+        """Return whether the master has logged that it is initialized."""
+        return self.logged("Master has completed initialization")
+
+
+@dataclass(slots=True, kw_only=True)
+class RegionServer(Server):
+    """A region server; the cluster has several."""
+
+    port: int
+    zookeeper_port: int
+    file_system: str
+    """The root of HDFS."""
+    heap_mb: int = 448
+    settings: Mapping[str, str] = field(default_factory=dict)
+    direct_mb: ClassVar[int] = 128
+    code_mb: ClassVar[int] = 96
+    name: ClassVar[str] = "a region server"
+    kind: ClassVar[str] = "region-server"
+
+    def ports(self) -> tuple[int, ...]:
+        """Return its port."""
+        return (self.port,)
+
+    def prepare(self) -> None:
+        """Write the configuration."""
+        own = {
+            "hbase.regionserver.ipc.address": HOST,
+            "hbase.unsafe.regionserver.hostname": "localhost",
+            "hbase.regionserver.port": str(self.port),
+            "hbase.regionserver.info.port": "-1",
+            "hbase.regionserver.msginterval": "300",
+            "hbase.regionserver.handler.count": "10",
+        }
+        hadoop.write_conf(
+            self.folder / "conf",
+            _server(self.zookeeper_port, self.file_system, self.folder) | own | dict(self.settings),
+            info="org.apache.hadoop.hbase.regionserver.HRegionServer",
+        )
+
+    def options(self) -> list[str]:
+        """Return the access to modules that Hadoop and HBase need."""
+        return hadoop.options()
+
+    def command(self) -> list[str]:
+        """Return the region server."""
+        main = "org.apache.hadoop.hbase.regionserver.HRegionServer"
+        return [*hadoop.class_path(self.folder / "conf", self.jars), main, "start"]
+
+    def ready(self) -> bool:
+        """Return whether the master has told it to serve."""
+        return self.logged("Serving as localhost")
+
+
+def _server(zookeeper_port: int, file_system: str, folder: Path) -> dict[str, str]:
+    return (
+        hadoop.hbase_client(zookeeper_port)
+        | hdfs.client(file_system)
+        | {
+            "hbase.cluster.distributed": "true",
+            "hbase.rootdir": f"{file_system}/hbase",
+            "hbase.tmp.dir": str(folder / "scratch"),
+            "zookeeper.session.timeout": str(SESSION_MS),
+            "hbase.rpc.timeout": str(CALL_MS),
+            # The file system is asked again so soon whether the log of a dead server has been closed.
+            "hbase.lease.recovery.first.pause": "500",
+            "hbase.lease.recovery.pause": "500",
+            "hbase.lease.recovery.dfs.timeout": "4000",
+        }
+    )
