@@ -123,8 +123,10 @@ def test_all_is_well_and_nothing_is_changed(good: Topics, hbase_address: str, hb
     assert list(findings) == [
         "configuration", "open files", "TLS files", "address of the pages", "brokers", "topics of articles", "group",
         "clocks", "topics of verdicts", "gateways and tables", "settings of the store",
+        "size of the window",
     ]  # fmt: skip
     assert "1 brokers" in findings["brokers"][0]["found"]
+    assert "regions answer, on 1 region servers" in findings["gateways and tables"][-1]["found"]
     assert "not bound to any settings yet" in findings["settings of the store"][0]["found"]
     assert seen() == before
     config = load_config(None, {"store": {"url": store}})
