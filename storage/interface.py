@@ -91,11 +91,14 @@ class PostingStore(Protocol):
         """
         ...
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Read the rows of these keys, which differ, whole up to the store's cap of postings per row (*look up*).
 
         Of a wider row only the postings with the lowest codes are read (``storage.postings.truncated_to``), and the row
         is marked ``truncated``.
+
+        With ``bytes_max`` the store stops reading as soon as it holds more bytes of postings than that, and returns the
+        rows of the first keys, at least one: a caller that gets fewer rows than keys asks for fewer at once.
         """
         ...
 

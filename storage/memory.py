@@ -17,7 +17,16 @@ from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
 from storage.planned import Planned
-from storage.postings import DEFAULT_LAYOUT, KeyedCode, PostingLayout, Row, common_layout, postings_of, truncated_to
+from storage.postings import (
+    DEFAULT_LAYOUT,
+    KeyedCode,
+    PostingLayout,
+    Row,
+    common_layout,
+    postings_of,
+    rows_within,
+    truncated_to,
+)
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
 
 ROW_POSTINGS_MAX: Final = 10_000
@@ -98,19 +107,20 @@ class MemoryStore(Store):
                 self._rows[key] = _merged(row, [posting for _, posting in group])
 
     @override
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         with self._lock:
             layout = self._layout or DEFAULT_LAYOUT
             rows = [self._rows.get(key, b"") for key in keys]
         cap_bytes, truncated_bytes = (
             count * layout.posting_bytes for count in (self._row_postings_max, truncated_to(self._row_postings_max))
         )
-        return [
+        found = (
             Row(row[:truncated_bytes], truncated=True, layout=layout)
             if len(row) > cap_bytes
             else Row(row, truncated=False, layout=layout)
             for row in rows
-        ]
+        )
+        return rows_within(found, bytes_max)
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:

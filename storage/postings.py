@@ -134,6 +134,18 @@ class Row(NamedTuple):
         return np.frombuffer(self.packed, self.layout.dtype)
 
 
+def rows_within(rows: Iterator[Row], bytes_max: int | None) -> list[Row]:
+    """Take rows until they have more than ``bytes_max`` bytes, all if that is None; at least one, if there is one."""
+    taken: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        taken.append(row)
+        size_bytes += len(row.packed)
+        if bytes_max is not None and size_bytes > bytes_max:
+            break
+    return taken
+
+
 class KeyedCode(NamedTuple):
     """A code under a key, as wide as the codes of the row: names the postings of the row that have just this code."""
 

@@ -63,8 +63,8 @@ class WrappedStore(Store):
         self._around("add", len(records), partial(self._store.add, records))
 
     @override
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-        return self._around("look_up", len(keys), partial(self._store.look_up, keys))
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+        return self._around("look_up", len(keys), partial(self._store.look_up, keys, bytes_max))
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:

@@ -5,7 +5,7 @@ read       read the records and verdicts of the candidates, and keep those that 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from consumer.judge.candidates import (
@@ -27,8 +27,27 @@ from storage.interface import Store
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Stored
 
-LOOK_UP_PROBES_MAX: Final = 16
-"""Articles that are looked up at once: all their rows are in memory, each of them up to the store's cap."""
+LOOK_UP_BYTES_MAX: Final = 32 << 20
+"""Bytes of postings that are looked up at once, and are in memory together. One article may need more."""
+
+
+class LookUpSize:
+    """How many articles are looked up at once: half as many after their rows were too big, then more again."""
+
+    def __init__(self) -> None:
+        self._articles_max = 1 << 20
+
+    def next(self, count: int) -> int:
+        """Return how many of ``count`` articles to look up."""
+        return min(count, self._articles_max)
+
+    def fitted(self, count: int) -> None:
+        """Note that the rows of this many articles fitted."""
+        self._articles_max = max(self._articles_max, 2 * count)
+
+    def overflowed(self, count: int) -> None:
+        """Note that the rows of this many articles did not."""
+        self._articles_max = max(count // 2, 1)
 
 
 class Neighbourhood(NamedTuple):
@@ -54,6 +73,7 @@ class Search:
     settings: JudgeSettings
     tally: Tally
     cells: VerdictCells
+    size: LookUpSize = field(default_factory=LookUpSize)
 
     def look_up(self, records: Sequence[Record], unstored: Mapping[bytes, Stored]) -> Neighbourhood:
         """Find what is near each record.
@@ -62,8 +82,14 @@ class Search:
         in ``unstored`` are taken as they are. Raises ``StoreError`` where another record is no longer stored.
         """
         candidates: list[Candidates] = []
-        for start in range(0, len(records), LOOK_UP_PROBES_MAX):
-            candidates += self._candidates(records[start : start + LOOK_UP_PROBES_MAX])
+        while len(candidates) < len(records):
+            count = self.size.next(len(records) - len(candidates))
+            some = self._candidates(records[len(candidates) : len(candidates) + count])
+            if some is None:
+                self.size.overflowed(count)
+            else:
+                self.size.fitted(count)
+                candidates += some
         references = {reference for of_record in candidates for reference in of_record.references}
         references |= {record.reference for record in records} - unstored.keys()
         stored = self.cells.read(sorted(references)) | dict(unstored)
@@ -76,10 +102,14 @@ class Search:
         similarities += compared.similarities
         return self._neighbours(compared)
 
-    def _candidates(self, records: Sequence[Record]) -> list[Candidates]:
+    def _candidates(self, records: Sequence[Record]) -> list[Candidates] | None:
+        """Return the candidates of each record, None if there are several and their rows are too big together."""
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
-        rows = dict(zip(keys, self.store.look_up(keys), strict=True))
+        read = self.store.look_up(keys, LOOK_UP_BYTES_MAX if len(records) > 1 else None)
+        if len(read) < len(keys):
+            return None
+        rows = dict(zip(keys, read, strict=True))
         candidates = find_candidates(probes, rows, self.settings, self._seek(records, rows))
         sizes = {key: len(row.postings) for key, row in rows.items()}
         tally = self.tally

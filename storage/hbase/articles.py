@@ -28,16 +28,25 @@ class Articles:
         self._pending = CellCache(gateways.options.pending_cells_max)
 
     def create(self, calls: Calls, versions: Sequence[Version]) -> list[Stored | None]:
-        """Write the versions that are not stored, bodies before records, and read all of them."""
+        """Write the versions that are not stored, bodies before records.
+
+        What this call has written is not read again: the rows as they were read before, with the new versions, are the
+        rows as they are now, but for what others wrote in between. Where another process was first its cell is read.
+        """
         references = [version.record.reference for version in versions]
-        before = self.read(calls, references)
-        absent = [version for version, stored in zip(versions, before, strict=True) if stored is None]
-        if not absent:
-            return before
+        rows = self._rows(calls, references)
+        absent = [version for version in versions if version.record.reference not in _row_of(version, rows).versions]
         calls.change(self._table, self._bodies_of(absent))
         new = {version.record.reference: cells.pending_cell(version.record) for version in absent}
-        self._put_absent(calls, [_new_cell(reference, cell) for reference, cell in new.items()])
-        return self.read(calls, references)
+        written = self._put_absent(calls, [_new_cell(reference, cell) for reference, cell in new.items()])
+        lost = [reference for reference, done in zip(new, written, strict=True) if not done]
+        for version, done in zip(absent, written, strict=True):
+            if done:
+                id_hash = version.record.reference[:ID_HASH_BYTES]
+                rows[id_hash] = rows[id_hash].with_pending(version.record)
+                self._pending.remember(version.record.reference, new[version.record.reference])
+        rows |= self._rows(calls, lost)
+        return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
     def retract(self, calls: Calls, tombstones: Sequence[Tombstone]) -> list[Tombstone | None]:
         """Write the tombstones that are not stored, and read all of them."""
@@ -120,10 +129,11 @@ class Articles:
             if self._keep_bodies and body is not None:
                 yield Change(record.id_hash, cells.body_column(record.reference), pack_body(body))
 
-    def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> None:
-        swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))
+    def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> list[bool]:
+        """Write these cells where there are none; return which of them are stored now."""
+        return swap_all(calls, self._table, swaps, [_decide_absent] * len(swaps))
 
-    def _rows(self, calls: Calls, references: Sequence[bytes]) -> Mapping[bytes, ArticleRow]:
+    def _rows(self, calls: Calls, references: Sequence[bytes]) -> dict[bytes, ArticleRow]:
         """Read the rows of these references or id hashes, empty ones where nothing is stored."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         found = calls.rows(self._table, ids, [cells.RECORD_FAMILY], ROWS_AT_ONCE)
@@ -132,6 +142,10 @@ class Articles:
             if cell is not None and cells.verdict_in(cell.value, reference) is None:
                 self._pending.remember(reference, cell.value)
         return {id_hash: cells.decode_row(id_hash, found.get(id_hash, {})) for id_hash in ids}
+
+
+def _row_of(version: Version, rows: Mapping[bytes, ArticleRow]) -> ArticleRow:
+    return rows[version.record.reference[:ID_HASH_BYTES]]
 
 
 def _new_cell(reference: bytes, cell: bytes) -> Swap:

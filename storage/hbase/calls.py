@@ -16,6 +16,7 @@ from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.pool import Pool
+from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.tables import OutOfUse, out_of_use
 from storage.hbase.waits import Tell, Waits
 from storage.watched import StoreConnected, StoreRepeated, StoreReport
@@ -99,9 +100,25 @@ class Calls:
         Even a few rows are spread over the connections: gateways and servers work on one part while another is read
         here. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max`` bytes.
         """
-        each = max(-(-len(rows) // self.gateways.options.connections_max), ROWS_APART_MIN)
-        works = [partial(self._rows, table, some, columns, bytes_max) for some in pieces(rows, min(each, at_once))]
+        works = [
+            partial(self._rows, table, some, columns, bytes_max)
+            for some in pieces(rows, self.share(len(rows), at_once))
+        ]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
+
+    def row_cells(
+        self, table: bytes, rows: Sequence[bytes], families: Sequence[bytes], shape: CellShape, bytes_max: int
+    ) -> dict[bytes, RowCells]:
+        """Read families of these rows with one request; most of their cells have this shape.
+
+        Raises ``AnswerTooBig`` if the answer has more than ``bytes_max`` bytes.
+        """
+        return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max))
+
+    def share(self, count: int, at_once: int) -> int:
+        """Return how many of ``count`` rows go into one request, so that all connections have some, but not too few."""
+        each = -(-count // self.gateways.options.connections_max)
+        return min(max(each, ROWS_APART_MIN), at_once)
 
     def change(self, table: bytes, changes: Iterable[Change], until_ms: int | None = None) -> None:
         """Put and delete cells, in any order; repeating that after an error is harmless.

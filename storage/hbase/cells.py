@@ -131,6 +131,11 @@ class ArticleRow:
         ends_at = self.arrivals[following] if following < len(self.arrivals) else None
         return Stored(found.record, found.verdict, ends_at, found.released_from)
 
+    def with_pending(self, record: Record) -> "ArticleRow":
+        """Return the row with one more version, which has no verdict yet."""
+        versions = {**self.versions, record.reference: StoredCell(record, None, None)}
+        return ArticleRow(versions, self.tombstones, sorted([*self.arrivals, record.arrival]))
+
     def history(self) -> list[Stored | Tombstone]:
         """Return all versions and tombstones in order of arrival."""
         found = (self.tombstones.get(arrival.reference) or self.stored(arrival.reference) for arrival in self.arrivals)

@@ -1,14 +1,15 @@
 """The table ``postings``: a row for each key, with fresh postings and posting sets, which are read together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
+from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from storage.hbase import sets, wide_rows
-from storage.hbase.calls import Calls, Gateways
+from storage.hbase.calls import Calls, Gateways, pieces
 from storage.hbase.connection import Change, Columns, Selection
 from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
 from storage.hbase.posting_cells import (
@@ -20,6 +21,7 @@ from storage.hbase.posting_cells import (
     fresh_cell,
     set_postings,
 )
+from storage.hbase.row_answers import CellShape, RowCells
 from storage.hbase.sets import DamagedSetError
 from storage.hbase.wide_rows import WideRows
 from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
@@ -57,6 +59,36 @@ class PostingCounts(NamedTuple):
         )
 
 
+class _RowParts(NamedTuple):
+    """What was read of a row: its fresh postings and those of each set, and the number of its cells."""
+
+    postings: list[bytes]
+    cells: int
+
+
+_NO_CELLS: Final = RowCells(b"", {})
+
+
+class _Budget:
+    """How many bytes of postings the answers of one look-up may have; None for any number. Thread-safe."""
+
+    def __init__(self, bytes_max: int | None) -> None:
+        self._bytes_max = bytes_max
+        self._spent = 0
+        self._lock = Lock()
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether no further rows should be read."""
+        return self._bytes_max is not None and self._spent > self._bytes_max
+
+    def spend(self, rows: Iterable[_RowParts]) -> None:
+        """Count the bytes of these rows."""
+        size_bytes = sum(len(part) for row in rows for part in row.postings)
+        with self._lock:
+            self._spent += size_bytes
+
+
 class PostingRows:
     """Reads and writes this table; every method sends its requests through the given ``Calls``."""
 
@@ -80,30 +112,25 @@ class PostingRows:
         puts = chain.from_iterable(map(_puts, records))
         calls.change(self._table, [Change(row, column, None) for row, column, _ in puts])
 
-    def look_up(self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
-        """Read the rows of these keys."""
+    def look_up(self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None) -> list[Row]:
+        """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes."""
         self._wide.refresh(calls)
         narrow = [key for key in keys if key not in self._wide]
-        try:
-            found = calls.rows(self._table, narrow, _FAMILIES, self._rows_at_once, ANSWER_BYTES_MAX)
-        except RowTooBig:
-            # HBase does not say which row it was: all are read in pieces this time, and the wide ones are remembered.
-            found, narrow = {}, []
-        except AnswerTooBig:
-            # It may also have been many rows of moderate width.
-            self._rows_at_once = max(self._rows_at_once // 2, 1)
-            found, narrow = {}, []
-        answered = set(narrow)
-        parts = {key: _parts(key, found.get(key, {}), layout) for key in narrow}
-        in_pieces = [key for key in keys if key not in answered]
-        works = [partial(self._in_pieces, calls, key, layout) for key in in_pieces]
-        parts |= zip(in_pieces, self._gateways.spread(works), strict=True)
-        rows = self._rows([parts[key] for key in keys], layout)
-        wide = {key for key, columns in found.items() if len(columns) > wide_rows.WIDE_CELLS}
-        # Of a row that was read in pieces the postings are counted: most of them are cells.
-        wide |= {key for key in in_pieces if sum(map(len, parts[key])) > wide_rows.WIDE_CELLS * layout.posting_bytes}
-        wide |= {key for key, row in zip(keys, rows, strict=True) if row.truncated}
-        self._wide.remember(calls, wide)
+        in_order = [
+            *pieces(narrow, calls.share(len(narrow), self._rows_at_once)),
+            *([key] for key in keys if key in self._wide),
+        ]
+        # The first key is answered in any case.
+        in_order.sort(key=lambda some: some[0] != keys[0])
+        budget = _Budget(bytes_max)
+        works = [
+            partial(self._piece, calls, some, layout, budget, first=number == 0) for number, some in enumerate(in_order)
+        ]
+        parts = {key: part for found in self._gateways.spread(works) for key, part in found.items()}
+        self._wide.remember(calls, {key for key, part in parts.items() if part.cells > wide_rows.WIDE_CELLS})
+        answered = list(takewhile(parts.__contains__, keys))
+        rows = self._rows([parts[key].postings for key in answered], layout)
+        self._wide.remember(calls, {key for key, row in zip(answered, rows, strict=True) if row.truncated})
         return rows
 
     def seek(self, calls: Calls, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout) -> list[Row]:
@@ -119,6 +146,41 @@ class PostingRows:
             part, start = self._gateways.calls().scan(selection, self._count_some)
             counts = counts.plus(part)
         return counts
+
+    def _piece(
+        self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, budget: "_Budget", *, first: bool
+    ) -> dict[bytes, "_RowParts"]:
+        """Read some rows with one request, or one by one where they are wide; none where the budget is spent."""
+        if budget.is_spent and not first:
+            return {}
+        if keys[0] in self._wide:
+            return self._each_in_pieces(calls, keys, layout, budget)
+        shape = CellShape(FRESH, layout.posting_bytes)
+        try:
+            found = calls.row_cells(self._table, keys, _FAMILIES, shape, ANSWER_BYTES_MAX)
+        except RowTooBig:
+            # HBase does not say which row it was: all of them are read in pieces, and the wide ones are remembered.
+            return self._each_in_pieces(calls, keys, layout, budget)
+        except AnswerTooBig:
+            # It may also have been many rows of moderate width.
+            self._rows_at_once = max(self._rows_at_once // 2, 1)
+            return self._each_in_pieces(calls, keys, layout, budget)
+        parts = {key: _parts(key, found.get(key, _NO_CELLS), layout) for key in keys}
+        budget.spend(parts.values())
+        return parts
+
+    def _each_in_pieces(
+        self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, budget: "_Budget"
+    ) -> dict[bytes, "_RowParts"]:
+        parts: dict[bytes, _RowParts] = {}
+        for key in keys:
+            if parts and budget.is_spent:
+                break
+            postings = self._in_pieces(calls, key, layout)
+            # Most of the row's postings are cells.
+            parts[key] = _RowParts(postings, sum(map(len, postings)) // layout.posting_bytes)
+            budget.spend([parts[key]])
+        return parts
 
     def _rows(self, found: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[Row]:
         """Join each row's fresh postings and sets. Of a row over the cap only the lowest codes are kept."""
@@ -215,18 +277,16 @@ def _puts(record: Record) -> Iterator[Change]:
         yield fresh_cell(key, posting)
 
 
-def _parts(key: bytes, columns: Columns, layout: PostingLayout) -> list[bytes]:
+def _parts(key: bytes, cells: RowCells, layout: PostingLayout) -> "_RowParts":
     """Return the fresh postings of a row, and those of each of its sets."""
-    fresh: list[bytes] = []
-    parts: list[bytes] = []
-    for column, cell in columns.items():
-        if column.startswith(FRESH):
-            fresh.append(column)
-        elif column.startswith(PACKED):
-            parts.append(set_postings(key, column, cell.value, layout))
-    if fresh:
-        parts.append(_fresh(key, fresh, layout))
-    return parts
+    others = [column for column in cells.values if column.startswith(FRESH)]
+    # A cell of another width than the store's is damage; those behind it came one by one.
+    fresh = cells.qualifiers + (_fresh(key, others, layout) if others else b"")
+    parts = [
+        set_postings(key, column, value, layout) for column, value in cells.values.items() if column.startswith(PACKED)
+    ]
+    count = len(cells.qualifiers) // layout.posting_bytes + len(cells.values)
+    return _RowParts([*parts, fresh] if fresh else parts, count)
 
 
 def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:

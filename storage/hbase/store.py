@@ -107,9 +107,9 @@ class HbaseStore(Store):
         self._postings.add(calls, records)
 
     @override
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         calls = self._gateways.calls("look_up")
-        return self._postings.look_up(calls, keys, self._stored_layout(calls) or DEFAULT_LAYOUT)
+        return self._postings.look_up(calls, keys, self._stored_layout(calls) or DEFAULT_LAYOUT, bytes_max)
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[Row]:

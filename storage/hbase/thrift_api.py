@@ -11,5 +11,7 @@ Hbase: Final = _API.Hbase
 Mutation: Final = _API.Mutation
 BatchMutation: Final = _API.BatchMutation
 TScan: Final = _API.TScan
+TRowResult: Final = _API.TRowResult
+TCell: Final = _API.TCell
 DECLARED_ERRORS: Final[tuple[type[Exception], ...]] = (_API.IOError, _API.IllegalArgument, _API.AlreadyExists)
 """The exceptions that the interface declares. After any other one a connection is in an unknown state."""

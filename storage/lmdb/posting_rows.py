@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from storage.lmdb.environment import Cursor, Transaction
 from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
-from storage.postings import KeyedCode, PostingLayout, Row, truncated_to
+from storage.postings import KeyedCode, PostingLayout, Row, rows_within, truncated_to
 
 _ROWS_AT_ONCE: Final = 16
 
@@ -43,10 +43,13 @@ class PostingRows:
         for key, posting in postings:
             transaction.delete(key, posting, db=self._databases["postings"])
 
-    def look_up(self, transaction: Transaction, keys: Sequence[bytes], layout: PostingLayout) -> list[Row]:
+    def look_up(
+        self, transaction: Transaction, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None
+    ) -> list[Row]:
         """Read the rows of these keys; a truncated one holds the lowest codes, since postings are in order."""
         cursor = transaction.cursor(self._databases["postings"])
-        return [row for some in _of_one_width(keys) for row in self._read(cursor, some, layout)]
+        rows = (row for some in _of_one_width(keys) for row in self._read(cursor, some, layout))
+        return rows_within(rows, bytes_max)
 
     def seek(
         self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout

@@ -97,11 +97,11 @@ class LmdbStore(Store):
         self._environment.write(work)
 
     @override
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         def work(transaction: Transaction) -> list[Row]:
             # Read each time: what a batch has written may not stay, and another process may write another layout then.
             layout = self._postings.layout(transaction) or DEFAULT_LAYOUT
-            return self._postings.look_up(transaction, keys, layout)
+            return self._postings.look_up(transaction, keys, layout, bytes_max)
 
         return self._environment.read(work)
 

@@ -39,9 +39,9 @@ class GivingWay(LmdbStore):
         """Run the work, and nothing more."""
         return work()
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Look up, and give way."""
-        rows = super().look_up(keys)
+        rows = super().look_up(keys, bytes_max)
         time.sleep(OVERLAP_S)
         return rows
 

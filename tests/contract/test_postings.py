@@ -91,6 +91,22 @@ def test_rows_come_in_the_order_of_the_keys(store: Store, make: Make) -> None:
     assert not any(row.truncated for row in found)
 
 
+@pytest.mark.parametrize("rows_bytes", [0, 1, 3, 40])
+def test_a_look_up_ends_when_it_has_enough(store: Store, make: Make, rows_bytes: int) -> None:
+    """It returns the rows of the first keys, at least one; those that are over the limit are the last ones."""
+    keys = [make_key(number) for number in range(40)]
+    records = [make(f"a{number}", keys=(key,)) for number, key in enumerate(keys)]
+    store.add(records)
+    whole = store.look_up(keys)
+    posting_bytes = len(whole[0].packed)
+    bytes_max = rows_bytes * posting_bytes
+    rows = store.look_up(keys, bytes_max)
+    assert [raw(row) for row in rows] == [raw(row) for row in whole[: len(rows)]]
+    # A store may read some rows together, so how far it is over the limit is its own affair.
+    assert min(rows_bytes + 1, len(keys)) <= len(rows) <= len(keys)
+    assert store.look_up([], bytes_max) == []
+
+
 def test_looking_up_keys_that_are_nowhere_gives_empty_rows(store: Store, make: Make) -> None:
     """Keys before, between and after all stored ones have empty rows, also in an empty store."""
     before, between, after = make_key(0), make_key(8), make_key(9, lane=1)

@@ -92,9 +92,9 @@ class Straggling(HbaseStore):
         time.sleep(random.uniform(0, LATE_MAX_S))
         super().add(records)
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Look up, and wait."""
-        rows = super().look_up(keys)
+        rows = super().look_up(keys, bytes_max)
         time.sleep(random.uniform(0, LATE_MAX_S))
         return rows
 

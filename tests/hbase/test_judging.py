@@ -26,9 +26,9 @@ PAIRS_A_STEP = 8
 class GivingWay(HbaseStore):
     """A store in which a process that has looked up lets the others look up before it settles."""
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Look up, and give way."""
-        rows = super().look_up(keys)
+        rows = super().look_up(keys, bytes_max)
         time.sleep(OVERLAP_S)
         return rows
 

@@ -36,9 +36,9 @@ class _Counted:
         self._store = store
         self.postings = self.records = 0
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Look up, and count the postings."""
-        rows = self._store.look_up(keys)
+        rows = self._store.look_up(keys, bytes_max)
         self.postings += sum(len(row.postings) for row in rows)
         return rows
 

@@ -154,9 +154,9 @@ def test_the_time_of_judging_is_looking_up_or_settling() -> None:
     took_s = 0.02
 
     class Slow(MemoryStore):
-        def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
             time.sleep(took_s)
-            return super().look_up(keys)
+            return super().look_up(keys, bytes_max)
 
         def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
             time.sleep(2 * took_s)

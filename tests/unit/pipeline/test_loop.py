@@ -11,8 +11,8 @@ import pytest
 from typing_extensions import override
 
 from consumer.dead_letters.policy import DeadLetterPolicy, Gate
+from consumer.judge import search
 from consumer.judge.detector import Detector
-from consumer.judge.search import LOOK_UP_PROBES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
 from consumer.lifecycle.retry import Result
 from consumer.lifecycle.stopping import Stopping
@@ -28,7 +28,7 @@ from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
-from storage.postings import Row
+from storage.postings import POSTING, Row
 from tests.unit.pipeline.fakes import KEEP_MS, TEXT, Ahead, Ends, Never, line, pipeline
 
 
@@ -154,25 +154,39 @@ def test_articles_without_keywords_are_counted() -> None:
     assert running.detector.tally.without_keywords == 2
 
 
-def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
-    """Only the rows of a few articles are held at once, however large the batch, and all matches are found."""
+def test_a_batch_is_looked_up_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only rows of so many bytes are held at once, however large the batch, and all matches are found."""
 
     class Counting(MemoryStore):
-        """Notes how many keys are asked for at once."""
+        """Notes how many keys are asked for at once, and the bytes of rows that are returned together."""
 
-        keys_max = 0
+        def __init__(self) -> None:
+            super().__init__()
+            self.keys: list[int] = []
+            self.sizes_bytes: list[int] = []
 
-        def look_up(self, keys: Sequence[bytes]) -> list[Row]:
-            """Note, and look up."""
-            self.keys_max = max(self.keys_max, len(keys))
-            return super().look_up(keys)
+        def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
+            """Look up, and note."""
+            rows = super().look_up(keys, bytes_max)
+            self.keys.append(len(keys))
+            self.sizes_bytes.append(sum(len(row.packed) for row in rows))
+            return rows
 
-    store = Counting()
     bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(100)]
-    ends = Ends([line(str(number), body) for number, body in enumerate(bodies)])
-    pipeline(ends, store).run()
-    assert 0 < store.keys_max <= 8 * LOOK_UP_PROBES_MAX
-    assert [outcome for _, outcome in ends.sink.outcomes].count("unique") == 1
+    found: list[tuple[list[tuple[str, str]], Counting]] = []
+    for bytes_max in (search.LOOK_UP_BYTES_MAX, 20_000):
+        monkeypatch.setattr(search, "LOOK_UP_BYTES_MAX", bytes_max)
+        store = Counting()
+        ends = Ends([line(str(number), body) for number, body in enumerate(bodies)])
+        pipeline(ends, store).run()
+        found.append((ends.sink.outcomes, store))
+    (at_once, whole), (in_parts, parts) = found
+    assert at_once == in_parts
+    assert [outcome for _, outcome in in_parts].count("unique") == 1
+    row_bytes_max = len(bodies) * POSTING.itemsize
+    of_several = [size for keys, size in zip(parts.keys, parts.sizes_bytes, strict=True) if keys > min(parts.keys)]
+    assert of_several
+    assert max(of_several) <= 20_000 + row_bytes_max < max(whole.sizes_bytes)
 
 
 def test_a_batch_that_is_taken_away_is_given_up_and_the_next_one_goes_on() -> None:

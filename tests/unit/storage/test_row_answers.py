@@ -1,0 +1,142 @@
+"""Answers with rows, decoded from bytes that the Thrift library has written."""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from thriftpy2.protocol.cybin import TCyBinaryProtocol
+from thriftpy2.thrift import TMessageType
+from thriftpy2.transport.memory import TCyMemoryBuffer
+
+from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
+from storage.hbase.thrift_api import DECLARED_ERRORS, Hbase, TCell, TRowResult
+
+CALL: Final = "getRowsWithColumns"
+NUMBER: Final = 0x7FFF_FFFF
+QUALIFIER_BYTES: Final = 9
+SHAPE: Final = CellShape(b"p:", QUALIFIER_BYTES)
+
+Rows = dict[bytes, dict[bytes, tuple[bytes, int]]]
+"""The value and time of each cell, by row and column."""
+
+
+def answer(rows: Rows, kind: int = TMessageType.REPLY) -> bytes:
+    """Return the bytes of an answer with these rows, their columns in order, as a gateway writes them."""
+    results = [
+        TRowResult(
+            row=row,
+            columns={column: TCell(value=value, timestamp=time) for column, (value, time) in sorted(cells.items())},
+        )
+        for row, cells in rows.items()
+    ]
+    return _message(Hbase.getRowsWithColumns_result(success=results), kind)
+
+
+def _message(result: Any, kind: int = TMessageType.REPLY) -> bytes:  # noqa: ANN401  # the library has no types
+    buffer = TCyMemoryBuffer()
+    protocol = TCyBinaryProtocol(buffer, decode_response=False)
+    protocol.write_message_begin(CALL, kind, NUMBER)
+    protocol.write_struct(result)
+    whole: bytes = buffer.getvalue()
+    return whole
+
+
+def received(whole: bytes, sizes: Sequence[int] = (1 << 20,)) -> Callable[[int], bytes]:
+    """Return a function that gives these bytes in parts of these sizes, in turn; it fails if more is awaited."""
+    stream, turns = io.BytesIO(whole), iter(range(1 << 20))
+
+    def receive(count: int) -> bytes:
+        part = stream.read(min(count, sizes[next(turns) % len(sizes)]))
+        assert part, "more bytes were awaited than the answer has"
+        return part
+
+    return receive
+
+
+def expected(rows: Rows) -> dict[bytes, RowCells]:
+    """Return what is read of these rows: columns that follow one of another shape come by themselves."""
+    found: dict[bytes, RowCells] = {}
+    for row, cells in rows.items():
+        joined = b""
+        values: dict[bytes, bytes] = {}
+        for column, (value, _) in sorted(cells.items()):
+            if column.startswith(b"p:") and len(column) == len(b"p:") + QUALIFIER_BYTES and not values:
+                joined += column[len(b"p:") :]
+            else:
+                values[column] = value
+        found[row] = RowCells(joined, values)
+    return found
+
+
+cells = st.one_of(
+    st.tuples(st.binary(min_size=QUALIFIER_BYTES, max_size=QUALIFIER_BYTES).map(b"p:".__add__), st.just(b"")),
+    st.tuples(st.binary(min_size=24, max_size=24).map(b"s:".__add__), st.binary(min_size=1, max_size=200)),
+    st.tuples(st.binary(min_size=10, max_size=14).map(b"p:".__add__), st.just(b"")),
+)
+row_strategy = st.dictionaries(
+    st.binary(min_size=1, max_size=4),
+    st.lists(st.tuples(cells, st.integers(0, 2**63 - 1)), min_size=1, max_size=30).map(
+        lambda drawn: {column: (value, time) for (column, value), time in drawn}
+    ),
+    max_size=6,
+)
+
+
+@given(row_strategy, st.lists(st.integers(1, 300), min_size=1, max_size=5))
+def test_rows_are_read_as_the_library_wrote_them(rows: Rows, sizes: list[int]) -> None:
+    """In parts of any size, without waiting for more than was sent."""
+    reader = RowAnswerReader(received(answer(rows), sizes))
+    assert reader.message() == (CALL, NUMBER)
+    assert reader.rows(SHAPE) == expected(rows)
+
+
+@pytest.mark.parametrize("result", ["error", "empty"])
+def test_another_answer_is_handed_back(result: str) -> None:
+    """With all that was received of it, so that the library reads it from the start."""
+    whole = _message(
+        Hbase.getRowsWithColumns_result(io=DECLARED_ERRORS[0](b"Table does not exist"))
+        if result == "error"
+        else Hbase.getRowsWithColumns_result()
+    ) + bytes(2)
+    with pytest.raises(OtherAnswer) as other:
+        RowAnswerReader(received(whole)).message()
+    assert other.value.received == whole
+
+
+def test_an_exception_of_the_server_is_handed_back() -> None:
+    """A message of type exception has another struct."""
+    whole = answer({}, TMessageType.EXCEPTION)
+    with pytest.raises(OtherAnswer):
+        RowAnswerReader(received(whole)).message()
+
+
+ONE: Final = {b"row": {b"p:" + bytes([number]) * QUALIFIER_BYTES: (b"", 7) for number in range(3)}}
+
+
+@pytest.mark.parametrize("place", range(len(answer(ONE))))
+@pytest.mark.parametrize("bit", [0, 7])
+def test_no_changed_byte_raises_anything_else(place: int, bit: int) -> None:
+    """What cannot be read is malformed; what can has no row or cell more than was sent."""
+    whole = bytearray(answer(ONE))
+    whole[place] ^= 1 << bit
+    stream = io.BytesIO(bytes(whole))
+    reader = RowAnswerReader(lambda count: stream.read(min(count, 1 << 16)))
+    try:
+        reader.message()
+        found = reader.rows(SHAPE)
+    except (MalformedAnswer, OtherAnswer):
+        return
+    assert len(found) == 1
+    (row_cells,) = found.values()
+    assert len(row_cells.qualifiers) // QUALIFIER_BYTES + len(row_cells.values) <= 3
+
+
+def test_bytes_after_the_answer_are_refused() -> None:
+    """They would be taken for the beginning of the next answer."""
+    reader = RowAnswerReader(received(answer(ONE) + b"\0"))
+    reader.message()
+    with pytest.raises(MalformedAnswer, match="bytes after the last row"):
+        reader.rows(SHAPE)
