@@ -122,8 +122,11 @@ class PostingStore(Protocol):
 class VerdictStore(Protocol):
     """The one cell of each version that decides, and the one that reverses it."""
 
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         """Store each (reference, verdict) by compare-and-set from absent. The references of a call differ.
+
+        The postings of the records in ``removing`` are deleted as by ``remove``, before, meanwhile or afterwards: it
+        saves a round trip.
 
         Called with the decisions of a batch (*settle*). Returns True where ``read`` returns this verdict from now on,
         also if the same bytes were stored before: after an unknown outcome the caller repeats the call. Returns False

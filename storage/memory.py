@@ -136,8 +136,10 @@ class MemoryStore(Store):
                 self._remove_postings(record)
 
     @override
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         with self._lock:
+            for record in removing:
+                self._remove_postings(record)
             return [
                 reference in self._versions and self._settle(reference, verdict) == verdict
                 for reference, verdict in verdicts

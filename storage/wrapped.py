@@ -75,8 +75,9 @@ class WrappedStore(Store):
         self._around("remove", len(records), partial(self._store.remove, records))
 
     @override
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        return self._around("settle", len(verdicts), partial(self._store.settle, verdicts))
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+        items = len(verdicts) + len(removing)
+        return self._around("settle", items, partial(self._store.settle, verdicts, removing))
 
     @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:

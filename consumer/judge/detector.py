@@ -3,13 +3,14 @@
 The order of the steps makes it safe among any number of processes, crashes and replays:
 
     records        store each version and its arrival; what is stored never changes
-    known copies   settle copies of an original that this process remembers, without postings
+    known copies   find copies of an original that this process remembers: they get no postings
     postings       write the postings of the rest before any look-up: of two near versions at least one sees the other
     look up, read  find what is near, and what has been decided about it
     decide         in memory, in order of arrival
-    settle         write the verdicts by compare-and-set: duplicates, then claims, the kept ones last; where one fails,
-                   read again what is stored, and decide the rest again
-    remove         delete the postings of duplicates: only kept versions are matched against
+    settle         write the verdicts by compare-and-set: duplicates and claims first, the kept ones last; where one
+                   fails, read again what is stored, and decide the rest again
+    remove         while the kept ones are written, delete the postings of duplicates: only kept versions are matched
+                   against
 
 ``docs/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
 interleaving of small cases.
@@ -25,11 +26,11 @@ from typing_extensions import override
 from consumer.fingerprint import TextKind
 from consumer.judge import events
 from consumer.judge.comparison import not_released
-from consumer.judge.decision import Decisions, Duplicate, Neighbour, State, decide, state_of
+from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
 from consumer.judge.judge import Judge
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
-from consumer.judge.search import Neighbourhood, Search
+from consumer.judge.search import Neighbourhood, Search, swept
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
@@ -48,6 +49,30 @@ class QueryResult(NamedTuple):
 
     matches: list[Neighbour]
     truncated: bool
+
+
+class Situation(NamedTuple):
+    """What a batch is decided by: its pending versions, the known copies among them, and what is near the others."""
+
+    pending: Sequence[Stored]
+    copies: Sequence[Duplicate]
+    near: Neighbourhood
+
+    def stored(self) -> dict[bytes, Stored]:
+        """Return the pending versions and the neighbours of any, by reference, as they were read last."""
+        near = self.near
+        others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
+        stored = {version.record.reference: version for version in self.pending}
+        return stored | {reference: near.stored[reference] for reference in others | near.neighbours.keys()}
+
+
+class Decided(NamedTuple):
+    """What to write: known copies, other duplicates and claims, in any order, and then the kept versions."""
+
+    copies: Sequence[Duplicate]
+    duplicates: Sequence[Duplicate]
+    claims: Sequence[Duplicate]
+    kept: Sequence[Record]
 
 
 @dataclass(slots=True)
@@ -121,7 +146,7 @@ class Detector(Judge):
         An article of a source that is never flagged has no matches. Raises the store's errors.
         """
         record = version.record
-        found = self.search.look_up([record], {record.reference: Stored(record, None, None)})
+        found = self.search.look_up([record], created={}, unstored={record.reference: Stored(record, None, None)})
         states = {reference: state_of(stored) for reference, stored in found.stored.items()}
         near = [other for other in found.neighbours[record.reference] if states[other.record.reference] is State.KEPT]
         never = frozenset({record.reference} if self._never_flagged(record) else ())
@@ -148,79 +173,93 @@ class Detector(Judge):
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         pending = [version for version in stored if version.verdict is None]
-        replayed = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
+        verdicts = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
         self.tally.versions += len(stored)
-        self.tally.replays += len(replayed)
+        self.tally.replays += len(verdicts)
         self.tally.without_keywords += sum(version.record.kind == TextKind.EMPTY for version in stored)
-        copies = self._settle_known_copies(pending)
-        rest = [version.record for version in pending if version.record.reference not in copies]
-        verdicts = replayed | copies
-        if rest:
-            verdicts |= self._decide_and_settle(rest, self._post_and_look_up(rest))
-        duplicates = [
-            version.record for version in stored if verdicts[version.record.reference].verdict.outcome != "unique"
-        ]
-        self.tally.duplicates += len(duplicates)
-        self.tally.kept += len(stored) - len(duplicates)
-        # A known copy got no postings, and deleting what is not there is not free in every store.
-        self.store.remove([record for record in duplicates if record.reference not in copies])
+        # After a crash a replayed duplicate may still have postings.
+        stale = [version.record for version in stored if _is_duplicate(verdicts.get(version.record.reference))]
+        if pending:
+            verdicts |= self._decide_and_settle(self._situation(pending), stale)
+        else:
+            self.store.remove(stale)
+        duplicates = sum(_is_duplicate(verdicts[version.record.reference]) for version in stored)
+        self.tally.duplicates += duplicates
+        self.tally.kept += len(stored) - duplicates
         return verdicts
 
-    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
-        """Settle copies of originals that this process remembers; return their verdicts as stored."""
+    def _situation(self, pending: Sequence[Stored]) -> Situation:
+        """Find copies of known originals; write the postings of the rest, and find what is near them."""
         with self.tally.looking_up():
             copies = self.copies.find([version for version in pending if not self._never_flagged(version.record)])
-        return self._settle_copies(copies)
+        repeated = {copy.record.reference for copy in copies}
+        rest = [version for version in pending if version.record.reference not in repeated]
+        near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
+        return Situation(pending, copies, near)
 
-    def _settle_copies(self, copies: Sequence[Duplicate]) -> dict[bytes, VerdictEvent]:
-        settled = self.cells.settle([(copy.record, self._duplicate_event(copy, frozenset())) for copy in copies])
-        self.repeats += copies
-        self.tally.known_copies += len(settled.written)
-        return settled.written | self.cells.verdicts(settled.lost)
-
-    def _post_and_look_up(self, records: Sequence[Record]) -> Neighbourhood:
-        """Write the postings of the records, and find what is near."""
+    def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
+        """Write the postings of these versions, and find what is near."""
+        records = [version.record for version in versions]
         self.store.add(records)
         with self.tally.looking_up():
-            return self.search.look_up(records, {})
+            created = {version.record.reference: version for version in versions}
+            return self.search.look_up(records, created=created, unstored={})
 
-    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
-        """Decide and write until nothing fails; return the verdicts of the records as stored."""
-        others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
-        stored = {reference: near.stored[reference] for reference in others | near.neighbours.keys()}
+    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        """Decide and write until nothing fails; return the verdicts of the pending versions as stored.
+
+        Postings of duplicates are deleted, and so are those of the ``stale`` records.
+        """
+        stored = found.stored()
         never = frozenset(reference for reference, version in stored.items() if self._never_flagged(version.record))
         for _ in range(SETTLE_ROUNDS_MAX):
-            states = {reference: state_of(version) for reference, version in stored.items()}
-            decisions = decide(records, _not_released(near.neighbours, stored), states, never)
-            written = self._settle_in_order(decisions, near.truncated)
+            decided = _decided(found, stored, never)
+            written = self._settle_in_order(decided, found.near.truncated, stale)
             if written is not None:
-                self.repeats += decisions.duplicates
-                return {
-                    record.reference: written.get(record.reference) or verdict_of(stored[record.reference])
-                    for record in records
+                self.repeats += (*found.copies, *decided.duplicates)
+                verdicts = {
+                    version.record.reference: written.get(version.record.reference)
+                    or verdict_of(stored[version.record.reference])
+                    for version in found.pending
                 }
-            stored |= self.cells.read(sorted(stored))
-        raise StoreError(f"a batch of {len(records)} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
+                self._remove_rest(found, decided, verdicts)
+                return verdicts
+            read = self.cells.read(sorted(stored))
+            for version in found.pending:
+                if version.record.reference not in read:
+                    raise swept(version.record)
+            stored |= read
+        count = len(found.pending)
+        raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
-    def _settle_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
-        """Write duplicates, claims, and then the kept ones; return None where another process settled any first."""
-        written: dict[bytes, VerdictEvent] = {}
+    def _settle_in_order(
+        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+    ) -> dict[bytes, VerdictEvent] | None:
+        """Write duplicates and claims, and then the kept ones; return None where another process settled any first.
+
+        The postings of the duplicates are deleted while the kept ones are written.
+        """
+        duplicates = (*decided.copies, *decided.duplicates, *decided.claims)
+        first = self.cells.settle([(each.record, self._duplicate_event(each, truncated)) for each in duplicates])
+        self.tally.known_copies += sum(copy.record.reference in first.written for copy in decided.copies)
+        if first.lost:
+            return None
         now = self.clock()
         kept = [
             (record, events.kept_event(record, truncated=record.reference in truncated, decided_ms=now))
-            for record in decisions.kept
+            for record in decided.kept
         ]
-        stages = (
-            [(duplicate.record, self._duplicate_event(duplicate, truncated)) for duplicate in decisions.duplicates],
-            [(claim.record, self._duplicate_event(claim, truncated)) for claim in decisions.claims],
-            kept,
-        )
-        for stage in stages:
-            settled = self.cells.settle(stage)
-            if settled.lost:
-                return None
-            written |= settled.written
-        return written
+        # A known copy has no postings, and deleting what is not there is not free in every store.
+        last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in decided.duplicates)])
+        return None if last.lost else first.written | last.written
+
+    def _remove_rest(self, found: Situation, decided: Decided, verdicts: Mapping[bytes, VerdictEvent]) -> None:
+        """Delete the postings of those that another process, or an earlier round, settled as duplicates."""
+        done = {each.record.reference for each in (*found.copies, *decided.duplicates)}
+        records = [version.record for version in found.pending if version.record.reference not in done]
+        rest = [record for record in records if _is_duplicate(verdicts[record.reference])]
+        if rest:
+            self.store.remove(rest)
 
     def _duplicate_event(self, duplicate: Duplicate, truncated: frozenset[bytes]) -> VerdictEvent:
         return events.duplicate_event(
@@ -229,6 +268,21 @@ class Detector(Judge):
 
     def _never_flagged(self, record: Record) -> bool:
         return self.settings.rule(record.source).flag == "never"
+
+
+def _decided(found: Situation, stored: Mapping[bytes, Stored], never: frozenset[bytes]) -> Decided:
+    """Decide the versions that are pending by ``stored``."""
+    states = {reference: state_of(version) for reference, version in stored.items()}
+    copies = [copy for copy in found.copies if states[copy.record.reference] is State.PENDING]
+    # Decided before the others. A crash may have left postings of a copy, but nothing may repeat or claim it.
+    states |= {copy.record.reference: State.DUPLICATE for copy in copies}
+    records = [version.record for version in found.pending if version.record.reference in found.near.neighbours]
+    decisions = decide(records, _not_released(found.near.neighbours, stored), states, never)
+    return Decided(copies, *decisions)
+
+
+def _is_duplicate(event: VerdictEvent | None) -> bool:
+    return event is not None and event.verdict.outcome != "unique"
 
 
 def _not_released(

@@ -50,6 +50,11 @@ class LookUpSize:
         self._articles_max = max(count // 2, 1)
 
 
+def swept(record: Record) -> StoreError:
+    """Return the error for a record that is no longer stored while it is judged."""
+    return StoreError(f"{record.id!r} was swept away while it was judged: the window is shorter than the lag")
+
+
 class Neighbourhood(NamedTuple):
     """What is stored near the records of a batch; everything is by reference.
 
@@ -75,11 +80,14 @@ class Search:
     cells: VerdictCells
     size: LookUpSize = field(default_factory=LookUpSize)
 
-    def look_up(self, records: Sequence[Record], unstored: Mapping[bytes, Stored]) -> Neighbourhood:
+    def look_up(
+        self, records: Sequence[Record], *, created: Mapping[bytes, Stored], unstored: Mapping[bytes, Stored]
+    ) -> Neighbourhood:
         """Find what is near each record.
 
-        The records themselves are read again, since a later version or a retraction may have ended them by now; those
-        in ``unstored`` are taken as they are. Raises ``StoreError`` where another record is no longer stored.
+        A record with candidates is read again, since a later version or a retraction may have ended it by now; others
+        are taken from ``created``, as they were when they were stored, or read if they are not there. Records in
+        ``unstored`` are never read. Raises ``StoreError`` where a record that is read is no longer stored.
         """
         candidates: list[Candidates] = []
         while len(candidates) < len(records):
@@ -91,8 +99,12 @@ class Search:
                 self.size.fitted(count)
                 candidates += some
         references = {reference for of_record in candidates for reference in of_record.references}
-        references |= {record.reference for record in records} - unstored.keys()
-        stored = self.cells.read(sorted(references)) | dict(unstored)
+        alone = {
+            record.reference for record, of_record in zip(records, candidates, strict=True) if not of_record.references
+        }
+        taken = {reference: created[reference] for reference in alone & created.keys() - references} | dict(unstored)
+        references |= {record.reference for record in records} - taken.keys()
+        stored = self.cells.read(sorted(references)) | taken
         return self._neighbourhood(records, candidates, stored)
 
     def compare(self, version: Stored, others: Sequence[Stored], similarities: list[float]) -> list[Neighbour]:
@@ -142,9 +154,7 @@ class Search:
         )
         for record, of_record in zip(records, candidates, strict=True):
             if record.reference not in stored:
-                raise StoreError(
-                    f"{record.id!r} was swept away while it was judged: the window is shorter than the lag"
-                )
+                raise swept(record)
             compared = matchable.compare(stored[record.reference], of_record.references, self.settings)
             verifications.append(compared.others)
             similarities += compared.similarities

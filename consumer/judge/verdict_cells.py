@@ -31,11 +31,15 @@ class VerdictCells:
     store: Store
     tally: Tally
 
-    def settle(self, settlements: Sequence[Settlement]) -> Settled:
-        """Settle these versions by compare-and-set. A verdict that the store has already counts as written."""
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
+        """Settle these versions by compare-and-set. A verdict that the store has already counts as written.
+
+        The postings of the records in ``removing`` are deleted with the same call.
+        """
         if not settlements:
+            self.store.remove(removing)
             return Settled({}, ())
-        outcome = self.store.settle([(record.reference, event.encoded) for record, event in settlements])
+        outcome = self.store.settle([(record.reference, event.encoded) for record, event in settlements], removing)
         pairs = zip(settlements, outcome, strict=True)
         written = {record.reference: event for (record, event), done in pairs if done}
         if len(written) == len(settlements):

@@ -178,7 +178,7 @@ class _Attempt:
         self.adopted.duplicates += len(records) - len(kept)
         if not records:
             return
-        near = self.detector.search.look_up(records, {})
+        near = self.detector.search.look_up(records, created={}, unstored={})
         repeats = {
             record.reference: any(
                 neighbour.record.arrival < record.arrival for neighbour in near.neighbours[record.reference]

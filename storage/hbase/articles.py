@@ -28,7 +28,10 @@ class Articles:
         self._pending = CellCache(gateways.options.pending_cells_max)
 
     def create(self, calls: Calls, versions: Sequence[Version]) -> list[Stored | None]:
-        """Write the versions that are not stored, bodies before records.
+        """Write the versions that are not stored, with their bodies.
+
+        A crash may leave a record without its body. Such a version has no verdict: nobody else finds it before this
+        method has returned. So it will be created again, and its body is written then.
 
         What this call has written is not read again: the rows as they were read before, with the new versions, are the
         rows as they are now, but for what others wrote in between. Where another process was first its cell is read.
@@ -36,9 +39,12 @@ class Articles:
         references = [version.record.reference for version in versions]
         rows = self._rows(calls, references)
         absent = [version for version in versions if version.record.reference not in _row_of(version, rows).versions]
-        calls.change(self._table, self._bodies_of(absent))
         new = {version.record.reference: cells.pending_cell(version.record) for version in absent}
-        written = self._put_absent(calls, [_new_cell(reference, cell) for reference, cell in new.items()])
+        swaps = [_new_cell(reference, cell) for reference, cell in new.items()]
+        written, _ = self._gateways.side_by_side(
+            partial(self._put_absent, calls, swaps),
+            partial(self._keep_texts, calls, absent, [version for version in versions if _is_pending(version, rows)]),
+        )
         lost = [reference for reference, done in zip(new, written, strict=True) if not done]
         for version, done in zip(absent, written, strict=True):
             if done:
@@ -124,10 +130,21 @@ class Articles:
                 return
             start = page[-1][0] + b"\0"
 
-    def _bodies_of(self, versions: Sequence[Version]) -> Iterator[Change]:
-        for record, body in versions:
-            if self._keep_bodies and body is not None:
-                yield Change(record.id_hash, cells.body_column(record.reference), pack_body(body))
+    def _keep_texts(self, calls: Calls, absent: Sequence[Version], pending: Sequence[Version]) -> None:
+        """Write the bodies of absent versions, and those of pending ones where they are missing."""
+        if not self._keep_bodies:
+            return
+        without = [version for version in pending if version.body is not None]
+        stored = self.bodies(calls, [version.record.reference for version in without])
+        missing = [version for version, body in zip(without, stored, strict=True) if body is None]
+        calls.change(
+            self._table,
+            (
+                Change(record.id_hash, cells.body_column(record.reference), pack_body(body))
+                for record, body in (*absent, *missing)
+                if body is not None
+            ),
+        )
 
     def _put_absent(self, calls: Calls, swaps: Sequence[Swap]) -> list[bool]:
         """Write these cells where there are none; return which of them are stored now."""
@@ -146,6 +163,11 @@ class Articles:
 
 def _row_of(version: Version, rows: Mapping[bytes, ArticleRow]) -> ArticleRow:
     return rows[version.record.reference[:ID_HASH_BYTES]]
+
+
+def _is_pending(version: Version, rows: Mapping[bytes, ArticleRow]) -> bool:
+    stored = _row_of(version, rows).versions.get(version.record.reference)
+    return stored is not None and stored.verdict is None
 
 
 def _new_cell(reference: bytes, cell: bytes) -> Swap:

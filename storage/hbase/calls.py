@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, islice
+from threading import Thread
 from typing import Final, TypeVar
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
@@ -24,6 +25,7 @@ from storage.wrapped import Operation
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
+_OtherAnswer = TypeVar("_OtherAnswer")
 
 CHANGES_AT_ONCE: Final = 2_000
 CHANGE_BYTES_AT_ONCE: Final = 4 << 20
@@ -70,6 +72,23 @@ class Gateways:
         # No piece may still run after the caller has got an error.
         wait(futures)
         return [future.result() for future in futures]
+
+    def side_by_side(
+        self, first: Callable[[], _Answer], second: Callable[[], _OtherAnswer]
+    ) -> tuple[_Answer, _OtherAnswer]:
+        """Do two pieces of work at the same time, both of which may use ``spread``; raise the error of either.
+
+        The second has a thread of its own: in the pool, pieces that wait for others could take all threads.
+        """
+        answered: Future[_OtherAnswer] = Future()
+        thread = Thread(target=_answer, args=(answered, second), name="hbase-beside")
+        thread.start()
+        try:
+            answer = first()
+        finally:
+            # As in spread: nothing may still run after the caller has got an error.
+            thread.join()
+        return answer, answered.result()
 
     def close(self) -> None:
         """Stop the threads and close the connections."""
@@ -222,6 +241,14 @@ class Calls:
 def pieces(whole: Sequence[_T], size: int) -> list[Sequence[_T]]:
     """Cut a sequence into pieces of a size; the last may be shorter."""
     return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+def _answer(future: "Future[_Answer]", work: Callable[[], _Answer]) -> None:
+    """Do the work, and hand its result or error to whoever waits for the future."""
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001  # raised again where the future is read
+        future.set_exception(error)
 
 
 def _affordable(changes: Iterable[Change]) -> Iterator[list[Change]]:

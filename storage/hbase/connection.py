@@ -1,30 +1,24 @@
 """A connection to a Thrift gateway on which no answer can be mistaken for that to another request.
 
-The Thrift library neither numbers requests nor checks numbers, so that after a time-out the next request could get the
-answer to the previous one. Here every request has a number, counting from a random one, that the gateway sends back. An
-answer with another number, to another call, or with a row that was not requested is a failure of the connection.
+An answer with another number than its request, to another call, or with a row that was not requested is a failure of
+the connection.
 """
 
-import socket
 import ssl
 import time
-from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from secrets import randbits
 from typing import Any, Final, NamedTuple
 
 from happybase import Connection
-from thriftpy2.protocol import TBinaryProtocol
-from thriftpy2.thrift import TClient
-from thriftpy2.transport import TBufferedTransport, TSocket
+from thriftpy2.transport import TBufferedTransport
 
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import AnswerTooBig, Denied, Lost, text_of
 from storage.hbase.options import Address
 from storage.hbase.row_answers import CellShape, MalformedAnswer, OtherAnswer, RowAnswerReader, RowCells
 from storage.hbase.thrift_api import DECLARED_ERRORS, BatchMutation, Hbase, Mutation, TScan
+from storage.hbase.thrift_client import GatewaySocket, MixedUp, NumberedProtocol, PipeliningClient
 
-_NUMBER_BITS: Final = 31
 _BUFFER_BYTES: Final = 1 << 16
 
 Columns = Mapping[bytes, Any]
@@ -72,94 +66,6 @@ class RegionPlace(NamedTuple):
     server: str
 
 
-class _MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
-    """An answer to another request."""
-
-
-class _Socket(TSocket):  # type: ignore[misc]  # the library has no types here
-    """A socket whose operations all end at a deadline, with or without TLS."""
-
-    def __init__(self, address: Address, tls: ssl.SSLContext | None) -> None:
-        super().__init__(host=address.host, port=address.port)
-        self._tls = tls
-        self.deadline = Deadline(0.0)
-        # How many more bytes of the current answer may be read, None for any number.
-        self.left_bytes: int | None = None
-        # Bytes of an answer that were read already, and are read again first.
-        self.unread = b""
-
-    def open(self) -> None:
-        plain = socket.create_connection((self.host, self.port), timeout=self._left_s())
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            self.set_handle(plain if self._tls is None else self._tls.wrap_socket(plain, server_hostname=self.host))
-        except BaseException:
-            plain.close()
-            raise
-
-    def read(self, sz: int) -> bytes:
-        if self.unread:
-            again, self.unread = self.unread[:sz], self.unread[sz:]
-            return again
-        self._arm()
-        received: bytes = super().read(sz)
-        if self.left_bytes is not None:
-            self.left_bytes -= len(received)
-            if self.left_bytes < 0:
-                raise AnswerTooBig
-        return received
-
-    def write(self, buf: bytes) -> None:
-        self._arm()
-        super().write(buf)
-
-    def _arm(self) -> None:
-        if self.sock is None:
-            raise ConnectionError("the connection is closed")
-        self.sock.settimeout(self._left_s())
-
-    def _left_s(self) -> float:
-        left_s = self.deadline.left_s
-        # A time-out of 0 would make the socket non-blocking.
-        if not left_s:
-            raise TimeoutError("timed out")
-        return left_s
-
-
-class _NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
-    """Thrift's binary protocol with numbered requests; each answer must repeat the number."""
-
-    def __init__(self, transport: Any) -> None:  # noqa: ANN401  # the library's classes have no common type
-        super().__init__(transport, decode_response=False)
-        self._number = randbits(_NUMBER_BITS)
-        self._asked: deque[tuple[str, int]] = deque()
-
-    def write_message_begin(self, name: str, ttype: int, seqid: int) -> None:
-        del seqid
-        self._number = (self._number + 1) % (1 << _NUMBER_BITS)
-        self._asked.append((name, self._number))
-        super().write_message_begin(name, ttype, self._number)
-
-    def read_message_begin(self) -> tuple[str, int, int]:
-        name, ttype, number = super().read_message_begin()
-        self.check_answer((name, number))
-        return name, ttype, number
-
-    def check_answer(self, answered: tuple[str, int]) -> None:
-        """Refuse an answer that is not to the earliest request without one."""
-        check_number(self._asked.popleft(), answered)
-
-
-class _Client(TClient):  # type: ignore[misc]  # as above
-    """The library's client with sending and receiving apart, so that several requests can be in flight."""
-
-    def send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # whatever the call takes
-        self._send(name, **arguments)
-
-    def receive(self, name: str) -> Any:  # noqa: ANN401  # whatever the call returns
-        return self._recv(name)
-
-
 class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     """A connection to one gateway, for one thread at a time.
 
@@ -174,13 +80,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         self._call_s = call_s
         self.opened_s = time.monotonic()
         self.used_s = self.opened_s
-        self._socket = _Socket(address, tls)
+        self._socket = GatewaySocket(address, tls)
         super().__init__(host=address.host, port=address.port, autoconnect=False)
 
     def _refresh_thrift_client(self) -> None:
         self.transport = TBufferedTransport(self._socket, _BUFFER_BYTES)
-        self._protocol = _NumberedProtocol(self.transport)
-        self.client = _Client(Hbase, self._protocol)
+        self._protocol = NumberedProtocol(self.transport)
+        self.client = PipeliningClient(Hbase, self._protocol)
 
     def connect(self, deadline: Deadline) -> None:
         """Open the connection."""
@@ -311,18 +217,18 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         """Return whether a table is enabled."""
         return bool(self._ask("isTableEnabled", tableName=table))
 
-    def _ask(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401  # as of _Client
+    def _ask(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401  # as of PipeliningClient
         self._send(name, **arguments)
         return self._receive(name)
 
-    def _send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # as of _Client
+    def _send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # as of PipeliningClient
         self._socket.deadline = self.deadline.at_most(self._call_s)
         try:
             self.client.send(name, **arguments)
         except Exception as error:
             raise self._lost(error) from error
 
-    def _receive(self, name: str) -> Any:  # noqa: ANN401  # as of _Client
+    def _receive(self, name: str) -> Any:  # noqa: ANN401  # as of PipeliningClient
         try:
             return self.client.receive(name)
         except DECLARED_ERRORS as error:
@@ -353,13 +259,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
     def _check(self, asked: Sequence[bytes], found: Iterator[bytes]) -> None:
         try:
             check_rows(asked, found)
-        except _MixedUp as error:
+        except MixedUp as error:
             raise self._lost(error) from error
 
     def _check_range(self, selection: Selection, row: bytes) -> None:
         is_beyond = bool(selection.stop) and row >= selection.stop
         if row < selection.start or is_beyond:
-            raise self._lost(_MixedUp(f"received the row {row.hex()}, which was not requested"))
+            raise self._lost(MixedUp(f"received the row {row.hex()}, which was not requested"))
 
     def _lost(self, error: Exception) -> Lost:
         self.is_lost = True
@@ -370,14 +276,8 @@ def _server(region: Any) -> str:  # noqa: ANN401  # the library's classes have n
     return f"{region.serverName.decode(errors='replace')}:{region.port}" if region.serverName else ""
 
 
-def check_number(asked: tuple[str, int], answered: tuple[str, int]) -> None:
-    """Refuse an answer with another number than its request, or to another call."""
-    if asked != answered:
-        raise _MixedUp(f"received the answer to {answered} instead of that to {asked}")
-
-
 def check_rows(asked: Sequence[bytes], found: Iterator[bytes]) -> None:
     """Refuse rows that were not requested."""
     unexpected = set(found) - set(asked)
     if unexpected:
-        raise _MixedUp(f"received the row {min(unexpected).hex()}, which was not requested")
+        raise MixedUp(f"received the row {min(unexpected).hex()}, which was not requested")

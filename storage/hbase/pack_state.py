@@ -1,4 +1,8 @@
-"""What packers share: rows of the table ``meta``. All of it may be lost without harm to any posting."""
+"""What packers share, and what look-ups must know of them: rows of the table ``meta``.
+
+Progress may be lost without harm. The row of the bucket width may not: it is there before the first posting is packed,
+and stays for ever, so a store without it has no sets.
+"""
 
 import struct
 from typing import Final, NamedTuple
@@ -30,6 +34,10 @@ class PackMeta(NamedTuple):
         written: int = calls.rows(self.table, [PROGRESS_ROW], [_FAMILY], 1)[PROGRESS_ROW][_CLOCK].timestamp
         return written
 
+    def has_begun(self, calls: Calls) -> bool:
+        """Return whether any packer has begun on this store; from then on there may be sets."""
+        return read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] is not None
+
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
         """Return the row where a run up to this time stopped, or the first row if there was no such run."""
         stored = read_cells(calls, self.table, [(PROGRESS_ROW, _VALUE)])[0]
@@ -44,7 +52,8 @@ class PackMeta(NamedTuple):
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
-        The width says when a bucket ended: a set of a wider bucket would be expired too early.
+        The width says when a bucket ended: a set of a wider bucket would be expired too early. Called before anything
+        is packed: ``has_begun`` is true from then on.
         """
         bind = Swap(BUCKET_ROW, _VALUE, None, b"%d" % bucket_ms)
         stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0]
@@ -60,7 +69,7 @@ class PackMeta(NamedTuple):
 
     def unbind_bucket(self, calls: Calls) -> None:
         """Unbind the store from its width, when no set is left."""
-        # A delete would hide a put within the same millisecond.
+        # Not deleted: has_begun must stay true, and a delete would hide a put within the same millisecond.
         calls.change(self.table, [Change(BUCKET_ROW, _VALUE, UNBOUND)])
 
 

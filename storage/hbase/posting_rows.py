@@ -12,6 +12,7 @@ from storage.hbase import sets, wide_rows
 from storage.hbase.calls import Calls, Gateways, pieces
 from storage.hbase.connection import Change, Columns, Selection
 from storage.hbase.failures import AnswerTooBig, Lost, RowTooBig, damaged
+from storage.hbase.pack_state import PackMeta
 from storage.hbase.posting_cells import (
     FRESH,
     FRESH_FAMILY,
@@ -27,6 +28,7 @@ from storage.hbase.wide_rows import WideRows
 from storage.postings import KeyedCode, PostingLayout, Row, postings_of, truncated_to
 from storage.records import Record
 
+_FRESH_ONLY: Final[tuple[bytes, ...]] = (FRESH_FAMILY,)
 _FAMILIES: Final = (FRESH_FAMILY, SET_FAMILY)
 _ROWS_AT_ONCE: Final = 128
 _CELLS_AT_ONCE: Final = 4_096
@@ -89,6 +91,15 @@ class _Budget:
             self._spent += size_bytes
 
 
+class _Reading(NamedTuple):
+    """How the rows of one look-up are read."""
+
+    calls: Calls
+    families: Sequence[bytes]
+    layout: PostingLayout
+    budget: _Budget
+
+
 class PostingRows:
     """Reads and writes this table; every method sends its requests through the given ``Calls``."""
 
@@ -97,6 +108,8 @@ class PostingRows:
         self._gateways = gateways
         self._postings_max = gateways.options.row_postings_max
         self._wide = WideRows(meta, readonly=gateways.options.readonly)
+        self._packing = PackMeta(meta)
+        self._families = _FRESH_ONLY
         self._rows_at_once = _ROWS_AT_ONCE
 
     def add(self, calls: Calls, records: Sequence[Record]) -> None:
@@ -113,20 +126,18 @@ class PostingRows:
         calls.change(self._table, [Change(row, column, None) for row, column, _ in puts])
 
     def look_up(self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, bytes_max: int | None) -> list[Row]:
-        """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes."""
+        """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes.
+
+        A family costs time even where it has no cells, so sets are read only in a store that was ever packed. Whether
+        it was is asked after the rows were read: until then no packer had deleted anything
+        (docs/decisions/0017-posting-sets.md).
+        """
         self._wide.refresh(calls)
-        narrow = [key for key in keys if key not in self._wide]
-        in_order = [
-            *pieces(narrow, calls.share(len(narrow), self._rows_at_once)),
-            *([key] for key in keys if key in self._wide),
-        ]
-        # The first key is answered in any case.
-        in_order.sort(key=lambda some: some[0] != keys[0])
-        budget = _Budget(bytes_max)
-        works = [
-            partial(self._piece, calls, some, layout, budget, first=number == 0) for number, some in enumerate(in_order)
-        ]
-        parts = {key: part for found in self._gateways.spread(works) for key, part in found.items()}
+        families = self._families
+        parts = self._parts_of(calls, keys, families, layout, bytes_max)
+        if families == _FRESH_ONLY and self._packing.has_begun(calls):
+            self._families = _FAMILIES
+            parts = self._parts_of(calls, keys, _FAMILIES, layout, bytes_max)
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > wide_rows.WIDE_CELLS})
         answered = list(takewhile(parts.__contains__, keys))
         rows = self._rows([parts[key].postings for key in answered], layout)
@@ -147,31 +158,49 @@ class PostingRows:
             counts = counts.plus(part)
         return counts
 
-    def _piece(
-        self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, budget: "_Budget", *, first: bool
+    def _parts_of(
+        self,
+        calls: Calls,
+        keys: Sequence[bytes],
+        families: Sequence[bytes],
+        layout: PostingLayout,
+        bytes_max: int | None,
     ) -> dict[bytes, "_RowParts"]:
+        narrow = [key for key in keys if key not in self._wide]
+        in_order = [
+            *pieces(narrow, calls.share(len(narrow), self._rows_at_once)),
+            *([key] for key in keys if key in self._wide),
+        ]
+        # The first key is answered in any case.
+        in_order.sort(key=lambda some: some[0] != keys[0])
+        reading = _Reading(calls, families, layout, _Budget(bytes_max))
+        works = [partial(self._piece, reading, some, first=number == 0) for number, some in enumerate(in_order)]
+        return {key: part for found in self._gateways.spread(works) for key, part in found.items()}
+
+    def _piece(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
         """Read some rows with one request, or one by one where they are wide; none where the budget is spent."""
+        calls, families, layout, budget = reading
         if budget.is_spent and not first:
             return {}
         if keys[0] in self._wide:
-            return self._each_in_pieces(calls, keys, layout, budget)
+            return self._each_in_pieces(reading, keys)
         shape = CellShape(FRESH, layout.posting_bytes)
         try:
-            found = calls.row_cells(self._table, keys, _FAMILIES, shape, ANSWER_BYTES_MAX)
+            found = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX)
         except RowTooBig:
             # HBase does not say which row it was: all of them are read in pieces, and the wide ones are remembered.
-            return self._each_in_pieces(calls, keys, layout, budget)
+            return self._each_in_pieces(reading, keys)
         except AnswerTooBig:
             # It may also have been many rows of moderate width.
             self._rows_at_once = max(self._rows_at_once // 2, 1)
-            return self._each_in_pieces(calls, keys, layout, budget)
+            return self._each_in_pieces(reading, keys)
         parts = {key: _parts(key, found.get(key, _NO_CELLS), layout) for key in keys}
         budget.spend(parts.values())
         return parts
 
-    def _each_in_pieces(
-        self, calls: Calls, keys: Sequence[bytes], layout: PostingLayout, budget: "_Budget"
-    ) -> dict[bytes, "_RowParts"]:
+    def _each_in_pieces(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
+        """Read rows one by one, sets included, whatever families are read otherwise."""
+        calls, _, layout, budget = reading
         parts: dict[bytes, _RowParts] = {}
         for key in keys:
             if parts and budget.is_spent:

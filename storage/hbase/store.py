@@ -1,6 +1,7 @@
 """The ``Store`` port on HBase, for any number of processes on any number of machines."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final, Self, TypeVar
 
 from typing_extensions import override
@@ -123,8 +124,14 @@ class HbaseStore(Store):
         self._postings.remove(self._writing("remove"), records)
 
     @override
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        return self._articles.settle(self._writing("settle"), verdicts)
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+        """Write verdicts and delete postings at the same time."""
+        calls = self._writing("settle")
+        settle = partial(self._articles.settle, calls, verdicts)
+        if not removing:
+            return settle()
+        settled, _ = self._gateways.side_by_side(settle, partial(self._postings.remove, calls, removing))
+        return settled
 
     @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:

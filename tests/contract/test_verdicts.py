@@ -65,3 +65,16 @@ def test_of_threads_that_settle_at_once_exactly_one_wins(store: Store) -> None:
     for column, stored in zip(zip(*outcomes, strict=True), store.read(references), strict=True):
         assert stored is not None
         assert [name for name, won in zip(names, column, strict=True) if won] == [stored.verdict]
+
+
+def test_settling_deletes_the_postings_that_it_is_given(store: Store) -> None:
+    """Those of other records stay, also where nothing is settled or the verdict is refused."""
+    versions = [make_version(name, name.encode()) for name in "abc"]
+    a, b, c = (version.record for version in versions)
+    store.create(versions)
+    store.add([a, b, c])
+    assert store.settle([(c.reference, b"kept")], [a]) == [True]
+    assert store.settle([(c.reference, b"duplicate")], [b]) == [False]
+    assert store.settle([], [a, b]) == []
+    (row,) = store.look_up([a.keys[0]])
+    assert [bytes(reference) for reference in row.postings["reference"]] == [c.reference]

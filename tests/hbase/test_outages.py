@@ -12,6 +12,7 @@ from deploy.local.hbase import ThriftGateway
 from deploy.local.ports import free_ports
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase import HbaseOptions, parse_place
+from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change
 from storage.hbase.deadline import Deadline
@@ -225,3 +226,27 @@ def test_a_gateway_that_is_not_there_is_given_up_at_the_deadline() -> None:
     with pytest.raises(StoreUnavailable, match="Connection refused"):
         opened([address], "feed", HbaseOptions(deadline_s=0.5))
     assert time.monotonic() - began_s < HbaseOptions().deadline_s / 2
+
+
+def test_a_body_that_a_crash_left_out_is_written_when_its_version_is_created_again(
+    hbase_address: str, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A body is written beside its record; one that is stored already stays as it is."""
+    store = opened([hbase_address], hbase_namespace)
+    first, second = batch_of(0, 2)
+    references = [first.record.reference, second.record.reference]
+    with monkeypatch.context() as patch:
+
+        def dies(*_: object) -> None:
+            raise StoreUnavailable("the gateway is down")
+
+        patch.setattr(Articles, "_keep_texts", dies)
+        with pytest.raises(StoreUnavailable):
+            store.create([first._replace(body="the first text")])
+    store.create([second._replace(body="the second text")])
+    (stored,) = store.read(references[:1])
+    assert stored is not None
+    assert store.bodies(references) == [None, "the second text"]
+    store.create([first._replace(body="the first text"), second._replace(body="another text")])
+    assert store.bodies(references) == ["the first text", "the second text"]
+    store.close()

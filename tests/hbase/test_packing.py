@@ -1,12 +1,14 @@
 """Packing on a real HBase: what is found before, between and after its steps, and what a kill leaves."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
+from typing import Any
 
 import pytest
 
 from storage.errors import StoreDamaged, StoreRefused
 from storage.hbase import HbaseOptions, packing, parse_place, sets
+from storage.hbase.calls import Calls
 from storage.hbase.connection import Change
 from storage.hbase.packing import PackOptions
 from storage.hbase.sets import SetName
@@ -308,3 +310,107 @@ def test_reading_only(hbase_address: str, hbase_namespace: str) -> None:
     with pytest.raises(StoreRefused, match="reading only"):
         store.packer()
     store.close()
+
+
+@pytest.fixture
+def reader(hbase_address: str, hbase_namespace: str, store: HbaseStore) -> Iterator[HbaseStore]:
+    """A store of another process, which has looked up before anything was packed."""
+    opened = packed_rows.opened(f"hbase://{hbase_address}/{hbase_namespace}")
+    try:
+        store.add(records(1, first=1_000))
+        opened.look_up(KEYS)
+        yield opened
+    finally:
+        opened.close()
+
+
+def asked_families(store: HbaseStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note how many families each request for rows asks for."""
+    asked: list[int] = []
+    row_cells = Calls.row_cells
+
+    def noted(calls: Calls, table: bytes, rows: Sequence[bytes], families: Sequence[bytes], *rest: Any) -> Any:  # noqa: ANN401
+        asked.append(len(families))
+        return row_cells(calls, table, rows, families, *rest)
+
+    monkeypatch.setattr(Calls, "row_cells", noted)
+    store.look_up(KEYS)
+    return asked
+
+
+def test_sets_are_not_read_before_anything_is_packed(
+    store: HbaseStore, reader: HbaseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then they are read together with the cells, once more for the look-up that found it out."""
+    live = [*records(20), *records(1, first=1_000)]
+    store.add(live)
+    with monkeypatch.context() as patch:
+        assert asked_families(reader, patch) == [1]
+    wait_until_old()
+    pack(store)
+    with monkeypatch.context() as patch:
+        assert asked_families(reader, patch) == [1, 2]
+    with monkeypatch.context() as patch:
+        assert asked_families(reader, patch) == [2]
+    assert packed_rows.found(reader) == wanted(live)
+
+
+@pytest.mark.parametrize("steps", range(3))
+def test_a_packer_between_two_steps_of_a_reader(
+    store: HbaseStore, reader: HbaseStore, before_change: Callable[[Act], None], steps: int
+) -> None:
+    """A reader that knows of no packer finds everything before each change of the first one, and after the last."""
+    live = [*records(20), *records(1, first=1_000)]
+    store.add(live)
+    wait_until_old()
+
+    def act(number: int) -> None:
+        if number == steps:
+            assert packed_rows.found(reader) == wanted(live)
+
+    before_change(act)
+    pack(store)
+    assert packed_rows.found(reader) == wanted(live)
+
+
+@pytest.mark.parametrize("moment", ["before the rows are read", "after they were read"])
+def test_a_packer_within_a_look_up(
+    store: HbaseStore, reader: HbaseStore, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole run of the first packer may come before or after the rows of a look-up are read."""
+    live = [*records(20), *records(1, first=1_000)]
+    store.add(live)
+    wait_until_old()
+    row_cells = Calls.row_cells
+    runs = count()
+
+    def beside(calls: Calls, *asked: Any) -> Any:  # noqa: ANN401
+        is_first = next(runs) == 0
+        if is_first and moment == "before the rows are read":
+            pack(store)
+        answer = row_cells(calls, *asked)
+        if is_first and moment == "after they were read":
+            pack(store)
+        return answer
+
+    monkeypatch.setattr(Calls, "row_cells", beside)
+    assert packed_rows.found(reader) == wanted(live)
+
+
+def test_a_store_that_was_unpacked_may_be_packed_again(
+    store: HbaseStore, hbase_address: str, hbase_namespace: str
+) -> None:
+    """A reader that was opened in between expects sets."""
+    live = records(20)
+    store.add(live)
+    wait_until_old()
+    pack(store)
+    unpack(store)
+    late = packed_rows.opened(f"hbase://{hbase_address}/{hbase_namespace}")
+    try:
+        assert packed_rows.found(late) == wanted(live)
+        wait_until_old()
+        pack(store)
+        assert packed_rows.found(late) == wanted(live)
+    finally:
+        late.close()

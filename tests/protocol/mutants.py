@@ -1,10 +1,10 @@
 """Judges and stores with one protection removed. Each is the production code except for the lines that are here."""
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from consumer.judge.decision import Decisions, Duplicate, State, decide
-from consumer.judge.detector import Detector
+from consumer.judge.decision import Duplicate, State, decide
+from consumer.judge.detector import Decided, Detector, Situation
 from consumer.judge.search import Neighbourhood
 from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent
@@ -17,8 +17,9 @@ from tests.protocol.contents import stands_still
 class LooksUpFirst(Detector):
     """Looks up before it has written its postings."""
 
-    def _post_and_look_up(self, records: Sequence[Record]) -> Neighbourhood:
-        near = self.search.look_up(records, {})
+    def _post_and_look_up(self, versions: Sequence[Stored]) -> Neighbourhood:
+        records = [version.record for version in versions]
+        near = self.search.look_up(records, created={}, unstored={})
         self.store.add(records)
         return near
 
@@ -26,27 +27,31 @@ class LooksUpFirst(Detector):
 class ClaimsNothing(Detector):
     """Keeps a version without claiming the later near ones."""
 
-    def _settle_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
-        return super()._settle_in_order(decisions._replace(claims=()), truncated)
+    def _settle_in_order(
+        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+    ) -> dict[bytes, VerdictEvent] | None:
+        return super()._settle_in_order(decided._replace(claims=()), truncated, stale)
 
 
 class KeepsBeforeItClaims(Detector):
     """Writes the kept ones before the claims."""
 
-    def _settle_in_order(self, decisions: Decisions, truncated: frozenset[bytes]) -> dict[bytes, VerdictEvent] | None:
-        kept = super()._settle_in_order(decisions._replace(claims=()), truncated)
+    def _settle_in_order(
+        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+    ) -> dict[bytes, VerdictEvent] | None:
+        kept = super()._settle_in_order(decided._replace(claims=()), truncated, stale)
         if kept is None:
             return None
-        claimed = super()._settle_in_order(Decisions((), decisions.claims, ()), truncated)
+        claimed = super()._settle_in_order(Decided((), (), decided.claims, ()), truncated, ())
         return None if claimed is None else kept | claimed
 
 
 class ForgetfulCells(VerdictCells):
     """Hides which compare-and-sets were lost, though it returns what is stored."""
 
-    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
         """Settle, and read what is stored instead of what was lost."""
-        super().settle(settlements)
+        super().settle(settlements, removing)
         return Settled(self.verdicts([record.reference for record, _ in settlements]), ())
 
 
@@ -58,51 +63,58 @@ class ForgetsItsLosses(Detector):
         self.cells = ForgetfulCells(self.store, self.tally)
 
 
-class UnreadCells(VerdictCells):
-    """Reads nothing."""
+class RememberingCells(VerdictCells):
+    """Returns what it is given, in place of what is stored."""
+
+    given: Mapping[bytes, Stored]
 
     def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
-        """Return nothing."""
-        return {}
+        """Return what was given."""
+        return {reference: self.given[reference] for reference in references}
 
 
 class NeverReadsAgain(Detector):
     """Decides again after a lost compare-and-set, from what it had read before."""
 
-    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
-        self.cells = UnreadCells(self.store, self.tally)
-        return super()._decide_and_settle(records, near)
+    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        self.cells = RememberingCells(self.store, self.tally)
+        self.cells.given = found.stored()
+        return super()._decide_and_settle(found, stale)
 
 
-class CellsThatReadWhatWasLost(VerdictCells):
-    """Reads lost cells only, once any are lost."""
+class CellsThatReadWhatWasLost(RememberingCells):
+    """Reads only cells that were lost, once any are lost, and remembers the others."""
 
     lost: frozenset[bytes] = frozenset()
 
-    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+    def settle(self, settlements: Sequence[Settlement], removing: Sequence[Record] = ()) -> Settled:
         """Settle, and note what was lost."""
-        settled = super().settle(settlements)
+        settled = super().settle(settlements, removing)
         self.lost = frozenset(settled.lost)
         return settled
 
     def read(self, references: Sequence[bytes]) -> dict[bytes, Stored]:
         """Read what was lost last, or everything if nothing was."""
-        return super().read([reference for reference in references if not self.lost or reference in self.lost])
+        asked = [reference for reference in references if not self.lost or reference in self.lost]
+        self.given = {**self.given, **VerdictCells.read(self, asked)}
+        return {reference: self.given[reference] for reference in references}
 
 
 class ReadsAgainOnlyWhatItLost(Detector):
     """Reads only the lost cells after a lost compare-and-set, and trusts what it had read of all others."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
         self.cells = CellsThatReadWhatWasLost(self.store, self.tally)
+        self.cells.given = found.stored()
+        return super()._decide_and_settle(found, stale)
 
 
 class GivesUpOnPendingOnes(Detector):
     """Ignores earlier versions that are pending in another process."""
 
-    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
-        own = {record.reference: record.arrival for record in records}
+    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        near = found.near
+        own = {version.record.reference: version.record.arrival for version in found.pending}
         neighbours = {
             reference: [
                 other
@@ -113,29 +125,31 @@ class GivesUpOnPendingOnes(Detector):
             ]
             for reference, others in near.neighbours.items()
         }
-        return super()._decide_and_settle(records, near._replace(neighbours=neighbours))
+        return super()._decide_and_settle(found._replace(near=near._replace(neighbours=neighbours)), stale)
 
 
 class TrustsItsMemory(Detector):
     """Assumes that every remembered original is kept, without reading its verdict."""
 
-    def _settle_known_copies(self, pending: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
-        plan: list[Duplicate] = []
+    def _situation(self, pending: Sequence[Stored]) -> Situation:
+        copies: list[Duplicate] = []
         for version in pending:
             own = version.record.reference
             originals = self.cells.read(self.known.recall(version.record, self.settings.verifications_max))
             near = self.search.compare(version, list(originals.values()), [])
             states = dict.fromkeys(originals, State.KEPT) | {own: State.PENDING}
-            plan += decide([version.record], {own: near}, states).duplicates
-        return self._settle_copies(plan)
+            copies += decide([version.record], {own: near}, states).duplicates
+        repeated = {copy.record.reference for copy in copies}
+        rest = [version for version in pending if version.record.reference not in repeated]
+        return Situation(pending, copies, self._post_and_look_up(rest))
 
 
 class RemovesWhatWasReplaced(Detector):
     """Removes the postings of an id's older versions when a newer one is kept."""
 
-    def _decide_and_settle(self, records: Sequence[Record], near: Neighbourhood) -> dict[bytes, VerdictEvent]:
-        verdicts = super()._decide_and_settle(records, near)
-        for record in records:
+    def _decide_and_settle(self, found: Situation, stale: Sequence[Record]) -> dict[bytes, VerdictEvent]:
+        verdicts = super()._decide_and_settle(found, stale)
+        for record in (version.record for version in found.pending):
             history = self.store.history(record.id_hash)
             self.store.remove(
                 [
@@ -181,8 +195,9 @@ class OverwritesArrivals(MemoryStore):
 class PutsVerdicts(MemoryStore):
     """Overwrites verdicts."""
 
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         """Write verdicts without a comparison."""
+        self.remove(removing)
         self._verdicts.update(verdicts)
         return [True for _ in verdicts]
 

@@ -198,9 +198,12 @@ class ScriptedStore:
         """Take a ``RemovePosting`` step for each posting."""
         self._each(RemovePosting(part) for record in records for part in with_each_key(record))
 
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Take a ``Settle`` step for each verdict."""
-        return self._each(Settle(reference, verdict) for reference, verdict in verdicts)
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+        """Take a ``Settle`` step for each verdict, and a ``RemovePosting`` step for each posting."""
+        settles = [Settle(reference, verdict) for reference, verdict in verdicts]
+        assert len({settle.reference for settle in settles}) == len(settles), "the references of a call differ"
+        removals = [RemovePosting(part) for record in removing for part in with_each_key(record)]
+        return self._each([*settles, *removals])[: len(settles)]
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """Take a ``History`` step."""

@@ -18,7 +18,7 @@ from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import Row
-from storage.records import Stored, Tombstone, Version
+from storage.records import Record, Stored, Tombstone, Version
 from tests.builders import RETRACTED, TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group
 
@@ -112,7 +112,7 @@ def test_an_article_that_is_swept_while_it_is_judged_is_an_error() -> None:
             return super().read(references)  # type: ignore[arg-type]  # as it is given
 
     with pytest.raises(StoreError, match="swept away while it was judged"):
-        judged(Sweeping(), [GROUP[0]])
+        judged(Sweeping(), GROUP[:2])
 
 
 def test_a_flag_says_what_both_share() -> None:
@@ -158,7 +158,7 @@ def test_the_time_of_judging_is_looking_up_or_settling() -> None:
             time.sleep(took_s)
             return super().look_up(keys, bytes_max)
 
-        def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
             time.sleep(2 * took_s)
             raise StoreUnavailable("it is gone")
 
@@ -177,3 +177,77 @@ def test_far_articles_are_all_kept() -> None:
     chance = random.Random("far")
     far = [near_group(chance, f"group {n}", 1, n)[0] for n in range(20)]
     assert {verdict.outcome for verdict in judged(MemoryStore(), far)} == {"unique"}
+
+
+def test_a_version_without_candidates_is_not_read_again() -> None:
+    """What creating it returned is enough; a version with candidates is read, since something may have ended it."""
+    detector = Detector(MemoryStore(), SETTINGS, lambda: TIME_MS)
+    judged(MemoryStore(), GROUP[:1], detector=detector)
+    assert detector.tally.record_reads == 0
+    store = MemoryStore()
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    judged(store, GROUP[:1], GROUP[1:2], detector=detector)
+    assert detector.tally.record_reads == 2
+
+
+def test_a_lost_version_that_was_swept_is_an_error_at_once() -> None:
+    """It is not decided again and again."""
+
+    class Sweeping(MemoryStore):
+        rounds = 0
+
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+            self.rounds += 1
+            self.sweep(1 << 60, 100)
+            return super().settle(verdicts, removing)
+
+    store = Sweeping()
+    with pytest.raises(StoreError, match="swept away while it was judged"):
+        judged(store, [GROUP[0]])
+    assert store.rounds == 1
+
+
+def test_duplicates_of_a_batch_are_settled_with_one_call_and_removed_with_another() -> None:
+    """Known copies, other duplicates and claims take one call; the kept ones and the removal another."""
+    calls: list[tuple[str, int, int]] = []
+
+    class Noting(MemoryStore):
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+            calls.append(("settle", len(verdicts), len(removing)))
+            return super().settle(verdicts, removing)
+
+        def remove(self, records: Sequence[Record]) -> None:
+            calls.append(("remove", len(records), 0))
+            super().remove(records)
+
+    store = Noting()
+    detector = Detector(store, SETTINGS, lambda: TIME_MS)
+    others = near_group(random.Random("others"), "other", 2, 100)
+    judged(store, GROUP[:2], detector=detector)
+    calls.clear()
+    verdicts = judged(store, [GROUP[2], *others], detector=detector)
+    assert [verdict.outcome for verdict in verdicts] == ["duplicate", "unique", "duplicate"]
+    assert detector.tally.known_copies == 1
+    assert calls == [("settle", 2, 0), ("settle", 1, 1)]
+    assert store.stats().postings == len(GROUP[0].record.keys) + len(others[0].record.keys)
+
+
+def test_postings_of_duplicates_are_deleted_where_a_batch_is_judged_again() -> None:
+    """A crash may come after a duplicate was settled and before its postings were deleted."""
+
+    class Hoarding(MemoryStore):
+        dies = True
+
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+            if removing and self.dies:
+                raise StoreUnavailable("it is gone")
+            return super().settle(verdicts, removing)
+
+    store = Hoarding()
+    with pytest.raises(StoreUnavailable):
+        judged(store, GROUP[:2])
+    assert store.stats().postings == 2 * len(GROUP[0].record.keys)
+    store.dies = False
+    for batch in (GROUP[:2], GROUP[1:2]):
+        assert judged(store, batch)[-1].outcome == "duplicate"
+        assert store.stats().postings == len(GROUP[0].record.keys)

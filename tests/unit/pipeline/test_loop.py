@@ -29,6 +29,7 @@ from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.postings import POSTING, Row
+from storage.records import Record
 from tests.unit.pipeline.fakes import KEEP_MS, TEXT, Ahead, Ends, Never, line, pipeline
 
 
@@ -230,12 +231,12 @@ class Flickering(MemoryStore):
 
     outages = 3
 
-    def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
         """Fail, or settle."""
         if self.outages:
             self.outages -= 1
             raise StoreUnavailable("the gateway is down")
-        return super().settle(verdicts)
+        return super().settle(verdicts, removing)
 
 
 def test_a_run_waits_for_its_store_where_it_was_told_to() -> None:

@@ -1,5 +1,6 @@
 """How a question about many rows is cut."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -102,4 +103,31 @@ def test_a_single_attempt_that_times_out_is_the_cause() -> None:
     gateways.pool = Pool(place.addresses, gateways.options, connect)
     with pytest.raises(StoreUnavailable, match=r"timed out\. Check"):
         gateways.calls().rows(b"t", [b"row"], [b"p"], 128)
+    gateways.close()
+
+
+def test_two_pieces_of_work_run_at_the_same_time_and_neither_outlives_the_call() -> None:
+    """Both results are returned; the error of either is raised, once the other has ended."""
+    gateways = Gateways(Place((Address("localhost", 1),), "x"), HbaseOptions())
+    both = threading.Barrier(2, timeout=30)
+
+    def meets(answer: int) -> int:
+        both.wait()
+        return answer
+
+    assert gateways.side_by_side(lambda: meets(1), lambda: meets(2)) == (1, 2)
+    ended: list[str] = []
+
+    def slow(name: str) -> None:
+        time.sleep(0.05)
+        ended.append(name)
+
+    def fails() -> None:
+        raise StoreUnavailable("it is gone")
+
+    with pytest.raises(StoreUnavailable):
+        gateways.side_by_side(fails, lambda: slow("second"))
+    with pytest.raises(StoreUnavailable):
+        gateways.side_by_side(lambda: slow("first"), fails)
+    assert ended == ["second", "first"]
     gateways.close()

@@ -17,7 +17,7 @@ from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import Row
-from storage.records import Release, Stored, Version, reference_of
+from storage.records import Record, Release, Stored, Version, reference_of
 from tests.builders import TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_chain, near_group, new_text, version_of
 
@@ -245,11 +245,11 @@ def test_the_flag_of_a_judge_that_was_late_is_answered_with_the_release() -> Non
     """A judge that settles again after a lost reply returns the release, and removes no postings."""
 
     class HangingThread(MemoryStore):
-        def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-            super().settle(verdicts)
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+            super().settle(verdicts, removing)
             if any(reference == COPY.record.reference for reference, _ in verdicts):
                 release(self, COPY)
-            return super().settle(verdicts)
+            return super().settle(verdicts, removing)
 
     store = HangingThread()
     assert [verdict.outcome for verdict in judge(store, ORIGINAL, COPY)] == ["unique", "unique"]

@@ -1,0 +1,123 @@
+"""A Thrift client that never reads past a deadline, and never takes one answer for another.
+
+The library neither numbers requests nor checks numbers, so that after a time-out the next request could get the answer
+to the previous one. Here every request has a number, counting from a random one, that the gateway sends back.
+"""
+
+import socket
+import ssl
+from collections import deque
+from secrets import randbits
+from typing import Any, Final
+
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TClient
+from thriftpy2.transport import TSocket
+from typing_extensions import override
+
+from storage.hbase.deadline import Deadline
+from storage.hbase.failures import AnswerTooBig
+from storage.hbase.options import Address
+
+_NUMBER_BITS: Final = 31
+
+
+class MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
+    """An answer to another request."""
+
+
+class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types here
+    """A socket whose operations all end at a deadline, with or without TLS."""
+
+    def __init__(self, address: Address, tls: ssl.SSLContext | None) -> None:
+        super().__init__(host=address.host, port=address.port)
+        self._tls = tls
+        self.deadline = Deadline(0.0)
+        # How many more bytes of the current answer may be read, None for any number.
+        self.left_bytes: int | None = None
+        # Bytes of an answer that were read already, and are read again first.
+        self.unread = b""
+
+    @override
+    def open(self) -> None:
+        plain = socket.create_connection((self.host, self.port), timeout=self._left_s())
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self.set_handle(plain if self._tls is None else self._tls.wrap_socket(plain, server_hostname=self.host))
+        except BaseException:
+            plain.close()
+            raise
+
+    @override
+    def read(self, sz: int) -> bytes:
+        if self.unread:
+            again, self.unread = self.unread[:sz], self.unread[sz:]
+            return again
+        self._arm()
+        received: bytes = super().read(sz)
+        if self.left_bytes is not None:
+            self.left_bytes -= len(received)
+            if self.left_bytes < 0:
+                raise AnswerTooBig
+        return received
+
+    @override
+    def write(self, buf: bytes) -> None:
+        self._arm()
+        super().write(buf)
+
+    def _arm(self) -> None:
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        self.sock.settimeout(self._left_s())
+
+    def _left_s(self) -> float:
+        left_s = self.deadline.left_s
+        # A time-out of 0 would make the socket non-blocking.
+        if not left_s:
+            raise TimeoutError("timed out")
+        return left_s
+
+
+class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
+    """Thrift's binary protocol with numbered requests; each answer must repeat the number."""
+
+    def __init__(self, transport: Any) -> None:  # noqa: ANN401  # the library's classes have no common type
+        super().__init__(transport, decode_response=False)
+        self._number = randbits(_NUMBER_BITS)
+        self._asked: deque[tuple[str, int]] = deque()
+
+    @override
+    def write_message_begin(self, name: str, ttype: int, seqid: int) -> None:
+        del seqid
+        self._number = (self._number + 1) % (1 << _NUMBER_BITS)
+        self._asked.append((name, self._number))
+        super().write_message_begin(name, ttype, self._number)
+
+    @override
+    def read_message_begin(self) -> tuple[str, int, int]:
+        name, ttype, number = super().read_message_begin()
+        self.check_answer((name, number))
+        return name, ttype, number
+
+    def check_answer(self, answered: tuple[str, int]) -> None:
+        """Refuse an answer that is not to the earliest request without one."""
+        check_number(self._asked.popleft(), answered)
+
+
+class PipeliningClient(TClient):  # type: ignore[misc]  # as above
+    """The library's client with sending and receiving apart, so that several requests can be in flight."""
+
+    def send(self, name: str, **arguments: Any) -> None:  # noqa: ANN401  # whatever the call takes
+        """Send a request, and wait for nothing."""
+        self._send(name, **arguments)
+
+    def receive(self, name: str) -> Any:  # noqa: ANN401  # whatever the call returns
+        """Return the answer to the earliest request without one, or raise the error that it is."""
+        return self._recv(name)
+
+
+def check_number(asked: tuple[str, int], answered: tuple[str, int]) -> None:
+    """Refuse an answer with another number than its request, or to another call."""
+    if asked != answered:
+        raise MixedUp(f"received the answer to {answered} instead of that to {asked}")
