@@ -33,6 +33,8 @@ _MAP_FIELD: Final = struct.Struct(">bhbbi")
 _COLUMNS: Final = _MAP_FIELD.pack(_MAP, 2, _BINARY, _STRUCT, 0)[: -_LENGTH.size]
 _NO_VALUE: Final = _TEXT_FIELD.pack(_BINARY, 1, 0) + _FIELD.pack(_I64, 2)
 _TIME_BYTES: Final = 8
+_CELL_BYTES_MIN: Final = _LENGTH.size + len(_NO_VALUE) + _TIME_BYTES + 1
+"""Bytes of a cell without a value, in a column without a name."""
 _READ_BYTES: Final = 1 << 16
 
 
@@ -56,11 +58,7 @@ class RowCells(NamedTuple):
 
 
 class CellShape:
-    """The bytes around the qualifier of a cell without a value, in columns of one family and length.
-
-    Cells of the same table with a longer column, or with a value, are longer: that is what the reader relies on when it
-    waits for as many bytes as a row's cells must at least have.
-    """
+    """The bytes around the qualifier of a cell without a value, in columns of one family and length."""
 
     def __init__(self, family: bytes, qualifier_bytes: int) -> None:
         self.qualifier_bytes = qualifier_bytes
@@ -70,17 +68,24 @@ class CellShape:
         self._tail = self._end + len(_NO_VALUE)
         self.size = self._tail + _TIME_BYTES + 1
 
-    def leading(self, data: bytes, at: int, count: int) -> int:
-        """Return how many of ``count`` cells from ``at`` on begin as these cells do, up to the first that does not.
+    def begins(self, data: bytes, at: int) -> bool:
+        """Return whether a cell of this family and length, with or without a value, begins here."""
+        return data.startswith(self._prefix, at)
 
-        ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. HBase returns the cells of a row in order,
-        so the first and the last tell it for all in between.
+    def leading(self, data: bytes, at: int, count: int) -> int:
+        """Return how many of ``count`` cells from ``at`` on have this shape, up to the first that has another.
+
+        ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. A cell of another length moves all behind
+        it, so the last one tells it for all before; ``qualifiers`` checks them once more.
         """
-        if data.startswith(self._prefix, at + (count - 1) * self.size) and data.startswith(self._prefix, at):
+        last = at + (count - 1) * self.size
+        if self.begins(data, last) and data.startswith(_NO_VALUE, last + self._end) and not data[last + self.size - 1]:
             return count
         table = np.frombuffer(data, np.uint8, count * self.size, at).reshape(count, self.size)
         alike = (table[:, : self._start] == np.frombuffer(self._prefix, np.uint8)).all(axis=1)
-        return int(alike.argmin())
+        alike &= (table[:, self._end : self._tail] == np.frombuffer(_NO_VALUE, np.uint8)).all(axis=1)
+        alike &= table[:, -1] == 0
+        return count if alike.all() else int(alike.argmin())
 
     def qualifiers(self, cells: bytes) -> bytes:
         """Return the qualifiers of these cells, joined. Raises ``MalformedAnswer`` if one has another shape."""
@@ -160,20 +165,27 @@ class RowAnswerReader:
 
     def _cells(self, count: int, shape: CellShape) -> tuple[bytes, dict[bytes, bytes]]:
         """Read so many cells, and receive one byte more."""
-        size_bytes = count * shape.size
-        self._need(size_bytes + 1)
-        leading = shape.leading(self._data, self._at, count) if count else 0
-        if leading < count:
-            size_bytes = leading * shape.size
-        alike = self._data[self._at : self._at + size_bytes]
-        self._at += size_bytes
+        left = count
+        alike: list[bytes] = []
+        while left:
+            # No more is awaited than was sent in any case: cells without a qualifier, or one of this shape.
+            self._need(left * _CELL_BYTES_MIN)
+            if not shape.begins(self._data, self._at):
+                break
+            self._need(shape.size)
+            there = min(left, (len(self._data) - self._at) // shape.size)
+            leading = shape.leading(self._data, self._at, there)
+            alike.append(self._take(leading * shape.size))
+            left -= leading
+            if leading < there:
+                break
         # Others follow: posting sets, of which a row has few.
         values: dict[bytes, bytes] = {}
-        for _ in range(count - leading):
+        for _ in range(left):
             column = self._text()
             values[column] = self._value()
         self._need(1)
-        return alike, values
+        return b"".join(alike), values
 
     def _value(self) -> bytes:
         """Read a cell; return its value."""

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from storage.interface import Store
-from tests.builders import make_record, make_version
+from tests.builders import make_key, make_record, make_version
 
 
 def test_the_first_verdict_stands(store: Store) -> None:
@@ -69,12 +69,12 @@ def test_of_threads_that_settle_at_once_exactly_one_wins(store: Store) -> None:
 
 def test_settling_deletes_the_postings_that_it_is_given(store: Store) -> None:
     """Those of other records stay, also where nothing is settled or the verdict is refused."""
-    versions = [make_version(name, name.encode()) for name in "abc"]
+    versions = [make_version(name, name.encode(), keys=(make_key(1),)) for name in "abc"]
     a, b, c = (version.record for version in versions)
     store.create(versions)
     store.add([a, b, c])
     assert store.settle([(c.reference, b"kept")], [a]) == [True]
     assert store.settle([(c.reference, b"duplicate")], [b]) == [False]
     assert store.settle([], [a, b]) == []
-    (row,) = store.look_up([a.keys[0]])
+    (row,) = store.look_up([make_key(1)])
     assert [bytes(reference) for reference in row.postings["reference"]] == [c.reference]

@@ -8,6 +8,7 @@ import pytest
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.calls import Gateways
 from storage.hbase.connection import Change, Columns, Selection
+from storage.hbase.pack_state import PackMeta
 from tests.cli.command import FAST, run_process, text, write_lines
 
 pytestmark = pytest.mark.servers
@@ -63,6 +64,9 @@ def test_a_damaged_cell_ends_a_command_with_a_sentence(
     ]
     assert changes
     gateways.calls().change(table, changes)
+    if damage.column.startswith(b"s:"):
+        # As a packer does first: without it nobody expects a set.
+        PackMeta(f"{hbase_namespace}:meta".encode()).bind_bucket(gateways.calls(), 1_000)
     gateways.close()
     ended = run_process(*(str(feed) if part == "FEED" else part for part in damage.command), *store)
     assert ended.code == 4, ended.err

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from storage.errors import StoreError
-from storage.hbase import HbaseOptions, connection, parse_place
+from storage.hbase import HbaseOptions, connection, parse_place, thrift_client
 from storage.hbase.calls import Calls
 from storage.hbase.store import HbaseStore
 from storage.postings import postings_of
@@ -88,7 +88,7 @@ def test_without_the_checks_answers_are_taken_for_others(
     proxy: Proxy, hbase_namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the numbers and the rows that protect: with neither looked at, the same feed gives wrong answers."""
-    monkeypatch.setattr(connection, "check_number", lambda asked, answered: None)
+    monkeypatch.setattr(thrift_client, "check_number", lambda asked, answered: None)
     monkeypatch.setattr(connection, "check_rows", lambda asked, found: None)
     wrong, _ = run(proxy, hbase_namespace)
     assert wrong != []

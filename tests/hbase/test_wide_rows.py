@@ -11,6 +11,7 @@ from storage.hbase import HbaseOptions, parse_place, posting_rows, sets, wide_ro
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import Change, Columns, GatewayConnection, Selection
 from storage.hbase.failures import Denied
+from storage.hbase.pack_state import PackMeta
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.store import HbaseStore
 from storage.postings import POSTING_LAYOUTS, postings_of
@@ -62,8 +63,9 @@ def put_fresh(address: str, namespace: str, records: Sequence[Record]) -> None:
 
 
 def put_set(address: str, namespace: str, key: bytes, value: bytes, number: int = 0) -> None:
-    """Store a posting set as a packer does."""
+    """Store a posting set as a packer does, which binds the width of its buckets first."""
     gateways = Gateways(parse_place(f"hbase://{address}/{namespace}"), HbaseOptions())
+    PackMeta(f"{namespace}:meta".encode()).bind_bucket(gateways.calls(), 1_000)
     column = b"s:" + sets.SetName(0, number, bytes(8)).qualifier()
     gateways.calls().change(f"{namespace}:postings".encode(), [Change(key, column, value)])
     gateways.close()
@@ -178,6 +180,8 @@ def test_of_a_row_over_the_cap_no_more_is_asked_for_than_shows_it(
     store.remove(RECORDS)
     for number in range(3):
         put_set(hbase_address, hbase_namespace, KEY, sets.encode_set(b"".join(POSTINGS[:100]), LAYOUT), number)
+    # From here on the store knows that there may be sets.
+    store.look_up([OTHER])
     received.clear()
     values: list[bytes] = []
     read_value = PostingRows._set_value
