@@ -7,6 +7,7 @@ everything goes when the measurement ends. The servers end in any case.
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from os import getpid, sysconf
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,7 +22,7 @@ from deploy.local import fetch, java, shell
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.ports import free_ports
 from deploy.local.server import start_together
-from storage.hbase.schema import schema_of
+from storage.hbase.schema import Schema, schema_of
 from storage.hbase.table_script import render_script
 
 HEAP_MB: Final = 6144
@@ -42,19 +43,37 @@ connection.close
 """
 
 
+class RowFormat(NamedTuple):
+    """How rows of fresh postings lie in their files: the size of a block, its encoding, and the bloom filter."""
+
+    block_bytes: int
+    encoding: str
+    bloom: str
+
+    @property
+    def name(self) -> str:
+        """The format in a word, as part of a namespace."""
+        return f"{self.block_bytes // 1024}k_{self.encoding}_{self.bloom}".lower()
+
+
 class Wanted(NamedTuple):
-    """A store to be measured: its plan, how many articles, hot or packed, and how dense (see ``load``)."""
+    """A store to be measured: its plan, how many articles, hot or packed, and how dense (see ``load``).
+
+    Without a format it has that of the schema.
+    """
 
     plan: str
     articles: int
     packed: bool
     density_bits: int = 0
+    row_format: RowFormat | None = None
 
     @property
     def namespace(self) -> str:
         """Where it lies in the HBase."""
         dense = f"_dense{self.density_bits}" if self.density_bits else ""
-        return f"m{self.plan}_{self.articles}_{'packed' if self.packed else 'hot'}{dense}"
+        formed = f"_{self.row_format.name}" if self.row_format else ""
+        return f"m{self.plan}_{self.articles}_{'packed' if self.packed else 'hot'}{dense}{formed}"
 
 
 class Servers(NamedTuple):
@@ -125,18 +144,41 @@ def empty_store(running: Servers) -> str:
 
 def filled(running: Servers, wanted: Wanted) -> str:
     """The URL of this store, which is filled and compacted first where it is not there yet."""
-    url = running.url(wanted)
+    url = written(running, wanted)
     done = running.hbase.folder / f"filled-{wanted.namespace}"
+    if not done.exists():
+        compact(running, wanted)
+        done.touch()
+    return url
+
+
+def written(running: Servers, wanted: Wanted) -> str:
+    """The URL of this store, which is filled first where it is not there yet, and not compacted."""
+    url = running.url(wanted)
+    done = running.hbase.folder / f"written-{wanted.namespace}"
     if done.exists():
         return url
     tell(f"filling {wanted.namespace} …")
     plan = BlockPlan.named(wanted.plan)
-    schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, BANDS), _REGIONS)
-    shell.run(running.hbase.conf, render_script(schema))
+    shell.run(running.hbase.conf, render_script(_schema_of(wanted, plan)))
     entries = entries_of(model_of_texts(), wanted.articles, density_bits=wanted.density_bits)
     for _ in fill(url, plan, entries, DAYS if wanted.packed else 0):
         pass
-    tell("compacting …")
-    shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:postings"))
     done.touch()
     return url
+
+
+def compact(running: Servers, wanted: Wanted) -> None:
+    """Write all postings of this store into one file for each region and family."""
+    tell(f"compacting {wanted.namespace} …")
+    shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:postings"))
+
+
+def _schema_of(wanted: Wanted, plan: BlockPlan) -> Schema:
+    schema = schema_of(wanted.namespace, _TTL_S, posting_shares(plan, BANDS), _REGIONS)
+    if wanted.row_format is None:
+        return schema
+    block_bytes, encoding, bloom = wanted.row_format
+    fresh, *others = schema.postings.families
+    formed = replace(fresh, block_bytes=block_bytes, encoding=encoding, bloom=bloom)
+    return replace(schema, postings=replace(schema.postings, families=(formed, *others)))

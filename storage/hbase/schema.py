@@ -27,6 +27,8 @@ FOREVER_S: Final = 2**31 - 1
 REGIONS: Final = 16
 """The default number of regions into which postings and articles are split."""
 REGIONS_MAX: Final = 4096
+BLOCK_BYTES: Final = 65_536
+"""HBase's size of a block, before compression: the least that is read and decoded for a row."""
 SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
@@ -55,6 +57,8 @@ class Family:
     ttl_s: int = FOREVER_S
     compression: str = "SNAPPY"
     encoding: str = "FAST_DIFF"
+    bloom: str = "ROW"
+    block_bytes: int = BLOCK_BYTES
     new_version_behaviour: bool = False
     mob_bytes: int | None = None
 
@@ -65,7 +69,8 @@ class Family:
             "VERSIONS": "1",
             "COMPRESSION": self.compression,
             "DATA_BLOCK_ENCODING": self.encoding,
-            "BLOOMFILTER": "ROW",
+            "BLOOMFILTER": self.bloom,
+            "BLOCKSIZE": str(self.block_bytes),
             "BLOCKCACHE": "true",
             "IN_MEMORY": "false",
             "TTL": str(self.ttl_s),

@@ -31,6 +31,7 @@ shown = lambda do |family|
     'COMPRESSION' => family.getCompressionType.name,
     'DATA_BLOCK_ENCODING' => family.getDataBlockEncoding.name,
     'BLOOMFILTER' => family.getBloomFilterType.name,
+    'BLOCKSIZE' => family.getBlocksize.to_s,
     'BLOCKCACHE' => family.isBlockCacheEnabled.to_s,
     'IN_MEMORY' => family.isInMemory.to_s,
     'TTL' => family.getTimeToLive.to_s,
