@@ -28,7 +28,7 @@ class DrawnStore(MemoryStore):
         self._cap = cap
         self.asked = 0
 
-    def look_up(self, keys: Sequence[bytes]) -> list[Row]:
+    def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[Row]:
         """Draw a row for each key; half of its postings are of the window, half are older."""
         assert len(set(keys)) == len(keys)
         self.asked = len(keys)
