@@ -51,8 +51,8 @@ class VersionStore(Protocol):
         """Store each version by compare-and-set from absent, and return what is stored now.
 
         Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. A
-        version that exists already keeps everything that is stored, its arrival above all. The references of a call
-        differ.
+        version that exists already keeps everything that is stored, its arrival above all; while it has no verdict, a
+        missing body is added, since a crash may have left it out. The references of a call differ.
         """
         ...
 

@@ -69,6 +69,8 @@ class MemoryStore(Store):
                 if reference not in self._versions:
                     self._versions[reference] = version
                     self._note_arrival(version.record, is_tombstone=False)
+                elif reference not in self._verdicts and self._versions[reference].body is None:
+                    self._versions[reference] = self._versions[reference]._replace(body=version.body)
             return [self._stored(version.record.reference) for version in versions]
 
     @override

@@ -28,14 +28,19 @@ class Articles:
         self._databases = databases
 
     def create(self, transaction: Transaction, versions: Sequence[EncodedVersion], now_ms: int) -> dict[bytes, Stored]:
-        """Write the versions that are not stored, each with its place in timeline and expiry; read all of them."""
+        """Write the versions that are not stored, each with its place in timeline and expiry; read all of them.
+
+        A body that is missing is added to a version without a verdict.
+        """
         new = set()
         for record, value, body in versions:
             if transaction.put(record.reference, value, overwrite=False, db=self._databases["records"]):
                 new.add(record.reference)
                 self._note_arrival(transaction, record, VERSION_KIND, now_ms)
-                if body is not None:
-                    transaction.put(record.reference, body, db=self._databases["bodies"])
+            elif transaction.get(record.reference, db=self._databases["verdicts"]) is not None:
+                continue
+            if body is not None:
+                transaction.put(record.reference, body, overwrite=False, db=self._databases["bodies"])
         timeline = transaction.cursor(self._databases["timeline"])
         return {
             record.reference: Stored(record, None, _ends_at(timeline, record))

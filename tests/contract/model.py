@@ -20,11 +20,13 @@ class Model:
     settings: bytes | None = None
 
     def create(self, version: Version, now_ms: int) -> Stored:
-        """Store it unless it is stored; the first writer wins."""
+        """Store it unless it is stored; the first writer wins. Without a verdict it takes a body that is missing."""
         reference = version.record.reference
         if reference not in self.versions:
             self.versions[reference] = version
             self.written_ms[reference] = now_ms
+        elif reference not in self.verdicts and self.versions[reference].body is None:
+            self.versions[reference] = self.versions[reference]._replace(body=version.body)
         return self.stored(reference)
 
     def retract(self, tombstone: Tombstone, now_ms: int) -> Tombstone:

@@ -37,6 +37,17 @@ def test_the_first_writer_of_a_version_wins_all_of_it(store: Store) -> None:
     assert store.history(id_hash("a")) == [Stored(first.record, None, None)]
 
 
+def test_a_missing_body_is_added_while_there_is_no_verdict(store: Store) -> None:
+    """A crash may have left it out; the body of a settled version stays missing."""
+    pending, settled = (make_version(name, body=None) for name in "ab")
+    references = [pending.record.reference, settled.record.reference]
+    store.create([pending, settled])
+    store.settle([(settled.record.reference, b"kept")])
+    for body in ("The ferry came in.", "Another text."):
+        store.create([pending._replace(body=body), settled._replace(body=body)])
+        assert store.bodies(references) == ["The ferry came in.", None]
+
+
 def test_creating_a_settled_version_again_returns_its_verdict(store: Store) -> None:
     """A replay returns the stored verdict."""
     version = make_version()

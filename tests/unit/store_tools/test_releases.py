@@ -172,7 +172,7 @@ class Interrupting(MemoryStore):
         return super().__getattribute__(name)
 
 
-@pytest.mark.parametrize("verb", ["create", "add", "look_up", "read", "settle", "remove"])
+@pytest.mark.parametrize("verb", ["create", "add", "look_up", "settle", "remove"])
 def test_a_release_at_any_moment_of_judging_the_original_keeps_both(verb: str) -> None:
     """At any point of judging, both versions of the pair are kept."""
     store = Interrupting("")
