@@ -20,7 +20,7 @@ from storage.interface import Store
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.environment import Transaction
 from storage.memory import MemoryStore
-from storage.records import Tombstone, Version
+from storage.records import Record, Tombstone, Version
 from tests.builders import RETRACTED, TIME_MS, make_tombstone
 from tests.chaos.near_articles import SETTINGS, near_group, new_text, version_of
 
@@ -42,7 +42,7 @@ BATCH: Batch = [
     # A replay.
     FLOOD[1],
 ]
-STEPS = ("retract", "create", "settle copies", "add", "settle duplicates", "settle kept", "remove")
+STEPS = ("retract", "create", "add", "settle duplicates", "settle kept")
 """The calls that write, of a batch like this one."""
 
 
@@ -218,7 +218,7 @@ def test_what_failed_is_counted_when_it_is_repeated() -> None:
     """Time is counted in any case, articles once."""
 
     class Away(MemoryStore):
-        def settle(self, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
+        def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
             raise StoreUnavailable("away")
 
     detector = detector_of(Away())
