@@ -29,7 +29,7 @@ from consumer.judge.comparison import ComparisonBatch
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"
-STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle", "remove")
+STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle")
 JUDGE_STEPS: Final[tuple[tuple[object, str], ...]] = (
     (search, "find_candidates"),
     (ComparisonBatch, "compare"),

@@ -117,6 +117,11 @@ class _Counting:
         self.removed += len(records)
         self._store.remove(records)
 
+    def settle(self, verdicts: Sequence[tuple[bytes, bytes]], removing: Sequence[Record] = ()) -> list[bool]:
+        """Count those that are removed meanwhile."""
+        self.removed += len(removing)
+        return self._store.settle(verdicts, removing)
+
 
 def test_copies_of_a_known_original_never_get_postings(store: Store) -> None:
     """Beyond the batch that the original came in, no posting is written, so none has to be deleted."""

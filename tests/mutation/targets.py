@@ -61,7 +61,7 @@ _KAFKA_SOURCES: Final = Target(
         "consumer/sources/rebalances.py",
         *("consumer/sources/handover.py", "consumer/sources/holds.py", "consumer/sources/kafka*.py"),
         *("consumer/sources/partitions.py", "consumer/sources/fetch_size.py", "consumer/sources/range_source.py"),
-        "consumer/sources/unpacking.py",
+        *("consumer/sources/replicas.py", "consumer/sources/unpacking.py"),
     ),
     (
         (

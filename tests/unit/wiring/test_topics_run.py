@@ -138,7 +138,7 @@ def test_calls_of_the_store_are_counted_and_timed(finished: tuple[Config, dict[s
     """Every call of the run has succeeded; each is timed as often as it is counted."""
     _, families = finished
     name = "dupwatch_store_operations_total"
-    for operation in ("agree", "create", "read", "add", "look_up", "remove", "settle", "sweep"):
+    for operation in ("agree", "create", "read", "add", "look_up", "settle", "sweep"):
         calls = value(families, name, operation=operation, outcome="ok")
         assert calls == value(families, "dupwatch_store_operation_seconds_count", operation=operation) > 0
     assert value(families, name, operation="retract") == 0
