@@ -144,12 +144,12 @@ def empty_store(running: Servers) -> str:
 
 def filled(running: Servers, wanted: Wanted) -> str:
     """The URL of this store, which is filled and compacted first where it is not there yet."""
-    url = written(running, wanted)
     done = running.hbase.folder / f"filled-{wanted.namespace}"
     if not done.exists():
+        written(running, wanted)
         compact(running, wanted)
         done.touch()
-    return url
+    return running.url(wanted)
 
 
 def written(running: Servers, wanted: Wanted) -> str:
