@@ -52,8 +52,8 @@ def write_conf(folder: Path, settings: Mapping[str, str], name: str = "hbase-sit
     """Write a configuration file, and that of the log: warnings, and the messages of the class ``info`` too."""
     folder.mkdir(parents=True, exist_ok=True)
     properties = "\n".join(
-        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
-        for name, value in settings.items()
+        f"  <property><name>{escape(setting)}</name><value>{escape(value)}</value></property>"
+        for setting, value in settings.items()
     )
     (folder / name).write_text(
         f'<?xml version="1.0"?>\n<configuration>\n{properties}\n</configuration>\n', encoding="utf-8"

@@ -7,6 +7,7 @@ the connection.
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from happybase import Connection
@@ -105,11 +106,8 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         Raises ``AnswerTooBig`` as soon as it has received more than ``bytes_max`` bytes; then the connection is lost.
         """
         self._send("getRowsWithColumns", tableName=table, rows=rows, columns=columns, attributes={})
-        self._socket.left_bytes = bytes_max
-        try:
+        with self._at_most(bytes_max):
             found = self._receive("getRowsWithColumns")
-        finally:
-            self._socket.left_bytes = None
         self._check(rows, (result.row for result in found))
         return {result.row: result.columns for result in found}
 
@@ -122,11 +120,8 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})
-        self._socket.left_bytes = bytes_max
-        try:
+        with self._at_most(bytes_max):
             found = self._receive_cells(name, shape)
-        finally:
-            self._socket.left_bytes = None
         self._check(rows, iter(found))
         return found
 
@@ -229,8 +224,26 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
             raise self._lost(error) from error
 
     def _receive(self, name: str) -> Any:  # noqa: ANN401  # as of PipeliningClient
-        try:
+        with self._receiving():
             return self.client.receive(name)
+
+    def _receive_cells(self, name: str, shape: CellShape) -> dict[bytes, RowCells]:
+        """Read an answer past the library, to which anything else but rows is handed back, such as an error."""
+        reader = RowAnswerReader(self._socket.read)
+        with self._receiving():
+            try:
+                self._protocol.check_answer(reader.message())
+                return reader.rows(shape)
+            except OtherAnswer as other:
+                self._socket.unread = other.received
+                self.client.receive(name)
+                raise MalformedAnswer(f"{name} was answered without rows") from other
+
+    @contextmanager
+    def _receiving(self) -> Iterator[None]:
+        """Translate what receiving an answer raises; after anything but an answer the connection is lost."""
+        try:
+            yield
         except DECLARED_ERRORS as error:
             raise Denied(text_of(error)) from error
         except AnswerTooBig:
@@ -239,22 +252,14 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         except Exception as error:
             raise self._lost(error) from error
 
-    def _receive_cells(self, name: str, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read an answer past the library, to which anything else but rows is handed back, such as an error."""
-        reader = RowAnswerReader(self._socket.read)
+    @contextmanager
+    def _at_most(self, bytes_max: int | None) -> Iterator[None]:
+        """Give up an answer that is received inside as soon as it has more bytes than that."""
+        self._socket.left_bytes = bytes_max
         try:
-            answered = reader.message()
-            self._protocol.check_answer(answered)
-            return reader.rows(shape)
-        except OtherAnswer as other:
-            self._socket.unread = other.received
-            self._receive(name)
-            raise self._lost(MalformedAnswer(f"{name} was answered without rows")) from other
-        except AnswerTooBig:
-            self.is_lost = True
-            raise
-        except Exception as error:
-            raise self._lost(error) from error
+            yield
+        finally:
+            self._socket.left_bytes = None
 
     def _check(self, asked: Sequence[bytes], found: Iterator[bytes]) -> None:
         try:
