@@ -1,13 +1,22 @@
 """Records that were read from topics and wait to be judged, bounded in count and in bytes."""
 
 from collections import deque
+from typing import NamedTuple
 
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Message, Partition, RawRecord, headers_bytes
 
 
+class _Waiting(NamedTuple):
+    """A record, its message, and the memory that they take."""
+
+    record: RawRecord
+    message: Message
+    size_bytes: int
+
+
 class Buffer:
-    """Records in the order in which they came, and how full that is.
+    """Records of each partition in the order in which they came, and how full that is.
 
     It calls itself full at ``batches_ahead_max`` full batches. What is added all the same is kept, and ``overfull``
     says when that came to one batch more.
@@ -17,38 +26,50 @@ class Buffer:
         self._limits = limits
         self._batches_ahead_max = batches_ahead_max
         self._size_bytes = 0
-        self._records: deque[tuple[RawRecord, Message, int]] = deque()
+        self._count = 0
+        # The partition whose turn it is comes first.
+        self._waiting: dict[Partition, deque[_Waiting]] = {}
 
     def __len__(self) -> int:
-        return len(self._records)
+        return self._count
 
     def add(self, record: RawRecord, message: Message) -> None:
-        """Append a record, with its message."""
-        size = memory_bytes(record, message)
-        self._records.append((record, message, size))
-        self._size_bytes += size
+        """Append a record, with its message, to those of its partition."""
+        waiting = _Waiting(record, message, memory_bytes(record, message))
+        self._waiting.setdefault((message.topic, message.partition), deque()).append(waiting)
+        self._count += 1
+        self._size_bytes += waiting.size_bytes
 
     def take(self) -> tuple[list[RawRecord], dict[Partition, int]]:
-        """Remove and return the records of the next batch, and the offset behind the last one of each partition."""
+        """Remove and return the records of the next batch, and the offset behind the last one of each partition.
+
+        Partitions take turns, record by record: none waits behind the backlog of another, and a batch has articles that
+        can be judged at the same time.
+        """
         limits = self._limits
         records: list[RawRecord] = []
         ends: dict[Partition, int] = {}
         taken_bytes = 0
-        while self._records and len(records) < limits.batch_records_max:
-            record, message, size = self._records[0]
-            if records and taken_bytes + size > limits.batch_bytes_max:
+        while self._waiting and len(records) < limits.batch_records_max:
+            partition, waiting = next(iter(self._waiting.items()))
+            record, message, size_bytes = waiting[0]
+            if records and taken_bytes + size_bytes > limits.batch_bytes_max:
                 break
-            self._records.popleft()
+            waiting.popleft()
+            del self._waiting[partition]
+            if waiting:
+                self._waiting[partition] = waiting
             records.append(record)
-            taken_bytes += size
-            ends[message.topic, message.partition] = message.offset + 1
+            taken_bytes += size_bytes
+            ends[partition] = message.offset + 1
+        self._count -= len(records)
         self._size_bytes -= taken_bytes
         return records, ends
 
     def clear(self) -> None:
         """Throw everything away."""
-        self._records.clear()
-        self._size_bytes = 0
+        self._waiting.clear()
+        self._count = self._size_bytes = 0
 
     def room(self) -> int:
         """Return how many more records may be read, 0 when it is full."""
