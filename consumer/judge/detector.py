@@ -19,6 +19,7 @@ interleaving of small cases.
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Final, NamedTuple
 
 from typing_extensions import override
@@ -30,7 +31,7 @@ from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_o
 from consumer.judge.judge import Judge
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
-from consumer.judge.search import Neighbourhood, Search, swept
+from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
@@ -80,10 +81,12 @@ class Detector(Judge):
     """The judge of a run.
 
     A store may undo a batch, or have it judged again from the start (``Store.together``). So each attempt counts and
-    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found.
+    learns apart, and that is kept once the batch is written: ``repeats`` are the duplicates that it has found. For the
+    same reason several threads may judge at the same time, in a store that several threads may use.
 
-    ``clock`` gives the time of decision in milliseconds. ``search`` and ``cells`` are the parts that read and write the
-    store; a fill uses them too (``consumer.migration.adopting``).
+    ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
+    in memory. ``search`` and ``cells`` are the parts that read and write the store; a fill uses them too
+    (``consumer.migration.adopting``).
     """
 
     store: Store
@@ -91,6 +94,8 @@ class Detector(Judge):
     clock: Callable[[], int]
     known: KnownOriginals = field(default_factory=lambda: KnownOriginals(KNOWN_ORIGINALS_MAX))
     tally: Tally = field(default_factory=Tally)
+    look_up_bytes_max: int = LOOK_UP_BYTES_MAX
+    lock: Lock = field(init=False, repr=False, default_factory=Lock)
     cells: VerdictCells = field(init=False, repr=False)
     search: Search = field(init=False, repr=False)
     copies: KnownCopies = field(init=False, repr=False)
@@ -99,22 +104,29 @@ class Detector(Judge):
     def __post_init__(self) -> None:
         """Build the parts that share the store and the tally."""
         self.cells = VerdictCells(self.store, self.tally)
-        self.search = Search(self.store, self.settings, self.tally, self.cells)
+        self.search = Search(self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max)
         self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        times = Tally()
+
         def work() -> tuple[Detector, list[VerdictEvent]]:
             attempt = self.attempt()
             try:
                 return attempt, attempt.judge_once(batch)
-            except BaseException:
-                self.tally.look_up_s += attempt.tally.look_up_s
-                raise
+            finally:
+                # The time of every attempt was spent.
+                times.look_up_s += attempt.tally.look_up_s
+                attempt.tally.look_up_s = 0.0
 
-        with self.tally.settling():
-            attempt, events = self.store.together(work)
-            self.keep(attempt)
+        try:
+            with times.settling():
+                attempt, events = self.store.together(work)
+        finally:
+            with self.lock:
+                self.tally.add(times)
+        self.keep(attempt)
         return events
 
     def attempt(self) -> "Detector":
@@ -128,8 +140,9 @@ class Detector(Judge):
 
     def keep(self, attempt: "Detector") -> None:
         """Keep what an attempt has counted and learned. Called once all that it wrote is stored."""
-        self.tally.add(attempt.tally)
-        self.copies.remember(attempt.repeats)
+        with self.lock:
+            self.tally.add(attempt.tally)
+            self.copies.remember(attempt.repeats)
 
     def judge_once(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """Judge a batch, within ``together`` of the store."""

@@ -10,9 +10,10 @@ from storage.records import Tombstone, Version
 
 
 class Judge(Protocol):
-    """Judges batches of versions and tombstones against a store. One per process; not thread-safe.
+    """Judges batches of versions and tombstones against a store. One per process, for one thread.
 
-    ``judge`` and ``sweep`` raise the store's errors. After one, or after a crash anywhere, the call may be repeated.
+    Only ``judge`` of a ``Detector`` may be called by several threads at a time, where the store allows that. ``judge``
+    and ``sweep`` raise the store's errors. After one, or after a crash anywhere, the call may be repeated.
     """
 
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:

@@ -28,7 +28,7 @@ from storage.postings import KeyedCode, Row
 from storage.records import Record, Stored
 
 LOOK_UP_BYTES_MAX: Final = 32 << 20
-"""Bytes of postings that are looked up at once, and are in memory together. One article may need more."""
+"""Bytes of postings that a process looks up at once, and has in memory together. One article may need more."""
 
 
 class LookUpSize:
@@ -71,13 +71,14 @@ class Neighbourhood(NamedTuple):
 class Search:
     """Finds near versions in a store, and adds what that costs to the tally. Writes nothing.
 
-    Every method raises the store's errors.
+    At most ``look_up_bytes_max`` bytes of postings are looked up at once. Every method raises the store's errors.
     """
 
     store: Store
     settings: JudgeSettings
     tally: Tally
     cells: VerdictCells
+    look_up_bytes_max: int = LOOK_UP_BYTES_MAX
     size: LookUpSize = field(default_factory=LookUpSize)
 
     def look_up(
@@ -118,7 +119,7 @@ class Search:
         """Return the candidates of each record, None if there are several and their rows are too big together."""
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
         keys = sorted({key for probe in probes for key in probe.keys})
-        read = self.store.look_up(keys, LOOK_UP_BYTES_MAX if len(records) > 1 else None)
+        read = self.store.look_up(keys, self.look_up_bytes_max if len(records) > 1 else None)
         if len(read) < len(keys):
             return None
         rows = dict(zip(keys, read, strict=True))

@@ -1,7 +1,9 @@
 """A batch that is judged again from the start, or given up, in a store that writes it at once."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -227,3 +229,19 @@ def test_what_failed_is_counted_when_it_is_repeated() -> None:
             detector.judge([ALONE])
     assert (detector.tally.versions, detector.tally.row_reads, detector.tally.candidates.count) == (0, 0, 0)
     assert min(detector.tally.look_up_s, detector.tally.settle_s) > 0
+
+
+def test_threads_that_keep_what_they_counted_lose_nothing() -> None:
+    """Several threads judge with one judge, and each batch counts once."""
+    detector, threads, batches = detector_of(MemoryStore(clock=lambda: TIME_MS)), 4, 500
+    attempt = detector.attempt()
+    attempt.tally.versions = attempt.tally.kept = attempt.tally.row_reads = 1
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: detector.keep(attempt), range(threads * batches)))
+    finally:
+        sys.setswitchinterval(before_s)
+    tally = detector.tally
+    assert (tally.versions, tally.kept, tally.row_reads) == 3 * (threads * batches,)

@@ -1,8 +1,12 @@
 """Known originals: bounded, forgotten in order, recalled by shared keys."""
 
 import random
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -104,3 +108,35 @@ def test_a_text_without_keys_is_never_recalled() -> None:
     empty = version_of("empty", replace(text, bands=()), 0).record
     known.remember(make_record("none", keys=()))
     assert known.recall(empty, 10) == []
+
+
+@pytest.fixture
+def impatient_threads() -> Iterator[None]:
+    """Threads that interrupt each other all the time."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before_s)
+
+
+@pytest.mark.usefixtures("impatient_threads")
+def test_threads_may_share_it() -> None:
+    """Each remembers, recalls and forgets; no key is lost, and no original is left behind."""
+    known, threads = KnownOriginals(20), 4
+
+    def use(thread: int) -> None:
+        chance = random.Random(thread)
+        for _ in range(3_000):
+            number = chance.randrange(40)
+            record = known_record(number, number % 3, number)
+            known.remember(record)
+            known.recall(record, 10)
+            if chance.random() < 0.3:
+                known.forget(record.reference)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(use, range(threads)))
+    for number in range(40):
+        known.forget(known_record(number, number % 3, number).reference)
+    assert [known.recall(known_record(number, number % 3, number), 10) for number in range(40)] == 40 * [[]]
+    assert known.remember(known_record(1, 1)) == 1

@@ -11,8 +11,8 @@ import pytest
 from typing_extensions import override
 
 from consumer.dead_letters.policy import DeadLetterPolicy, Gate
-from consumer.judge import search
 from consumer.judge.detector import Detector
+from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.lifecycle.interruption import Drain, Interruption, Uninterrupted
 from consumer.lifecycle.retry import Result
 from consumer.lifecycle.stopping import Stopping
@@ -30,7 +30,7 @@ from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.postings import POSTING, Row
 from storage.records import Record
-from tests.unit.pipeline.fakes import KEEP_MS, TEXT, Ahead, Ends, Never, line, pipeline
+from tests.unit.pipeline.fakes import KEEP_MS, SETTINGS, TEXT, Ahead, Ends, Never, line, pipeline
 
 
 class SweptStore(MemoryStore):
@@ -155,7 +155,7 @@ def test_articles_without_keywords_are_counted() -> None:
     assert running.detector.tally.without_keywords == 2
 
 
-def test_a_batch_is_looked_up_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
     """Only rows of so many bytes are held at once, however large the batch, and all matches are found."""
 
     class Counting(MemoryStore):
@@ -175,11 +175,12 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size(monkeypatch: pytest.Monke
 
     bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(100)]
     found: list[tuple[list[tuple[str, str]], Counting]] = []
-    for bytes_max in (search.LOOK_UP_BYTES_MAX, 20_000):
-        monkeypatch.setattr(search, "LOOK_UP_BYTES_MAX", bytes_max)
+    for bytes_max in (LOOK_UP_BYTES_MAX, 20_000):
         store = Counting()
         ends = Ends([line(str(number), body) for number, body in enumerate(bodies)])
-        pipeline(ends, store).run()
+        running = pipeline(ends, store)
+        running.detector = Detector(store, SETTINGS, lambda: 10_000, look_up_bytes_max=bytes_max)
+        running.run()
         found.append((ends.sink.outcomes, store))
     (at_once, whole), (in_parts, parts) = found
     assert at_once == in_parts
