@@ -24,7 +24,10 @@ class ThreadRested(NamedTuple):
 
 
 class WorkerTurned(NamedTuple):
-    """A worker process has finished a piece of its work."""
+    """A worker process has finished a piece of its work, or a thread that works for the main thread makes progress."""
+
+
+_WORKED: Final = WorkerTurned()
 
 
 class _Reports(threading.local):
@@ -35,6 +38,7 @@ class _Reports(threading.local):
         name = MAIN if this is threading.main_thread() else this.name
         self.turned = ThreadTurned(name)
         self.rested = ThreadRested(name)
+        self.for_main = False
 
 
 class Turns:
@@ -47,16 +51,20 @@ class Turns:
     def turn(self) -> None:
         """Report progress; called between any two pieces of work, and while waiting for something out of reach."""
         self._hooks.report(self._reports.turned)
+        if self._reports.for_main:
+            self._hooks.report(_WORKED)
 
     def rest(self) -> None:
         """Report that this thread waits for records."""
         self._hooks.report(self._reports.rested)
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Report that this thread works inside, and rests afterwards."""
+    def at_work(self, *, for_main: bool = False) -> Iterator[None]:
+        """Report that this thread works inside, and rests afterwards; ``for_main``: the main thread waits for it."""
+        self._reports.for_main = for_main
         self.turn()
         try:
             yield
         finally:
+            self._reports.for_main = False
             self.rest()

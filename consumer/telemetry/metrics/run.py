@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, get_args
 
-from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned
+from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, WorkerTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.sources.handover import ClientTurned
@@ -75,6 +75,7 @@ class RunMetrics:
         """Follow what is reported from now on."""
         hooks.on(BatchCommitted, lambda _: self._last_processed.set(self._clock()))
         hooks.on(ClientTurned, lambda _: self._heartbeats["client"].set(self._clock()))
+        hooks.on(WorkerTurned, lambda _: self._heartbeats["main"].set(self._clock()))
         hooks.on(ThreadTurned, self._turned)
         hooks.on(ThreadRested, self._rested)
 
