@@ -1,7 +1,7 @@
 """The loop: what happens to a batch of records, from the source to the commit.
 
     poll ──▶ decode ──▶ fingerprint ──▶ look up ──▶ settle ──▶ emit ──▶ commit
-              (read ahead: at most ``ahead`` batches)  (one batch at a time, in order)
+              (read ahead: at most ``ahead`` batches)  (one batch at a time, in order; its partitions side by side)
 
 A batch is committed after its verdicts and dead letters are flushed, and the commit says how far the source was
 read. If the run ends in between, the batch is read and judged again, and gets the same verdicts, byte for byte.
@@ -27,13 +27,14 @@ from consumer.model.article import Article
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Answer, Sink, Source
-from consumer.model.record import RawRecord
+from consumer.model.record import Partition, RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.batches import BatchAbandoned, BatchBegun, BatchCommitted, BatchMeasured
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.plan_warning import PlanWarning
 from consumer.pipeline.preparation import Preparation, Prepared
+from consumer.pipeline.side_by_side import SideBySide
 from consumer.pipeline.stages import StageEnded, timed
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 from storage.records import Tombstone, Version
@@ -56,7 +57,7 @@ class Pipeline:
 
     What happens to each batch is reported to ``hooks``, and so is when a thread has records and when it waits for more.
     ``interruption`` is asked between any two pieces of work, and while the batch waits for its fingerprints; by default
-    a batch that was begun is finished.
+    a batch that was begun is finished. With ``side_by_side``, partitions are judged at the same time.
     """
 
     source: Source
@@ -74,6 +75,7 @@ class Pipeline:
     postings_watch: int
     patience: Patience = field(default_factory=NoPatience)
     interruption: Interruption = UNINTERRUPTED
+    side_by_side: SideBySide | None = None
 
     def run(self) -> None:
         """Judge until the source ends or the run is asked to stop. A batch that was begun is finished and committed."""
@@ -113,7 +115,7 @@ class Pipeline:
         self.hooks.report(StageEnded("fingerprint", fingerprints.work_s))
         arrived = self._arrive(prepared, fingerprints)
         before = self.detector.cost()
-        events = self._judge(arrived)
+        events = self._judge(prepared, arrived)
         cost = self.detector.cost().since(before)
         self.hooks.report(StageEnded("look_up", cost.look_up_s))
         self.hooks.report(StageEnded("settle", cost.settle_s))
@@ -144,10 +146,13 @@ class Pipeline:
             self.interruption.while_idle()
         return prepared.fingerprints.result()
 
-    def _judge(self, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        return [
-            event for part in distinct_ids(arrived) for event in self.patience.call(partial(self.detector.judge, part))
-        ]
+    def _judge(self, prepared: Prepared, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
+        if self.side_by_side is None:
+            return _in_order(arrived, lambda part: self.patience.call(partial(self.detector.judge, part)))
+        partitions = [_partition(record) for record, _ in prepared.articles]
+        judge = partial(_in_order, judge=self.detector.judge)
+        # All parts are retried together: one that waits for the store must not hide that another has failed for good.
+        return self.patience.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
     def _arrive(self, prepared: Prepared, timed: TimedFingerprints) -> list[Version | Tombstone]:
         """Give everything its arrival, in the order of the feed."""
@@ -190,6 +195,16 @@ def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[V
         headers_lost=sum(record.message is not None and record.message.headers_lost > 0 for record in records),
         time_faults=Counter(article.time_fault for _, article in prepared.articles if article.time_fault is not None),
     )
+
+
+def _partition(record: RawRecord) -> Partition | None:
+    return None if record.message is None else (record.message.topic, record.message.partition)
+
+
+def _in_order(
+    arrived: Sequence[Version | Tombstone], judge: Callable[[Sequence[Version | Tombstone]], list[VerdictEvent]]
+) -> list[VerdictEvent]:
+    return [event for part in distinct_ids(arrived) for event in judge(part)]
 
 
 def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:

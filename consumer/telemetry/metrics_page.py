@@ -18,9 +18,9 @@ A run over topics serves these metrics to Prometheus at `/metrics`, on the addre
 series whose label values are listed here exists from the start, at 0; timestamps are 0 before the first event.
 Histograms show their lowest and highest bound.
 
-- **Stages**: `look_up` finds near articles; `settle` is the rest of judging, including all writes. `back_pressure` is
-  the Kafka client waiting because the records it has fetched are not judged yet. Time spent waiting for an unreachable
-  store is in none of them.
+- **Stages**: `look_up` finds near articles; `settle` is the rest of judging, including all writes; both are sums over
+  the threads that judge. `back_pressure` is the Kafka client waiting because the records it has fetched are not judged
+  yet. Time spent waiting for an unreachable store is in none of them.
 - **Workers**: `rate(dupwatch_stage_seconds_sum{{stage="fingerprint"}}[5m]) / dupwatch_workers` is how busy one is. With
   `workers`, `poll` and `decode` run in parallel with judging.
 - **Sources**: the first {SOURCES_MAX} source names (`http.sources_max`) get series of their own, including those in

@@ -7,6 +7,7 @@ from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
 from consumer.judge.detector import Detector
 from consumer.judge.judge import Judge
+from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import NoPatience, Patience
@@ -19,6 +20,7 @@ from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.loop import Pipeline
+from consumer.pipeline.side_by_side import SideBySide
 from consumer.wiring.parts import version_builder
 from consumer.workers.pool import Fingerprinting
 from storage.clock import MS_PER_S, now_ms
@@ -27,11 +29,12 @@ from storage.interface import Store
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run judges with."""
+    """What a run judges with; with ``side_by_side`` it judges the partitions of a batch at the same time."""
 
     settings: JudgeSettings
     fingerprinting: Fingerprinting
     detector: Judge
+    side_by_side: SideBySide | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,17 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
         postings_watch=config.judge.postings_watch,
         patience=control.patience,
         interruption=control.interruption,
+        side_by_side=judging.side_by_side,
     )
 
 
-def interruptible_detector(store: Store, settings: JudgeSettings, interruption: Interruption) -> Detector:
-    """Return a detector that can be interrupted before each call of the store."""
-    return Detector(InterruptibleStore(store, interruption.while_judging), settings, now_ms)
+def interruptible_detector(
+    store: Store, settings: JudgeSettings, interruption: Interruption, judges: int = 1
+) -> Detector:
+    """Return a detector that can be interrupted before each call of the store, for so many threads at a time."""
+    return Detector(
+        InterruptibleStore(store, interruption.while_judging),
+        settings,
+        now_ms,
+        look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,
+    )

@@ -88,6 +88,11 @@ def is_remote(config: Config) -> bool:
     return kind_of(config.store.url).remote
 
 
+def judges_max(config: Config) -> int:
+    """Return how many threads may judge at a time; a store on this machine writes one batch after the other."""
+    return config.store.hbase.judges_max if is_remote(config) else 1
+
+
 def outlives_run(config: Config) -> bool:
     """Return whether the configured store can be looked into, and resumed with, after the run."""
     return kind_of(config.store.url).outlives_run

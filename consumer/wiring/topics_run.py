@@ -22,6 +22,7 @@ from consumer.pages.health_pages import health_pages
 from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
+from consumer.pipeline.side_by_side import SideBySide
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics, RequestFailed
@@ -85,11 +86,15 @@ def prepared_topics_run(
         resources.callback(intake.source.close)
         resources.callback(delivery.dead_letters.close)
         resources.callback(delivery.sink.close)
-        detector = interruptible_detector(store, settings, interruption)
+        judges = stores.judges_max(config)
+        side_by_side = SideBySide(judges, turns) if judges > 1 else None
+        if side_by_side is not None:
+            resources.callback(side_by_side.close)
+        detector = interruptible_detector(store, settings, interruption, judges)
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,
-            Judging(settings, fingerprinting, detector),
+            Judging(settings, fingerprinting, detector, side_by_side),
             Route(
                 source=intake.source,
                 decode=decode,

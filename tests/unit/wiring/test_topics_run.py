@@ -19,6 +19,7 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.kafka.mock_cluster import mock_cluster
 from consumer.lifecycle.stopping import Stopping
+from consumer.lifecycle.turns import MAIN, ThreadTurned
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
 from consumer.telemetry.metrics.batches import TIMED_STAGES
@@ -54,9 +55,9 @@ class Until:
             self._stopping.asked_by, self._stopping.asked_at_s = 15, time.monotonic()
 
 
-def configured(address: str, folder: Path, workers: int) -> Config:
+def configured(address: str, folder: Path, workers: int, **more: dict[str, Any]) -> Config:
     """Configure a run over a topic of the cluster."""
-    overrides = {
+    overrides: dict[str, Any] = {
         "source": {"url": f"kafka://{address}/articles", "batch_records_max": BATCH_RECORDS},
         "sink": {"url": f"kafka://{address}/judged", "emit": "all"},
         "store": {"url": f"lmdb:{folder / 'store'}", "durability": "process"},
@@ -64,6 +65,8 @@ def configured(address: str, folder: Path, workers: int) -> Config:
         "rules": {"pinned": {"flag": "never"}},
         "workers": workers,
     }
+    for section, settings in more.items():
+        overrides[section] = overrides.get(section, {}) | settings
     return load_config(None, overrides)
 
 
@@ -189,4 +192,40 @@ def test_a_run_that_had_to_wait_for_its_store_rests_once_it_is_ready(
         run.pipeline.run()
     assert value(families, "dupwatch_outages_total", part="store") == 1
     assert value(families, "dupwatch_recoveries_total", part="store") == 1
+    assert value(families, "dupwatch_busy") == 0
+
+
+@pytest.mark.parametrize(("url", "judges"), [("hbase://gateway/feed", 5), ("lmdb:store", 1), ("memory:", 1)])
+def test_only_a_store_that_is_waited_for_has_several_judges(url: str, judges: int) -> None:
+    """The others write one batch after the other."""
+    config = load_config(None, {"store": {"url": url, "hbase": {"judges_max": 5}}})
+    assert stores.judges_max(config) == judges
+
+
+@pytest.mark.parametrize("judges", [1, 3])
+def test_partitions_are_judged_by_as_many_threads_as_are_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judges: int
+) -> None:
+    """With one it is the main thread; otherwise threads judge the three partitions."""
+    monkeypatch.setattr(stores, "judges_max", lambda _: judges)
+    stopping, streams, hooks = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO()), Hooks()
+    Until(ARTICLES, stopping).listen(hooks)
+    threads: set[str] = set()
+    hooks.on(ThreadTurned, lambda turned: threads.add(turned.thread))
+    with mock_cluster(TOPICS) as address:
+        producer = Producer({"bootstrap.servers": address})
+        for number in range(ARTICLES):
+            producer.produce("articles", json.dumps({"body": text(number)}), f"a{number}", partition=number % 3)
+        assert producer.flush(WAIT_S) == 0
+        # One batch, which is waited for until it is full.
+        whole = {"source": {"batch_records_max": ARTICLES}, "kafka": {"linger_s": WAIT_S}}
+        config = configured(address, tmp_path, 0, **whole)
+        with prepared_topics_run(config, streams, hooks, stopping) as run:
+            run.pipeline.run()
+            families = scraped(run)
+    judging = {thread for thread in threads if thread.startswith("judge_")}
+    assert MAIN in threads
+    # A thread that is done soon may get another part.
+    assert (len(judging) > 0, len(judging) <= judges) == (judges > 1, True)
+    assert value(families, "dupwatch_articles_total", outcome="unique") == ARTICLES
     assert value(families, "dupwatch_busy") == 0

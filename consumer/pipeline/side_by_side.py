@@ -1,0 +1,100 @@
+"""Judges the parts of a batch side by side, each on a thread of its own.
+
+A judge on HBase waits more than it works. The articles of a partition are judged in their order, by one thread. Those
+of other partitions are judged as by another consumer, which the judge's protocol allows at any moment.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from consumer.lifecycle.turns import Turns
+from consumer.model.errors import Abandoned
+from consumer.model.record import Partition
+from storage.errors import StoreUnavailable
+
+log = logging.getLogger("dupwatch")
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+PART_ARTICLES_MIN: Final = 16
+"""Articles in a part, on average: the calls of a smaller one take as long, so fewer parts are cheaper."""
+
+
+class SideBySide:
+    """Divides batches by partition, and works on up to ``parts_max`` parts at a time.
+
+    The threads report their progress to ``turns``.
+    """
+
+    def __init__(self, parts_max: int, turns: Turns) -> None:
+        self._parts_max = parts_max
+        self._turns = turns
+        self._threads = ThreadPoolExecutor(parts_max, thread_name_prefix="judge")
+
+    def call(
+        self,
+        work: Callable[[Sequence[Item]], Sequence[Answer]],
+        batch: Sequence[Item],
+        partitions: Sequence[Partition | None],
+    ) -> list[Answer]:
+        """Return what ``work`` answers to each item, in the order of the batch.
+
+        ``partitions`` has the partition of each item. When this returns or raises, no part is being worked on any more.
+        Where several parts fail, the error that waiting would not change is raised, and the others are logged.
+        """
+        parts = divided(partitions, self._parts_max)
+        if len(parts) == 1:
+            return list(work(batch))
+        futures = [self._threads.submit(self._at_work, work, [batch[index] for index in part]) for part in parts]
+        answers: dict[int, Answer] = {}
+        for part, answered in zip(parts, _results(futures), strict=True):
+            answers.update(zip(part, answered, strict=True))
+        return [answers[index] for index in range(len(batch))]
+
+    def close(self) -> None:
+        """End the threads, which are idle."""
+        self._threads.shutdown()
+
+    def _at_work(self, work: Callable[[Sequence[Item]], Sequence[Answer]], part: Sequence[Item]) -> Sequence[Answer]:
+        with self._turns.at_work(for_main=True):
+            return work(part)
+
+
+def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list[int]]:
+    """Divide a batch into parts of about the same size; return the indices of each, in order.
+
+    A partition is in one part, and the largest one decides how even the parts are. There is at least one part, and no
+    more than there are partitions, or than leaves ``PART_ARTICLES_MIN`` articles for each.
+    """
+    sizes = Counter(partitions)
+    count = max(1, min(parts_max, len(sizes), len(partitions) // PART_ARTICLES_MIN))
+    part_sizes = [0] * count
+    part_of: dict[Partition | None, int] = {}
+    for partition, size in sizes.most_common():
+        smallest = part_of[partition] = part_sizes.index(min(part_sizes))
+        part_sizes[smallest] += size
+    parts: list[list[int]] = [[] for _ in range(count)]
+    for index, partition in enumerate(partitions):
+        parts[part_of[partition]].append(index)
+    return parts
+
+
+def _results(futures: Sequence[Future[Answer]]) -> list[Answer]:
+    """Wait for all futures; return their results, or raise the gravest error."""
+    errors = sorted((error for future in futures if (error := future.exception()) is not None), key=_passes)
+    for other in errors[1:]:
+        log.warning("Another part of the batch failed, too: %s", other)
+    if errors:
+        raise errors[0]
+    return [future.result() for future in futures]
+
+
+def _passes(error: BaseException) -> int:
+    """Order errors: those that remain, that of a batch which is given up, and those that pass."""
+    if isinstance(error, StoreUnavailable):
+        return 2
+    return 1 if isinstance(error, Abandoned) else 0
