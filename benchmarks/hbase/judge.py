@@ -2,16 +2,17 @@
 
 ``python -m benchmarks.hbase.judge --articles 1000000 --plan 4x16 [--packed] [--consumers 2] [--gateways 2]``. Starts an
 HBase and gateways of its own, fills a store with postings (``benchmarks.hbase.load``), and lets consumers judge batches
-of 256 fresh articles of 2,000 characters, one in ten a near copy of an earlier one: records, bodies, postings, look-up,
-candidates, verdicts, all that ``judge()`` does. Lane 0 alone and the defaults take turns, round by round. Each consumer
-is a process. Beside articles a second stands where the processor time of an article goes, and how much of the time a
-consumer does nothing but wait for an answer.
+of fresh articles of 2,000 characters from eight partitions, one in ten a near copy of an earlier one: records, bodies,
+postings, look-up, candidates, verdicts, all that ``judge()`` does. Lane 0 alone and both lanes take turns, round by
+round, and so do numbers of threads that judge at a time (``store.hbase.judges_max``). Each consumer is a process.
+Beside articles a second stands where the processor time of an article goes, and how much of the time a consumer does
+nothing but wait for an answer.
 """
 
 import gc
 import multiprocessing
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -28,19 +29,24 @@ from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.report import Row, publish
 from consumer.fingerprint import BlockPlan
 from consumer.judge.detector import Detector
+from consumer.judge.search import LOOK_UP_BYTES_MAX
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.lifecycle.turns import Turns
+from consumer.model.hooks import Hooks
+from consumer.model.verdict import VerdictEvent
+from consumer.pipeline.side_by_side import SideBySide
 from storage.clock import now_ms
 from storage.hbase import parse_place
 from storage.hbase.store import HbaseStore
+from storage.records import Version
 
 PART: Final = "hbase_judge"
-LANE_0: Final = "lane 0 alone"
-DEFAULTS: Final = "defaults"
 BATCH: Final = 256
+PARTITIONS: Final = 8
 ROUNDS: Final = (5, 5)
 """Rounds that are not counted, in which Java becomes fast, and those that are."""
-_EACH: Final = 4 * BATCH
+_EACH: Final = 6 * BATCH
 
 
 class Job(NamedTuple):
@@ -50,6 +56,34 @@ class Job(NamedTuple):
     plan: str
     model: CodeModel
     articles: int
+
+
+class Way(NamedTuple):
+    """How articles are judged: with one lane or both, by how many threads at a time, and how many in a batch."""
+
+    lane1: bool
+    judges: int = 1
+    batch: int = BATCH
+
+    @property
+    def name(self) -> str:
+        """The way in words."""
+        words = ["both lanes" if self.lane1 else "lane 0 alone"]
+        if self.judges > 1:
+            words.append(f"{self.judges} judges")
+        if self.batch != BATCH:
+            words.append(f"batches of {self.batch}")
+        return ", ".join(words)
+
+
+WAYS: Final = (
+    Way(lane1=False),
+    Way(lane1=True),
+    Way(lane1=True, judges=2),
+    Way(lane1=True, judges=3),
+    Way(lane1=True, judges=4),
+    Way(lane1=True, judges=3, batch=3 * BATCH),
+)
 
 
 class Judged(NamedTuple):
@@ -74,33 +108,42 @@ class Round(NamedTuple):
     postings: int
 
 
-def consume(job: Job, asked: "Connection[Judged | None, str | None]") -> None:
-    """Be a consumer: prepare articles for a received setting, judge them at the next message; None ends it."""
+def consume(job: Job, asked: "Connection[Judged | None, Way | None]") -> None:
+    """Be a consumer: prepare articles for a received way, judge them at the next message; None ends it."""
     store = HbaseStore.open(parse_place(job.url))
-    detectors = {name: Detector(store, settings, now_ms) for name, settings in _settings(job.plan).items()}
-    feeds = {name: MadeFeed(job.model, _builder(detector.settings)) for name, detector in detectors.items()}
-    while (name := asked.recv()) is not None:
-        versions = feeds[name].take(job.articles)
+    detectors = {way: _detector(store, job.plan, way) for way in WAYS}
+    feeds = {way: MadeFeed(job.model, _builder(detector.settings)) for way, detector in detectors.items()}
+    threads = {way: SideBySide(way.judges, Turns(Hooks())) for way in WAYS}
+    while (way := asked.recv()) is not None:
+        versions = feeds[way].take(job.articles)
         gc.collect()
         asked.send(None)
         asked.recv()
-        tally = replace(detectors[name].tally)
+        tally = replace(detectors[way].tally)
         began_s = time.process_time()
         events = [
             event
-            for start in range(0, len(versions), BATCH)
-            for event in detectors[name].judge(versions[start : start + BATCH])
+            for start in range(0, len(versions), way.batch)
+            for event in judge(detectors[way], threads[way], versions[start : start + way.batch])
         ]
         took_s = time.process_time() - began_s
         duplicates = sum(event.verdict.outcome == "duplicate" for event in events)
-        now = detectors[name].tally
+        now = detectors[way].tally
         asked.send(Judged(duplicates, now.row_reads - tally.row_reads, now.postings_read - tally.postings_read, took_s))
+    for each in threads.values():
+        each.close()
     store.close()
 
 
-def _settings(plan: str) -> Mapping[str, JudgeSettings]:
-    defaults = JudgeSettings(plan=BlockPlan.named(plan), scheme_digest="")
-    return {LANE_0: replace(defaults, lane1=False), DEFAULTS: defaults}
+def judge(detector: Detector, threads: SideBySide, versions: Sequence[Version]) -> list[VerdictEvent]:
+    """Judge a batch whose articles come from the partitions in turn."""
+    partitions = [("articles", number % PARTITIONS) for number in range(len(versions))]
+    return threads.call(detector.judge, versions, partitions)
+
+
+def _detector(store: HbaseStore, plan: str, way: Way) -> Detector:
+    settings = JudgeSettings(plan=BlockPlan.named(plan), scheme_digest="", lane1=way.lane1)
+    return Detector(store, settings, now_ms, look_up_bytes_max=LOOK_UP_BYTES_MAX // way.judges)
 
 
 def _builder(settings: JudgeSettings) -> VersionBuilder:
@@ -108,7 +151,7 @@ def _builder(settings: JudgeSettings) -> VersionBuilder:
 
 
 @contextmanager
-def consumers(count: int, job: Job) -> Iterator[list["Connection[str | None, Judged | None]"]]:
+def consumers(count: int, job: Job) -> Iterator[list["Connection[Way | None, Judged | None]"]]:
     """This many consumers, each at the other end of a pipe; they end with the context."""
     spawn = multiprocessing.get_context("spawn")
     ends = [spawn.Pipe() for _ in range(count)]
@@ -130,17 +173,17 @@ def consumers(count: int, job: Job) -> Iterator[list["Connection[str | None, Jud
 
 
 def judge_round(
-    name: str, connections: Sequence["Connection[str | None, Judged | None]"], running: Servers, each: int
+    way: Way, connections: Sequence["Connection[Way | None, Judged | None]"], running: Servers, each: int
 ) -> Round:
-    """Let every consumer judge this many articles with this setting at the same time."""
+    """Let every consumer judge this many articles in this way at the same time."""
     for pipe in connections:
-        pipe.send(name)
+        pipe.send(way)
     for pipe in connections:
         pipe.recv()
     gateways_s, server_s = running.processor_s()
     began_s = time.perf_counter()
     for pipe in connections:
-        pipe.send(name)
+        pipe.send(way)
     judged = [done for pipe in connections if (done := pipe.recv()) is not None]
     took_s = time.perf_counter() - began_s
     gateways_after_s, server_after_s = running.processor_s()
@@ -157,7 +200,7 @@ def judge_round(
 
 
 def row(name: str, rounds: Sequence[Round], consumer_count: int) -> Row:
-    """What a setting's rounds come to. Raises ``ValueError`` where not all copies were found."""
+    """What the rounds of a way come to. Raises ``ValueError`` where not all copies were found."""
     share = sum(round_.duplicates for round_ in rounds) / sum(round_.articles for round_ in rounds)
     if not 0.9 < share * COPIED_EVERY < 1.2:
         raise ValueError(f"{name}: {share:.1%} are duplicates, and one in {COPIED_EVERY} is a copy")
@@ -185,16 +228,16 @@ def _an_article(rounds: Sequence[Round], whose: str) -> float:
 def measure(
     running: Servers, wanted: Wanted, consumer_count: int, each: int = _EACH, rounds: tuple[int, int] = ROUNDS
 ) -> list[Row]:
-    """Let each consumer judge this many articles in a round, with both settings in turn."""
+    """Let each consumer judge this many articles in a round, in all ways in turn."""
     job = Job(filled(running, wanted), wanted.plan, model_of_texts(), each)
-    done: dict[str, list[Round]] = {LANE_0: [], DEFAULTS: []}
+    done: dict[Way, list[Round]] = {way: [] for way in WAYS}
     with consumers(consumer_count, job) as connections:
         for number in range(sum(rounds)):
-            for name, of_setting in done.items():
-                found = judge_round(name, connections, running, each)
+            for way, of_way in done.items():
+                found = judge_round(way, connections, running, each)
                 if number >= rounds[0]:
-                    of_setting.append(found)
-    return [row(name, of_setting, consumer_count) for name, of_setting in done.items()]
+                    of_way.append(found)
+    return [row(way.name, of_way, consumer_count) for way, of_way in done.items()]
 
 
 def main(
