@@ -31,6 +31,7 @@ from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_o
 from consumer.judge.judge import Judge
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
+from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Cost, Tally
@@ -183,6 +184,11 @@ class Detector(Judge):
     @override
     def plan_name(self) -> str:
         return self.settings.plan.name
+
+    @property
+    @override
+    def larger_plan(self) -> str | None:
+        return larger_plan(self.settings.plan, self.settings.max_distance)
 
     def _judge_versions(self, stored: Sequence[Stored]) -> dict[bytes, VerdictEvent]:
         pending = [version for version in stored if version.verdict is None]

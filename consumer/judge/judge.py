@@ -45,3 +45,8 @@ class Judge(Protocol):
     def plan_name(self) -> str:
         """The block plan that articles are looked up by, for advice on a larger one."""
         ...
+
+    @property
+    def larger_plan(self) -> str | None:
+        """The plan to move to when the window outgrows this one, None if there is none that finds the same pairs."""
+        ...

@@ -30,9 +30,13 @@ class PlanChoice(NamedTuple):
     reason: str
 
 
-def larger_plan(name: str) -> str | None:
-    """Return the plan to move to when a window outgrows this one, None if there is none."""
-    return _LARGER.get(name)
+def larger_plan(plan: BlockPlan, max_distance: int) -> str | None:
+    """Return the plan to move to when a window outgrows this one.
+
+    None if there is none, or none that finds pairs that differ in ``max_distance`` bits.
+    """
+    name = _LARGER.get(plan.name)
+    return name if name is not None and _holds(BlockPlan.named(name, plan.bits), max_distance) else None
 
 
 def postings_read(plan: BlockPlan, articles: float, bands: int, max_distance: int) -> float:
@@ -82,8 +86,8 @@ def outgrown_postings(*, remote: bool) -> int:
 
 def plan_to_move_to(plan: BlockPlan, articles: float, bands: int, max_distance: int, *, remote: bool) -> str | None:
     """Return the larger plan that a window of this size should move to, None if it has not outgrown its own."""
-    larger = _LARGER.get(plan.name)
-    if larger is None or not _holds(BlockPlan.named(larger, plan.bits), max_distance):
+    larger = larger_plan(plan, max_distance)
+    if larger is None:
         return None
     outgrown = postings_read(plan, articles, bands, max_distance) > outgrown_postings(remote=remote)
     return larger if outgrown else None

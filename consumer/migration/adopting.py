@@ -64,6 +64,11 @@ class AdoptingJudge(Judge):
     def plan_name(self) -> str:
         return self.detector.plan_name
 
+    @property
+    @override
+    def larger_plan(self) -> str | None:
+        return self.detector.larger_plan
+
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         """Adopt what the store in force has verdicts of, and judge the rest."""

@@ -88,7 +88,8 @@ class Pipeline:
             self.stopping,
             self.interruption,
         )
-        turns, plan_warning = Turns(self.hooks), PlanWarning(self.detector.plan_name, self.postings_watch)
+        detector, turns = self.detector, Turns(self.hooks)
+        plan_warning = PlanWarning(detector.plan_name, detector.larger_plan, self.postings_watch)
         for prepared in self.stopping.between(preparation.batches()):
             with turns.at_work():
                 self._finish_or_abandon(prepared, plan_warning)

@@ -2,16 +2,18 @@
 
 import logging
 
-from consumer.judge.plan_choice import larger_plan
-
 log = logging.getLogger("dupwatch")
 
 
 class PlanWarning:
-    """Warns once, when the articles of a batch read more than ``postings_max`` postings on average."""
+    """Warns once, when the articles of a batch read more than ``postings_max`` postings on average.
 
-    def __init__(self, plan_name: str, postings_max: int) -> None:
+    ``larger`` is the plan to move to, None if there is none.
+    """
+
+    def __init__(self, plan_name: str, larger: str | None, postings_max: int) -> None:
         self._plan_name = plan_name
+        self._larger = larger
         self._postings_max = postings_max
         self._warned = False
 
@@ -20,11 +22,12 @@ class PlanWarning:
         if self._warned or not versions or postings_read / versions <= self._postings_max:
             return
         self._warned = True
-        larger = larger_plan(self._plan_name)
         log.warning(
             "Articles read %d postings on average, more than %d: the window is too large for the plan %s; %s.",
             postings_read // versions,
             self._postings_max,
             self._plan_name,
-            f"move to {larger} with dupwatch migrate, or shorten the window" if larger else "shorten the window",
+            f"move to {self._larger} with dupwatch migrate, or shorten the window"
+            if self._larger
+            else "shorten the window",
         )

@@ -1,9 +1,10 @@
 """Tells from the metrics of consumers which block plans their windows have outgrown. Pure functions."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
-from consumer.judge.plan_choice import larger_plan, outgrown_postings
+from consumer.judge.plan_choice import outgrown_postings
 from consumer.top.scrapes import Interval
 
 _BUILD: Final = "dupwatch_build_info"
@@ -27,17 +28,18 @@ def outgrown_plans(intervals: Sequence[Interval]) -> Iterator[Outgrown]:
     """Yield each plan that the window of some of these consumers has outgrown.
 
     Consumers with the same plan share a window. Their store is taken for a remote one if any of them has opened
-    connections to one.
+    connections to one. A plan without a larger one that finds the same pairs is not outgrown.
     """
-    by_plan: dict[str, list[Interval]] = {}
+    by_plan: dict[tuple[str, str], list[Interval]] = {}
     for interval in intervals:
-        for plan in interval.after.values_of(_BUILD, "plan"):
-            by_plan.setdefault(plan, []).append(interval)
-    for plan, consumers in by_plan.items():
-        larger, read = larger_plan(plan), _postings_an_article(consumers)
+        build = interval.after
+        for plan, larger in product(build.values_of(_BUILD, "plan"), build.values_of(_BUILD, "larger_plan")):
+            by_plan.setdefault((plan, larger), []).append(interval)
+    for (plan, larger), consumers in by_plan.items():
+        read = _postings_an_article(consumers)
         remote = any(consumer.after.total(_CONNECTIONS) for consumer in consumers)
         most = outgrown_postings(remote=remote)
-        if larger is not None and read > most:
+        if larger and read > most:
             yield Outgrown(plan, read, most, larger)
 
 

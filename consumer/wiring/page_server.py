@@ -7,6 +7,7 @@ from ssl import SSLContext
 from typing import NamedTuple
 
 from consumer.config.config import Config
+from consumer.judge.plan_choice import larger_plan
 from consumer.judge.settings import JudgeSettings
 from consumer.pages.access import Access, Account, Address, check_exposure, parse_address, read_password
 from consumer.pages.flags import FlagPages
@@ -20,7 +21,13 @@ from consumer.wiring import parts
 
 def consumer_metrics(config: Config, settings: JudgeSettings) -> Metrics:
     """Build the metrics of this consumer."""
-    build = Build(metadata.version("dupwatch"), settings.scheme.name, settings.plan.name, settings.digest())
+    build = Build(
+        metadata.version("dupwatch"),
+        settings.scheme.name,
+        settings.plan.name,
+        settings.digest(),
+        larger_plan(settings.plan, settings.max_distance) or "",
+    )
     sources = tuple(config.rules)
     return Metrics(build, bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
 

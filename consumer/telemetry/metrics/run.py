@@ -18,9 +18,10 @@ _THREADS: Final[tuple[Thread, ...]] = get_args(Thread)
 BUILD: Final = Measure(
     "dupwatch_build_info",
     "info",
-    "What runs; settings is the SHA-256 of all settings that change verdicts.",
+    "What runs; settings is the SHA-256 of all settings that change verdicts, larger_plan the plan to move to when the "
+    "window outgrows this one, if there is one.",
     "1",
-    tuple(Label(name, others="one value") for name in ("version", "scheme", "plan", "settings")),
+    tuple(Label(name, others="one value") for name in ("version", "scheme", "plan", "settings", "larger_plan")),
 )
 WORKERS: Final = Measure(
     "dupwatch_workers", "gauge", "Worker processes that compute fingerprints; 0: the main process does.", "processes"
@@ -50,12 +51,16 @@ GROUP: Final = Group("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROC
 
 
 class Build(NamedTuple):
-    """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts."""
+    """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts.
+
+    ``larger_plan`` is the plan to move to when the window outgrows this one, empty if there is none.
+    """
 
     version: str
     scheme: str
     plan: str
     settings: str = ""
+    larger_plan: str = ""
 
 
 class RunMetrics:

@@ -95,9 +95,16 @@ def test_a_new_store_is_not_outgrown(*, remote: bool) -> None:
 
 def test_only_plans_with_short_keys_have_a_larger_one() -> None:
     """Nothing is larger than the plans with long keys."""
-    assert {name: larger_plan(name) for name in BlockPlan.NAMES} == {
+    plans = [BlockPlan.named(name, 128 if name in {"8x16", "4x32"} else 64) for name in BlockPlan.NAMES]
+    assert {plan.name: larger_plan(plan, 3) for plan in plans} == {
         "4x16": "16x28", "16x28": None, "8x16": "4x32", "4x32": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("max_distance", "larger"), [(4, "16x28"), (5, None), (7, None)])
+def test_a_larger_plan_finds_the_same_pairs(max_distance: int, larger: str | None) -> None:
+    """16x28 finds pairs up to 4 bits apart, 4x16 up to 7."""
+    assert larger_plan(BlockPlan.named("4x16"), max_distance) == larger
 
 
 def test_the_table_of_sizes_chooses_the_same() -> None:

@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from typing_extensions import override
@@ -122,6 +122,18 @@ def test_many_postings_an_article_are_warned_of_once(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING, logger="dupwatch"):
         pipeline(ends, MemoryStore(), postings_watch=1).run()
     assert [("16x28" in record.message) for record in caplog.records] == [True]
+
+
+def test_no_plan_is_advised_that_finds_less(caplog: pytest.LogCaptureFixture) -> None:
+    """16x28 does not find pairs that are 5 bits apart."""
+    bodies = [TEXT.replace("苍浦", f"苍{chr(0x4E00 + 50 * number)}") for number in range(6)]
+    store, ends = MemoryStore(), Ends(*([line(str(number), body)] for number, body in enumerate(bodies)))
+    running = pipeline(ends, store, postings_watch=1)
+    running.detector = Detector(store, replace(SETTINGS, max_distance=5), lambda: 10_000)
+    with caplog.at_level(logging.WARNING, logger="dupwatch"):
+        running.run()
+    (warned,) = caplog.records
+    assert warned.message.endswith("the window is too large for the plan 4x16; shorten the window.")
 
 
 def test_no_warning_below_the_limit(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,12 +7,15 @@ from consumer.top import outgrown
 from consumer.top.outgrown import Outgrown, outgrown_plans
 from consumer.top.scrapes import Interval, parse_scrape
 
+LARGER = {"4x16": "16x28", "16x28": ""}
+
 
 def scrape(articles: int, postings: int, plan: str = "4x16", *, remote: bool = True, began: int = 1) -> str:
     """The metrics of a consumer."""
     opened = 'dupwatch_store_connections_total{what="opened"} 4\n' if remote else ""
     return (
-        f'process_start_time_seconds {began}\ndupwatch_build_info{{plan="{plan}",scheme="jieba-tfidf/1"}} 1\n'
+        f"process_start_time_seconds {began}\n"
+        f'dupwatch_build_info{{larger_plan="{LARGER[plan]}",plan="{plan}",scheme="jieba-tfidf/1"}} 1\n'
         f'dupwatch_articles_total{{outcome="unique"}} {articles}\ndupwatch_postings_read_total {postings}\n{opened}'
     )
 
@@ -40,6 +43,12 @@ def test_the_limit_is_that_of_the_kind_of_store(postings: int, remote: bool, cou
     assert len(list(outgrown_plans([found]))) == count
 
 
+def test_a_plan_without_a_larger_one_is_never_outgrown() -> None:
+    """Also 4x16, where no larger plan finds pairs as far apart as is configured."""
+    far = scrape(100, 10**9).replace('larger_plan="16x28"', 'larger_plan=""')
+    assert list(outgrown_plans([interval(scrape(0, 0), far)])) == []
+
+
 def test_few_articles_say_little() -> None:
     """Then the mean since the start of the consumer counts."""
     slow = interval(scrape(10_000, 1_000_000), scrape(10_049, 1_900_000))
@@ -61,4 +70,4 @@ def test_the_metrics_exist() -> None:
         measure.name: [label.name for label in measure.labels] for group in GROUPS for measure in group.measures
     }
     assert {outgrown._POSTINGS, outgrown._ARTICLES, outgrown._CONNECTIONS} <= measures.keys()
-    assert "plan" in measures[outgrown._BUILD]
+    assert {"plan", "larger_plan"} <= set(measures[outgrown._BUILD])

@@ -102,7 +102,7 @@ def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
     with served() as pages:
         watched = Watched("one", PagesClient(pages.url, ClientAccess(), 3.0))
         assert "outgrown" not in "\n".join(picture([watched.look()], width))
-        grown = 'dupwatch_build_info{plan="4x16"} 1\ndupwatch_postings_read_total 700000\n'
+        grown = 'dupwatch_build_info{larger_plan="16x28",plan="4x16"} 1\ndupwatch_postings_read_total 700000\n'
         pages.answers["/metrics"] = (200, METRICS.encode() + grown.encode())
         lines = picture([watched.look()], width)
     assert max(map(cell_len, lines)) <= width
