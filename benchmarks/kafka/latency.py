@@ -3,7 +3,7 @@
 A broker of its own, a consumer as a process with the defaults, a producer that sends so many articles a second, and a
 reader of the topic of all verdicts. An article's latency is from the timestamp that its producer gave it to the moment
 at which the reader has the verdict, by the clock of one machine. The first seconds are not counted. With ``--hbase``
-the store is an HBase of its own, else LMDB.
+the store is an HBase of its own, else LMDB. ``--preloaded`` fills it first with the postings of so many articles.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import typer
 from confluent_kafka import Consumer
 
-from benchmarks.hbase.servers import empty_store, servers
+from benchmarks.hbase.servers import HEAP_MB, Wanted, empty_store, filled, servers
 from benchmarks.kafka.broker import articles, broker, consumer, make_topics, send
 from benchmarks.speed.report import OUT, publish
 from consumer.model.verdict import decode_verdict
@@ -69,13 +69,13 @@ def _seconds(timestamp: str) -> float:
 
 
 @contextmanager
-def store_of(folder: Path, *, hbase: bool) -> Iterator[str]:
-    """The URL of an empty store."""
+def store_of(folder: Path, preloaded: int, *, hbase: bool) -> Iterator[str]:
+    """The URL of a store that is empty, or has the postings of so many articles."""
     if not hbase:
         yield f"lmdb:{folder / 'store'}"
         return
-    with servers(folder / "hbase", heap_mb=_HBASE_HEAP_MB) as running:
-        yield empty_store(running)
+    with servers(folder / "hbase", heap_mb=HEAP_MB if preloaded else _HBASE_HEAP_MB) as running:
+        yield filled(running, Wanted("4x16", preloaded, packed=False)) if preloaded else empty_store(running)
 
 
 def main(  # noqa: PLR0913  # options of a command
@@ -87,15 +87,19 @@ def main(  # noqa: PLR0913  # options of a command
     warm_up: Annotated[int, typer.Option(min=0, help="Seconds before that do not count.")] = WARM_UP_S,
     *,
     hbase: Annotated[bool, typer.Option("--hbase", help="An HBase of its own in place of LMDB.")] = False,
+    preloaded: Annotated[int, typer.Option(min=0, help="Articles in the HBase before the first.")] = 0,
+    keep: Annotated[Path | None, typer.Option(help="Where a filled HBase stays for the next time.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
 ) -> None:
     """Measure latency at one rate."""
+    if preloaded and not hbase:
+        raise typer.BadParameter("--preloaded needs --hbase")
     records = articles(rate * (warm_up + seconds), chars, 1)
     more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         address = stack.enter_context(broker()).address
-        store = stack.enter_context(store_of(folder, hbase=hbase))
+        store = stack.enter_context(store_of(keep or folder, preloaded, hbase=hbase))
         source, sink = make_topics(address, "feed")
         stack.enter_context(consumer(source, sink, store, more))
         sending = threading.Thread(target=send, args=(address, "feed", records, rate))
@@ -104,7 +108,7 @@ def main(  # noqa: PLR0913  # options of a command
         sending.join()
     counted = found[found[:, 0] > found[:, 0].min() + warm_up][:, 1] * 1_000
     row = {
-        "store": "HBase" if hbase else "LMDB",
+        "store": f"HBase, {preloaded:,} articles" if hbase else "LMDB",
         "articles a second": rate,
         "articles": len(counted),
         **{f"p{percent:g}, ms": float(np.percentile(counted, percent)) for percent in (50, 90, 99, 99.9)},
