@@ -86,8 +86,8 @@ def _beginning(codec: Codec, compressed: bytes) -> bytes:
 def read_article(source: str, config: Config) -> Article:
     """Return the one article in a file: a JSON object, or else the whole file as plain text; ``-`` is standard input.
 
-    Gzip data is decompressed. Raises ``SourceError`` if the file cannot be read, is too long, is not UTF-8 text, or
-    holds several articles; ``ConfigError`` if it is an invalid article or a retraction.
+    Gzip and zstd data are decompressed. Raises ``SourceError`` if the file cannot be read, is too long, is not UTF-8
+    text, or holds several articles; ``ConfigError`` if it is an invalid article or a retraction.
     """
     data = _read(source, config.source.record_bytes_max)
     name = "standard input" if source == STREAM else source

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumer.decode.gunzip import MAGIC, gunzip
+from consumer.decode import gunzip, unzstd
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,11 @@ class Codec(Compression):
     decompress: Callable[[Iterator[bytes], int], Iterator[bytes]]
 
 
-GZIP: Final = Codec("gzip", ".gz", MAGIC, gunzip)
+GZIP: Final = Codec("gzip", ".gz", gunzip.MAGIC, gunzip.gunzip)
+ZSTD: Final = Codec("zstd", ".zst", unzstd.MAGIC, unzstd.unzstd)
 COMPRESSIONS: Final[tuple[Compression, ...]] = (
     GZIP,
-    Compression("zstd", ".zst", b"\x28\xb5\x2f\xfd"),
+    ZSTD,
     Compression("bzip2", ".bz2", b"BZh"),
     Compression("xz", ".xz", b"\xfd7zXZ\0"),
     Compression("lz4", ".lz4", b"\x04\x22\x4d\x18"),

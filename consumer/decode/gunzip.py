@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
+from consumer.decode.compressed_feed import CompressedFeed, ends_early
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord
 
@@ -19,55 +20,33 @@ def gunzip(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]
     is damaged, ``trailing_garbage`` where something that is not gzip data follows a whole member. Zero bytes there are
     padding, as tapes and block devices add it.
     """
-    feed = _Feed(compressed)
+    feed = CompressedFeed(compressed)
     while feed.more(len(MAGIC)):
         if feed.waiting == MAGIC[:1]:
-            raise _ends_early(feed)
+            raise ends_early("gzip", feed)
         if not feed.waiting.startswith(MAGIC):
             raise BadRecord(
                 Reason.TRAILING_GARBAGE,
                 f"the file is not gzip data from byte {feed.offset} on; the rest was not read",
             )
         yield from _member(feed, chunk_bytes_max)
-        feed.skip_padding()
+        _skip_padding(feed)
 
 
-class _Feed:
-    """Compressed bytes that wait to be decompressed; ``offset`` is where they begin in the file."""
-
-    def __init__(self, compressed: Iterator[bytes]) -> None:
-        self._compressed = compressed
-        self.waiting = b""
-        self.offset = 0
-
-    def more(self, bytes_min: int) -> bool:
-        """Wait for that many bytes; return whether any are left."""
-        while len(self.waiting) < bytes_min:
-            chunk = next(self._compressed, b"")
-            if not chunk:
-                break
-            self.waiting += chunk
-        return bool(self.waiting)
-
-    def keep(self, waiting: bytes) -> None:
-        """Keep only these bytes at the end of what was waiting."""
-        self.offset += len(self.waiting) - len(waiting)
-        self.waiting = waiting
-
-    def skip_padding(self) -> None:
-        while self.more(1):
-            self.keep(self.waiting.lstrip(b"\0"))
-            if self.waiting:
-                return
+def _skip_padding(feed: CompressedFeed) -> None:
+    while feed.more(1):
+        feed.keep(feed.waiting.lstrip(b"\0"))
+        if feed.waiting:
+            return
 
 
-def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
+def _member(feed: CompressedFeed, chunk_bytes_max: int) -> Iterator[bytes]:
     inflate = zlib.decompressobj(WBITS)
     while not inflate.eof:
         if not feed.more(1):
             while chunk := _pending(inflate, chunk_bytes_max):
                 yield chunk
-            raise _ends_early(feed)
+            raise ends_early("gzip", feed)
         before = inflate.copy()
         try:
             chunk = inflate.decompress(feed.waiting, chunk_bytes_max)
@@ -80,14 +59,6 @@ def _member(feed: _Feed, chunk_bytes_max: int) -> Iterator[bytes]:
         feed.keep(inflate.unconsumed_tail or inflate.unused_data)
         if chunk:
             yield chunk
-
-
-def _ends_early(feed: _Feed) -> BadRecord:
-    size_bytes = feed.offset + len(feed.waiting)
-    return BadRecord(
-        Reason.TRUNCATED_INPUT,
-        f"the gzip data ends early, after {size_bytes} bytes of the file; rerun when the file is complete",
-    )
 
 
 def _pending(inflate: "zlib._Decompress", chunk_bytes_max: int) -> bytes:

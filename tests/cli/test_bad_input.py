@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.cli.command import (
     json_lines,
     write_lines,
 )
+from tests.zstandard import zstd
 
 BAD: list[tuple[str, bytes]] = [
     ("invalid_json", b'{"id": "x", "body": '),
@@ -125,15 +127,18 @@ def test_a_gzip_file_that_is_being_written(dupwatch: Command, tmp_path: Path) ->
     assert len(letters_of(sink)) <= 2
 
 
-def test_a_gzip_file_without_a_whole_line_yet(dupwatch: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("codec", "compress"), [("gzip", gzip.compress), ("zstd", zstd.compress)])
+def test_a_compressed_file_without_a_whole_line_yet(
+    dupwatch: Command, tmp_path: Path, codec: str, compress: Callable[[bytes], bytes]
+) -> None:
     """The failure is not permanent: the run says why it ends, and a later one judges everything."""
-    packed = gzip.compress(write_lines(tmp_path / "plain.jsonl", articles([0])).read_bytes())
-    feed, sink = tmp_path / "feed.jsonl.gz", tmp_path / "out.jsonl"
+    packed = compress(write_lines(tmp_path / "plain.jsonl", articles([0])).read_bytes())
+    feed, sink = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     run = ("run", "--source", feed, "--sink", sink, "--store", f"lmdb:{tmp_path / 'store'}", "--emit", "all", *FAST)
     for size in (1, 2, 12, 40):
         feed.write_bytes(packed[:size])
         ended = dupwatch(*run)
-        assert (ended.code, "the gzip data ends early" in ended.err) == (7, True), ended.err
+        assert (ended.code, f"the {codec} data ends early" in ended.err) == (7, True), ended.err
         assert "; rerun when the file is complete. Correct the feed" in ended.err, ended.err
     feed.write_bytes(packed)
     assert dupwatch(*run).code == 0

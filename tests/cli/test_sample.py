@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import jsonschema
 import pytest
 
 from tests.cli.command import FAST, LABELS, SAMPLE, SCHEMAS, Command, json_lines
+from tests.zstandard import zstd
 
 SIMILARITY_MIN = 0.72
 
@@ -127,10 +129,13 @@ def test_the_cut_makes_no_difference(
     test_every_flag_was_verified(again)
 
 
-def test_gzip_makes_no_difference(dupwatch: Command, tmp_path: Path, verdicts: list[dict[str, Any]]) -> None:
-    """The gzip feed gets the same verdicts; only duplicates are emitted by default."""
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_compression_makes_no_difference(
+    dupwatch: Command, tmp_path: Path, verdicts: list[dict[str, Any]], compress: Callable[[bytes], bytes]
+) -> None:
+    """The compressed feed gets the same verdicts; only duplicates are emitted by default."""
     packed = tmp_path / "feed.bin"
-    packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
+    packed.write_bytes(compress(SAMPLE.read_bytes()))
     ended = dupwatch("run", "--source", packed)
     assert ended.code == 0, ended.err
     flagged = [verdict for verdict in decisions(verdicts) if verdict[2] == "duplicate"]

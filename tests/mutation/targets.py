@@ -44,10 +44,14 @@ _JUDGE: Final = Target(
     ),
 )
 _FILE_SOURCES: Final = Target(
-    ("consumer/sources/file.py", "consumer/decode/gunzip.py", "consumer/sources/lines.py"),
+    (
+        *("consumer/sources/file.py", "consumer/decode/compressed_feed.py", "consumer/decode/gunzip.py"),
+        *("consumer/decode/unzstd.py", "consumer/sources/lines.py"),
+    ),
     (
         (
             *("tests/unit/sources/test_lines.py", "tests/unit/sources/test_file_source.py"),
+            "tests/unit/decode/test_unzstd.py",
             *("tests/unit/sinks/test_file_sink.py", "tests/unit/pipeline/test_checkpoint.py"),
         ),
         ("tests/cli/test_resuming.py", "tests/cli/test_bad_input.py", "tests/cli/test_streams.py"),

@@ -57,9 +57,9 @@ def test_no_compression_is_taken_for_another() -> None:
 
 def test_help_texts_name_every_codec(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new one is added to the list."""
-    assert described_forms() == "plain or gzip"
+    assert described_forms() == "plain, gzip or zstd"
     monkeypatch.setattr(codecs, "CODECS", (*CODECS, Codec("zlib", ".zz", b"\x78\x9c", lambda chunks, _: chunks)))
-    assert described_forms() == "plain, gzip or zlib"
+    assert described_forms() == "plain, gzip, zstd or zlib"
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS, ids=[compression.name for compression in COMPRESSIONS])
