@@ -32,7 +32,7 @@ FORMATS: Final = (
     RowFormat(16_384, "NONE", "ROW"),
     RowFormat(16_384, "FAST_DIFF", "NONE"),
 )
-"""The first is what HBase and the first schema of dupwatch have; the others are compared with it."""
+"""The first is what HBase and the first schema of dupwatch have; the others are compared with the first of a run."""
 _SEED: Final = 2
 _ROUNDS: Final = 5
 _WARM_UP: Final = 3
@@ -79,13 +79,17 @@ def main(
     articles: Annotated[int, typer.Option(min=1, help="Articles in each store.")] = 1_000_000,
     plan: Annotated[str, typer.Option(help="4x16 or 16x28.")] = "4x16",
     batch: Annotated[int, typer.Option(min=1, help="Articles looked up at once.")] = 256,
+    only: Annotated[list[str] | None, typer.Option("--format", help="Only these, such as 64k_fast_diff_row.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where filled stores stay for the next time.")] = None,
 ) -> None:
     """Measure look-ups by row format."""
+    formats = [each for each in FORMATS if not only or each.name in only]
+    if only and len(formats) < len(only):
+        raise typer.BadParameter(f"the formats are {', '.join(each.name for each in FORMATS)}")
     entries = entries_of(model_of_texts(), batch * _BATCHES, _SEED)
     queries = queries_of(BlockPlan.named(plan), entries)
     with servers(folder) as running:
-        wanted = {each: Wanted(plan, articles, packed=False, row_format=each) for each in FORMATS}
+        wanted = {each: Wanted(plan, articles, packed=False, row_format=each) for each in formats}
         stores = {each: HbaseStore.open(parse_place(written(running, store))) for each, store in wanted.items()}
         for moment in ("as written", "compacted"):
             if moment == "compacted":
