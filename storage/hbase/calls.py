@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Final, TypeVar
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
-from storage.hbase.connection import Change, Columns, GatewayConnection, Selection, Swap
+from storage.hbase.connection import Cell, Change, Columns, GatewayConnection, Selection, Swap
 from storage.hbase.deadline import Deadline
 from storage.hbase.failures import Denied, Lost, permanent_error
 from storage.hbase.options import HbaseOptions, Place
@@ -125,14 +125,21 @@ class Calls:
         ]
         return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
 
-    def row_cells(
-        self, table: bytes, rows: Sequence[bytes], families: Sequence[bytes], shape: CellShape, bytes_max: int
-    ) -> dict[bytes, RowCells]:
+    def row_cells(  # those of the connection's
+        self,
+        table: bytes,
+        rows: Sequence[bytes],
+        families: Sequence[bytes],
+        shape: CellShape,
+        bytes_max: int,
+        behind: Cell | None = None,
+    ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows with one request; most of their cells have this shape.
 
-        Raises ``AnswerTooBig`` if the answer has more than ``bytes_max`` bytes.
+        Also return whether there was a cell ``behind``, after the rows were read. Raises ``AnswerTooBig`` if the answer
+        has more than ``bytes_max`` bytes.
         """
-        return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max))
+        return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max, behind))
 
     def share(self, count: int, at_once: int) -> int:
         """Return how many of ``count`` rows go into one request, so that all connections have some, but not too few."""

@@ -7,7 +7,7 @@ the connection.
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 from happybase import Connection
@@ -41,6 +41,14 @@ class Swap(NamedTuple):
     column: bytes
     expected: bytes | None
     value: bytes
+
+
+class Cell(NamedTuple):
+    """Where a cell is: its table, row and column."""
+
+    table: bytes
+    row: bytes
+    column: bytes
 
 
 class Selection(NamedTuple):
@@ -112,18 +120,36 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         return {result.row: result.columns for result in found}
 
     def row_cells(
-        self, table: bytes, rows: Sequence[bytes], families: Sequence[bytes], shape: CellShape, bytes_max: int | None
-    ) -> dict[bytes, RowCells]:
+        self,
+        table: bytes,
+        rows: Sequence[bytes],
+        families: Sequence[bytes],
+        shape: CellShape,
+        bytes_max: int | None,
+        behind: Cell | None = None,
+    ) -> tuple[dict[bytes, RowCells], bool]:
         """Read families of these rows, most of whose cells have this shape, without an object for each cell.
 
-        Otherwise as ``rows``.
+        Also return whether there was a cell ``behind``, after the rows were read: both requests are sent at once, and a
+        gateway answers the requests of a connection one after the other. Otherwise as ``rows``.
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})
-        with self._at_most(bytes_max):
-            found = self._receive_cells(name, shape)
+        if behind is not None:
+            self._send(name, tableName=behind.table, rows=[behind.row], columns=[behind.column], attributes={})
+        try:
+            with self._at_most(bytes_max):
+                found = self._receive_cells(name, shape)
+        except Denied:
+            if behind is not None:
+                # Its answer comes all the same, and must not be taken for that to a later request.
+                with suppress(Denied):
+                    self._receive(name)
+            raise
+        there = [] if behind is None else self._receive(name)
         self._check(rows, iter(found))
-        return found
+        self._check([] if behind is None else [behind.row], (result.row for result in there))
+        return found, bool(there)
 
     def change(self, table: bytes, changes: Sequence[Change], until_ms: int | None = None) -> None:
         """Put and delete cells. After an error some changes may be done.
@@ -233,11 +259,15 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # as above
         with self._receiving():
             try:
                 self._protocol.check_answer(reader.message())
-                return reader.rows(shape)
+                found = reader.rows(shape)
             except OtherAnswer as other:
                 self._socket.unread = other.received
                 self.client.receive(name)
                 raise MalformedAnswer(f"{name} was answered without rows") from other
+            if reader.rest and not self._protocol.waits:
+                raise MalformedAnswer("bytes after the last row")
+            self._socket.unread = reader.rest
+            return found
 
     @contextmanager
     def _receiving(self) -> Iterator[None]:

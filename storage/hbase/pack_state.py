@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from storage.clock import MS_PER_S
 from storage.errors import StoreRefused
 from storage.hbase.calls import Calls
-from storage.hbase.connection import Change, Swap
+from storage.hbase.connection import Cell, Change, Swap
 from storage.hbase.failures import damaged
 from storage.hbase.swapping import Decision, read_cells, swap_all
 
@@ -34,9 +34,10 @@ class PackMeta(NamedTuple):
         written: int = calls.rows(self.table, [PROGRESS_ROW], [_FAMILY], 1)[PROGRESS_ROW][_CLOCK].timestamp
         return written
 
-    def has_begun(self, calls: Calls) -> bool:
-        """Return whether any packer has begun on this store; from then on there may be sets."""
-        return read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0] is not None
+    @property
+    def begun(self) -> Cell:
+        """The cell that is there once any packer has begun on this store; from then on there may be sets."""
+        return Cell(self.table, BUCKET_ROW, _VALUE)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
         """Return the row where a run up to this time stopped, or the first row if there was no such run."""
@@ -53,7 +54,7 @@ class PackMeta(NamedTuple):
         """Bind the store to this width of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
         The width says when a bucket ended: a set of a wider bucket would be expired too early. Called before anything
-        is packed: ``has_begun`` is true from then on.
+        is packed: ``begun`` is there from then on.
         """
         bind = Swap(BUCKET_ROW, _VALUE, None, b"%d" % bucket_ms)
         stored = read_cells(calls, self.table, [(BUCKET_ROW, _VALUE)])[0]
@@ -69,7 +70,7 @@ class PackMeta(NamedTuple):
 
     def unbind_bucket(self, calls: Calls) -> None:
         """Unbind the store from its width, when no set is left."""
-        # Not deleted: has_begun must stay true, and a delete would hide a put within the same millisecond.
+        # Not deleted: it must stay there, and a delete would hide a put within the same millisecond.
         calls.change(self.table, [Change(BUCKET_ROW, _VALUE, UNBOUND)])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice, takewhile
-from threading import Lock
+from threading import Event, Lock
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -92,12 +92,16 @@ class _Budget:
 
 
 class _Reading(NamedTuple):
-    """How the rows of one look-up are read."""
+    """How the rows of one look-up are read.
+
+    ``packed`` is set where fresh postings were read and a packer had begun by then.
+    """
 
     calls: Calls
     families: Sequence[bytes]
     layout: PostingLayout
     budget: _Budget
+    packed: Event
 
 
 class PostingRows:
@@ -129,15 +133,15 @@ class PostingRows:
         """Read the rows of these keys, those of the first ones if they have more than ``bytes_max`` bytes.
 
         A family costs time even where it has no cells, so sets are read only in a store that was ever packed. Whether
-        it was is asked after the rows were read: until then no packer had deleted anything
+        it was is asked behind each request for rows: until then no packer had deleted anything
         (docs/decisions/0017-posting-sets.md).
         """
         self._wide.refresh(calls)
-        families = self._families
-        parts = self._parts_of(calls, keys, families, layout, bytes_max)
-        if families == _FRESH_ONLY and self._packing.has_begun(calls):
+        reading = _Reading(calls, self._families, layout, _Budget(bytes_max), Event())
+        parts = self._parts_of(reading, keys)
+        if reading.packed.is_set():
             self._families = _FAMILIES
-            parts = self._parts_of(calls, keys, _FAMILIES, layout, bytes_max)
+            parts = self._parts_of(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > wide_rows.WIDE_CELLS})
         answered = list(takewhile(parts.__contains__, keys))
         rows = self._rows([parts[key].postings for key in answered], layout)
@@ -158,35 +162,28 @@ class PostingRows:
             counts = counts.plus(part)
         return counts
 
-    def _parts_of(
-        self,
-        calls: Calls,
-        keys: Sequence[bytes],
-        families: Sequence[bytes],
-        layout: PostingLayout,
-        bytes_max: int | None,
-    ) -> dict[bytes, "_RowParts"]:
+    def _parts_of(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
         narrow = [key for key in keys if key not in self._wide]
         in_order = [
-            *pieces(narrow, calls.share(len(narrow), self._rows_at_once)),
+            *pieces(narrow, reading.calls.share(len(narrow), self._rows_at_once)),
             *([key] for key in keys if key in self._wide),
         ]
         # The first key is answered in any case.
         in_order.sort(key=lambda some: some[0] != keys[0])
-        reading = _Reading(calls, families, layout, _Budget(bytes_max))
         works = [partial(self._piece, reading, some, first=number == 0) for number, some in enumerate(in_order)]
         return {key: part for found in self._gateways.spread(works) for key, part in found.items()}
 
     def _piece(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
         """Read some rows with one request, or one by one where they are wide; none where the budget is spent."""
-        calls, families, layout, budget = reading
+        calls, families, layout, budget, packed = reading
         if budget.is_spent and not first:
             return {}
         if keys[0] in self._wide:
             return self._each_in_pieces(reading, keys)
         shape = CellShape(FRESH, layout.posting_bytes)
+        behind = self._packing.begun if families == _FRESH_ONLY else None
         try:
-            found = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX)
+            found, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, behind)
         except RowTooBig:
             # HBase does not say which row it was: all of them are read in pieces, and the wide ones are remembered.
             return self._each_in_pieces(reading, keys)
@@ -194,13 +191,15 @@ class PostingRows:
             # It may also have been many rows of moderate width.
             self._rows_at_once = max(self._rows_at_once // 2, 1)
             return self._each_in_pieces(reading, keys)
+        if has_begun:
+            packed.set()
         parts = {key: _parts(key, found.get(key, _NO_CELLS), layout) for key in keys}
         budget.spend(parts.values())
         return parts
 
     def _each_in_pieces(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
         """Read rows one by one, sets included, whatever families are read otherwise."""
-        calls, _, layout, budget = reading
+        calls, layout, budget = reading.calls, reading.layout, reading.budget
         parts: dict[bytes, _RowParts] = {}
         for key in keys:
             if parts and budget.is_spent:

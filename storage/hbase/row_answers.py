@@ -125,14 +125,19 @@ class RowAnswerReader:
             raise OtherAnswer(self._data)
         return name, number
 
+    @property
+    def rest(self) -> bytes:
+        """What was received behind what was read: the beginning of the next answer."""
+        return self._data[self._at :]
+
     def rows(self, shape: CellShape) -> dict[bytes, RowCells]:
         """Read the rows and the end of the answer; cells of this shape come as joined qualifiers."""
         _, _, kind, count = self._unpack(_LIST_FIELD)
         if kind != _STRUCT or count < 0:
             raise MalformedAnswer(f"a list of {count} values of type {kind} instead of rows")
         rows = [self._row(shape) for _ in range(count)]
-        if self._take(1)[0] != _STOP or self._at != len(self._data):
-            raise MalformedAnswer("bytes after the last row")
+        if self._take(1)[0] != _STOP:
+            raise MalformedAnswer("a field after the last row")
         # One check and one cut for all cells of the answer: most rows have a few cells.
         qualifiers = shape.qualifiers(b"".join(alike for _, alike, _ in rows))
         found: dict[bytes, RowCells] = {}

@@ -104,6 +104,11 @@ class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
         """Refuse an answer that is not to the earliest request without one."""
         check_number(self._asked.popleft(), answered)
 
+    @property
+    def waits(self) -> bool:
+        """Whether there are requests without an answer."""
+        return bool(self._asked)
+
 
 class PipeliningClient(TClient):  # type: ignore[misc]  # as above
     """The library's client with sending and receiving apart, so that several requests can be in flight."""
