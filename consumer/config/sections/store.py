@@ -18,8 +18,8 @@ class HbaseSection(Section):
 
     connections_max: Annotated[int, Field(ge=1, le=64)] = _HBASE.connections_max
     """Connections of this process to all gateways together."""
-    judges_max: Annotated[int, Field(ge=1, le=16)] = 3
-    """Threads of this process that judge at a time: articles of different partitions, in one batch."""
+    judges_max: Annotated[int, Field(ge=1, le=16)] = 1
+    """Threads that judge different partitions of a batch at a time; raise it if HBase elsewhere has cores to spare."""
     deadline_s: Seconds = _HBASE.deadline_s
     """How long one call of the store is retried before the run gives up."""
     call_s: Seconds = _HBASE.call_s

@@ -32,6 +32,7 @@ _SETTINGS: Final = (
     "--set", "kafka.poison_share_max=1",
     "--set", 'kafka.client={"reconnect.backoff.max.ms"=1000}',
     # A gateway that is stopped has to be given up before the test's patience ends.
+    "--set", "store.hbase.judges_max=3",
     "--set", f"store.hbase.call_s={STORE_CALL_S}",
 )  # fmt: skip
 _EXACTLY_ONCE: Final = (
