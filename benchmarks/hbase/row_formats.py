@@ -71,7 +71,7 @@ def measure(running: Servers, stores: Mapping[RowFormat, HbaseStore], queries: Q
 
 def disk_bytes(running: Servers, wanted: Wanted) -> int:
     """How many bytes the postings of this store take on disk."""
-    place = running.hbase.folder / "data" / "data" / wanted.namespace / "postings"
+    place = running.hbase.folder / "data" / "hbase" / "data" / wanted.namespace / "postings"
     return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
@@ -80,16 +80,19 @@ def main(
     plan: Annotated[str, typer.Option(help="4x16 or 16x28.")] = "4x16",
     batch: Annotated[int, typer.Option(min=1, help="Articles looked up at once.")] = 256,
     only: Annotated[list[str] | None, typer.Option("--format", help="Only these, such as 64k_fast_diff_row.")] = None,
+    density_bits: Annotated[int, typer.Option(min=0, max=12, help="Rows as full as at 2**N times the articles.")] = 0,
     folder: Annotated[Path | None, typer.Option(help="Where filled stores stay for the next time.")] = None,
 ) -> None:
     """Measure look-ups by row format."""
     formats = [each for each in FORMATS if not only or each.name in only]
     if only and len(formats) < len(only):
         raise typer.BadParameter(f"the formats are {', '.join(each.name for each in FORMATS)}")
-    entries = entries_of(model_of_texts(), batch * _BATCHES, _SEED)
+    entries = entries_of(model_of_texts(), batch * _BATCHES, _SEED, density_bits)
     queries = queries_of(BlockPlan.named(plan), entries)
     with servers(folder) as running:
-        wanted = {each: Wanted(plan, articles, packed=False, row_format=each) for each in formats}
+        wanted = {
+            each: Wanted(plan, articles, packed=False, density_bits=density_bits, row_format=each) for each in formats
+        }
         stores = {each: HbaseStore.open(parse_place(written(running, store))) for each, store in wanted.items()}
         for moment in ("as written", "compacted"):
             if moment == "compacted":
@@ -98,8 +101,12 @@ def main(
             measured = measure(running, stores, queries, batch)
             sizes = [disk_bytes(running, store) / 1e6 for store in wanted.values()]
             rows = [{**row, "MB on disk": size_mb} for row, size_mb in zip(measured, sizes, strict=True)]
-            title = f"Look-up on HBase by row format, {articles:,} articles, {plan}, {moment}, in batches of {batch}"
-            publish(PART, title, rows, articles=articles, plan=plan, batch=batch, moment=moment)
+            dense = f", rows as at {articles << density_bits:,}" if density_bits else ""
+            title = (
+                f"Look-up on HBase by row format, {articles:,} articles{dense}, {plan}, {moment}, in batches of {batch}"
+            )
+            facts = {"articles": articles, "plan": plan, "density_bits": density_bits}
+            publish(PART, title, rows, **facts, batch=batch, moment=moment)
         for opened in stores.values():
             opened.close()
 

@@ -35,10 +35,12 @@ _COMPACT: Final = """\
 connection = Java::OrgApacheHadoopHbaseClient::ConnectionFactory.createConnection(@hbase.configuration)
 admin = connection.getAdmin
 table = Java::OrgApacheHadoopHbase::TableName.valueOf('{table}')
+admin.compactionSwitch(true, [])
 admin.flush(table)
 admin.majorCompact(table)
 sleep 3
 sleep 0.5 until admin.getCompactionState(table).to_s == 'NONE'
+admin.compactionSwitch(false, [])
 connection.close
 """
 
@@ -143,13 +145,10 @@ def empty_store(running: Servers) -> str:
 
 
 def filled(running: Servers, wanted: Wanted) -> str:
-    """The URL of this store, which is filled and compacted first where it is not there yet."""
-    done = running.hbase.folder / f"filled-{wanted.namespace}"
-    if not done.exists():
-        written(running, wanted)
-        compact(running, wanted)
-        done.touch()
-    return running.url(wanted)
+    """The URL of this store, which is filled where it is not there yet, and compacted."""
+    url = written(running, wanted)
+    compact(running, wanted)
+    return url
 
 
 def written(running: Servers, wanted: Wanted) -> str:
@@ -169,7 +168,10 @@ def written(running: Servers, wanted: Wanted) -> str:
 
 
 def compact(running: Servers, wanted: Wanted) -> None:
-    """Write all postings of this store into one file for each region and family."""
+    """Write all postings of this store into one file for each region and family, and compact nothing from then on.
+
+    A compaction in the middle of a measurement takes as much of the server as the articles do.
+    """
     tell(f"compacting {wanted.namespace} …")
     shell.run(running.hbase.conf, _COMPACT.format(table=f"{wanted.namespace}:postings"))
 

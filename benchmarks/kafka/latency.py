@@ -94,7 +94,8 @@ def main(  # noqa: PLR0913  # options of a command
     """Measure latency at one rate."""
     if preloaded and not hbase:
         raise typer.BadParameter("--preloaded needs --hbase")
-    records = articles(rate * (warm_up + seconds), chars, 1)
+    # Others each time: a store that is kept has the verdicts of those that were sent before.
+    records = articles(rate * (warm_up + seconds), chars, time.time_ns() % (1 << 32))
     more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

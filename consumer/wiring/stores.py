@@ -93,6 +93,11 @@ def judges_max(config: Config) -> int:
     return config.store.hbase.judges_max if is_remote(config) else 1
 
 
+def warm_up_s(config: Config) -> float:
+    """Return how long a run may warm its store up; a store on this machine has no servers that could be cold."""
+    return config.store.hbase.warm_up_s if is_remote(config) else 0
+
+
 def outlives_run(config: Config) -> bool:
     """Return whether the configured store can be looked into, and resumed with, after the run."""
     return kind_of(config.store.url).outlives_run

@@ -1,5 +1,6 @@
 """A run over topics, built and wired: articles from Kafka, verdicts to Kafka, until it is stopped."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from consumer.pages.latest_flags import LatestFlags
 from consumer.pipeline.group_interruption import GroupInterruption, ReportedDrain
 from consumer.pipeline.loop import Pipeline
 from consumer.pipeline.side_by_side import SideBySide
+from consumer.pipeline.warm_up import ROUND_ARTICLES, MadeUpArticles, warm_up
 from consumer.telemetry.batch_log import BatchLog
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Metrics, RequestFailed
@@ -36,6 +38,8 @@ from consumer.wiring.topics_checks import check_not_filling, check_time_limits, 
 from consumer.wiring.topics_ends import build_arrivals, build_delivery, build_gate, build_intake
 from storage.clock import now_ms
 from storage.interface import Store
+
+log = logging.getLogger("dupwatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,24 @@ def prepared_topics_run(
             Control(stopping, interruption, UntilStoreReachable(interruption.while_judging, hooks)),
             hooks,
         )
+        _warm_up(config, store, settings, starting, hooks)
         # From here on the run waits for records, and for nothing else.
         turns.rest()
         yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address)
+
+
+def _warm_up(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:
+    """Warm the store up; wait for it where it is out of reach."""
+    articles, waiting = MadeUpArticles(store, settings), UntilStoreReachable(starting.proceed, hooks)
+    done = warm_up(lambda: waiting.call(partial(starting.call, articles.look_up)), stores.warm_up_s(config))
+    if done.rounds > 1:
+        log.info(
+            "Warmed up: looking up %d articles took %.2f s at first, then %.2f s at best in %d rounds.",
+            ROUND_ARTICLES,
+            done.first_s,
+            done.fastest_s,
+            done.rounds,
+        )
 
 
 class _Shown(NamedTuple):

@@ -29,6 +29,8 @@ REGIONS: Final = 16
 REGIONS_MAX: Final = 4096
 BLOCK_BYTES: Final = 65_536
 """HBase's size of a block, before compression: the least that is read and decoded for a row."""
+POSTINGS_BLOCK_BYTES: Final = 16_384
+"""The same for fresh postings, of which a row has a few: a quarter of the cells to decode before they are reached."""
 SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
@@ -146,7 +148,7 @@ def schema_of(
         if not 0 < count <= REGIONS_MAX:
             raise ValueError(f"a table starts with 1 to {REGIONS_MAX} regions, not {count}")
     postings = (
-        Family("p", ttl_s, new_version_behaviour=True),
+        Family("p", ttl_s, block_bytes=POSTINGS_BLOCK_BYTES, new_version_behaviour=True),
         Family("s", ttl_s, mob_bytes=SET_INLINE_BYTES),
     )
     articles = (

@@ -1,0 +1,96 @@
+"""Looks up made-up articles before the first batch, until that gets no faster. Nothing is written.
+
+Servers of a store that have just started compile their code while they answer, and connections are made on first use:
+the first batches took ten times as long as later ones. With servers that have worked before it takes seven rounds, and
+with an empty store one.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from consumer.fingerprint import Fingerprints, TextKind
+from consumer.judge.search import Search
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.tally import Tally
+from consumer.judge.verdict_cells import VerdictCells
+from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.model.article import Article
+from storage.interface import Store
+from storage.records import Stored
+
+ROUND_ARTICLES: Final = 256
+_DIGEST_BYTES: Final = 16
+_FASTER: Final = 0.9
+_STEADY_ROUNDS: Final = 6
+
+
+class WarmedUp(NamedTuple):
+    """How many rounds there were, and how long the first and the fastest took in seconds."""
+
+    rounds: int
+    first_s: float
+    fastest_s: float
+
+
+def warm_up(look_up: Callable[[], bool], seconds_max: float, clock: Callable[[], float] = time.monotonic) -> WarmedUp:
+    """Repeat a look-up until six in a row were not a tenth faster than any before, or the time is over.
+
+    ``look_up`` returns whether it is worth another round.
+    """
+    until_s = clock() + seconds_max
+    took_s: list[float] = []
+    steady = 0
+    worth_it = True
+    while worth_it and steady < _STEADY_ROUNDS and clock() < until_s:
+        began_s = clock()
+        worth_it = look_up()
+        this_s = clock() - began_s
+        steady = steady + 1 if took_s and this_s > _FASTER * min(took_s) else 0
+        took_s.append(this_s)
+    return WarmedUp(len(took_s), took_s[0] if took_s else 0.0, min(took_s, default=0.0))
+
+
+class MadeUpArticles:
+    """Looks up random fingerprints, as if articles with these had arrived."""
+
+    def __init__(self, store: Store, settings: JudgeSettings) -> None:
+        self._builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
+        self._words = settings.scheme.bits // 64
+        self._bands = settings.scheme.sketch.bands
+        # A tally of its own: these are no articles of the feed.
+        self._tally = Tally()
+        self._search = Search(store, settings, self._tally, VerdictCells(store, self._tally))
+        self._bins = settings.scheme.sketch.bins
+        # The same in each run: what is measured does not depend on luck.
+        self._random = np.random.default_rng(1)
+
+    def look_up(self) -> bool:
+        """Look up the next articles; return whether rows have a posting each on average. Raises the store's errors."""
+        versions = self._builder.versions(
+            [Article(id=str(number), body="") for number in range(ROUND_ARTICLES)],
+            [ArrivedAt(0, number) for number in range(ROUND_ARTICLES)],
+            self._fingerprints(),
+        )
+        records = [version.record for version in versions]
+        unstored = {record.reference: Stored(record, None, None) for record in records}
+        self._search.look_up(records, created={}, unstored=unstored)
+        return self._tally.postings_read >= self._tally.row_reads
+
+    def _fingerprints(self) -> Fingerprints:
+        return Fingerprints(
+            codes=self._numbers(self._words),
+            sketches=self._random.integers(0, 256, (ROUND_ARTICLES, self._bins), np.uint8),
+            one_bits=self._numbers(1)[:, 0],
+            bands=self._numbers(self._bands),
+            keywords=((),) * ROUND_ARTICLES,
+            kinds=np.full(ROUND_ARTICLES, TextKind.LONG, np.uint8),
+            text_digests=self._random.integers(0, 256, (ROUND_ARTICLES, _DIGEST_BYTES), np.uint8),
+            keyword_counts=np.full(ROUND_ARTICLES, 100),
+        )
+
+    def _numbers(self, columns: int) -> npt.NDArray[np.uint64]:
+        return self._random.integers(0, 1 << 64, (ROUND_ARTICLES, columns), np.uint64)
