@@ -105,8 +105,16 @@ def main(
             title = (
                 f"Look-up on HBase by row format, {articles:,} articles{dense}, {plan}, {moment}, in batches of {batch}"
             )
-            facts = {"articles": articles, "plan": plan, "density_bits": density_bits}
-            publish(PART, title, rows, **facts, batch=batch, moment=moment)
+            publish(
+                PART,
+                title,
+                rows,
+                articles=articles,
+                plan=plan,
+                density_bits=density_bits,
+                batch=batch,
+                moment=moment,
+            )
         for opened in stores.values():
             opened.close()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TMessageType
@@ -85,6 +85,12 @@ row_strategy = st.dictionaries(
 )
 
 
+_ZERO: Final = b"p:" + bytes(QUALIFIER_BYTES)
+_ONE: Final = b"p:\x00\x01" + bytes(QUALIFIER_BYTES - 2)
+
+
+# Between two cells of the shape is one of the same length, with a shorter column and a value.
+@example({b"row": {_ZERO: (b"", 0), b"p:\x00\x01": (bytes(QUALIFIER_BYTES - 2), 0), _ONE: (b"", 0)}}, [157])
 @given(row_strategy, st.lists(st.integers(1, 300), min_size=1, max_size=5))
 def test_rows_are_read_as_the_library_wrote_them(rows: Rows, sizes: list[int]) -> None:
     """In parts of any size, without waiting for more than was sent."""
