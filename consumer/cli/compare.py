@@ -115,8 +115,8 @@ def _print(a: _Side, b: _Side, measures: _Measures, scheme: Scheme) -> None:
     table.add_row("normalised text", "equal" if measures.equal_text else "different")
     console.print(table)
     if TextKind.EMPTY in {a.kind, b.kind}:
-        console.print("A text without keywords is never part of a duplicate pair.")
-    elif a.kind != b.kind or a.kind is not TextKind.LONG:
+        console.print("An empty text, or one without keywords, is never part of a duplicate pair.")
+    elif not {a.kind, b.kind} <= {TextKind.LONG, TextKind.SHINGLED}:
         console.print("At least one text is short: the two are duplicates only if their normalised texts are equal.")
     console.print(render.keywords_line(measures.shared[:20]))
 

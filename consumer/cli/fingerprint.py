@@ -77,7 +77,7 @@ def _print(steps: Breakdown, scheme: Scheme, digest: str) -> None:
     table.add_row("blocks", " ".join(blocks_of(steps.fingerprint, scheme.bits)))
     console.print(table)
     if steps.kind is TextKind.EMPTY:
-        console.print("This text has no keywords: such an article matches nothing and is always kept.")
+        console.print("This text has no keywords, or is empty: such an article matches nothing and is always kept.")
 
 
 def _words(steps: Breakdown, width: int) -> Table:

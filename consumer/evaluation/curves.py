@@ -199,7 +199,7 @@ def _first_id(pair: LabelledPair) -> str:
 
 def _is_exact(a: Stored, b: Stored) -> bool:
     """Return whether only equality makes these duplicates, because one of them is too short for anything else."""
-    return a.record.kind != TextKind.LONG or b.record.kind != TextKind.LONG
+    return not {a.record.kind, b.record.kind} <= {TextKind.LONG, TextKind.SHINGLED}
 
 
 def found_counts(measures: Measures) -> tuple[FoundCount, ...]:

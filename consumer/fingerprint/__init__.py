@@ -12,7 +12,6 @@ from consumer.fingerprint.engine import (
     Breakdown,
     Fingerprinter,
     Fingerprints,
-    TextKind,
     WeighedWord,
     chunks,
     joined,
@@ -27,10 +26,12 @@ from consumer.fingerprint.keywords import (
     cosine,
     default_tokenizer,
 )
+from consumer.fingerprint.kinds import TextKind
 from consumer.fingerprint.lexicon import IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
+from consumer.fingerprint.simplified import ChineseTables, Step
 from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
 from consumer.fingerprint.summing import (
     bit_sums,
@@ -48,6 +49,7 @@ __all__ = [
     "SCHEME_NAMES",
     "BlockPlan",
     "Breakdown",
+    "ChineseTables",
     "FactOverlap",
     "Fingerprinter",
     "Fingerprints",
@@ -58,6 +60,7 @@ __all__ = [
     "RustTokenizer",
     "Scheme",
     "SketchLayout",
+    "Step",
     "TextKind",
     "Tokenizer",
     "WeighedWord",

@@ -68,7 +68,11 @@ class WordHash(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``."""
+    """A scheme without its parameters. A sum of exactly 0 gives the bit ``tie``.
+
+    With ``folds_chinese`` texts are compared in simplified characters, whatever they are written in. With
+    ``every_script`` texts that have too few keywords are matched by their shingles, or by their digest.
+    """
 
     bits: int
     reading: Reading
@@ -77,6 +81,8 @@ class Definition(NamedTuple):
     weighting: Weighting
     hashing: WordHash
     tie: bool
+    folds_chinese: bool = False
+    every_script: bool = False
 
     @property
     def tie_described(self) -> str:
@@ -133,17 +139,19 @@ def _hyperplanes(bits: int, function: Callable[[str], int]) -> Definition:
     return Definition(bits, _NORMALISED, _JIEBA, KEYWORDS, _TF_IDF, hashing, tie=False)
 
 
+_JIEBA_TF_IDF: Final = Definition(
+    64,
+    _NORMALISED,
+    _JIEBA,
+    KEYWORDS,
+    _TF_IDF,
+    WordHash(lambda word: fnv1a_64(word.encode()), "FNV-1a 64 over UTF-8, unsigned"),
+    tie=False,
+)
 DEFINITIONS: Final = MappingProxyType(
     {
-        "jieba-tfidf/1": Definition(
-            64,
-            _NORMALISED,
-            _JIEBA,
-            KEYWORDS,
-            _TF_IDF,
-            WordHash(lambda word: fnv1a_64(word.encode()), "FNV-1a 64 over UTF-8, unsigned"),
-            tie=False,
-        ),
+        "jieba-tfidf/1": _JIEBA_TF_IDF,
+        "jieba-tfidf/2": _JIEBA_TF_IDF._replace(folds_chinese=True, every_script=True),
         "multiply-xor-64/1": _multiply_xor(64, "code points", multiply_xor_64),
         "multiply-xor-128/1": _multiply_xor(128, "code points", multiply_xor_128),
         "multiply-xor-utf16-64/1": _multiply_xor(64, "UTF-16 units", multiply_xor_utf16_64),

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -13,10 +12,11 @@ import numpy.typing as npt
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
 from consumer.fingerprint.keywords import Tokenizer
+from consumer.fingerprint.kinds import TextKind, kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.scheme import Scheme
-from consumer.fingerprint.sketch import no_sketches, sketch_batch
+from consumer.fingerprint.sketch import filled_bins, no_sketches, sketch_batch
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
@@ -34,17 +34,6 @@ KEYWORDS_KEPT: Final = 32
 """Keywords that go with an article as evidence; the fingerprint is computed from all that the scheme counts."""
 
 
-class TextKind(IntEnum):
-    """How a text can be matched."""
-
-    EMPTY = 0
-    """No keyword: it has no postings, and nothing matches it."""
-    SHORT = 1
-    """Too few keywords: only equal normalised text is a duplicate."""
-    LONG = 2
-    """Matched by fingerprint and sketch."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
     """The engine's results for n texts, as arrays whose first axis is the text.
@@ -52,9 +41,10 @@ class Fingerprints:
     ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
     ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
     ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest of at most 64 characters, with
-    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the normalised text.
-    ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]: the number
-    of distinct keywords, including those beyond ``keywords_max``.
+    their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the text that is
+    compared. ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]:
+    the number of distinct keywords, including those beyond ``keywords_max``. ``written_digests`` uint8[n, 16]: BLAKE2b
+    of the normalised text, None in schemes that compare that.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -66,6 +56,7 @@ class Fingerprints:
     text_digests: npt.NDArray[np.uint8]
     keyword_counts: npt.NDArray[np.int64]
     facts: tuple[bytes, ...] = ()
+    written_digests: npt.NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -87,6 +78,7 @@ def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
     """Join one or more batches into one; results do not depend on the batch that a text is in."""
     if len(parts) == 1:
         return parts[0]
+    written = [part.written_digests for part in parts if part.written_digests is not None]
     return Fingerprints(
         codes=np.concatenate([part.codes for part in parts]),
         sketches=np.concatenate([part.sketches for part in parts]),
@@ -97,6 +89,7 @@ def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
         text_digests=np.concatenate([part.text_digests for part in parts]),
         keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
         facts=tuple(chain.from_iterable(part.facts for part in parts)),
+        written_digests=np.concatenate(written) if written else None,
     )
 
 
@@ -160,56 +153,97 @@ class Fingerprinter:
 
     def _fingerprint(self, texts: Sequence[str], languages: Sequence[str]) -> Fingerprints:
         normalised = [normalise(text) for text in texts]
-        reading = self._scheme.definition.reading.form
-        features = self._features(normalised if reading is normalise else [reading(text) for text in texts])
+        compared = self._folded(normalised)
+        features = self._features(self._read(texts, compared))
         distinct = np.diff(features.offsets)
-        facts = pack_facts(self._facts(texts, normalised, features)) if self._scheme.facts else ()
+        facts = pack_facts(self._facts(texts, compared, features)) if self._scheme.facts else ()
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
         layout = self._scheme.sketch
-        sketched = sketch_batch(normalised, layout, languages) if self._sketched else no_sketches(len(texts), layout)
-        tie = self._scheme.definition.tie
+        sketched = sketch_batch(compared, layout, languages) if self._sketched else no_sketches(len(texts), layout)
+        digests = _digests(compared)
         return Fingerprints(
-            codes=fingerprint_batch(features.hashes, features.weights, features.offsets, tie=tie),
+            codes=self._codes(features, distinct, digests),
             sketches=sketched.sketches,
             one_bits=sketched.one_bits,
             bands=sketched.bands,
-            keywords=tuple(features.evidence(text, self._keywords_kept) for text in range(len(texts))),
-            kinds=_kinds(distinct, self._scheme.short_keywords_max),
-            text_digests=_digests(normalised),
+            keywords=self._evidence(features, compared),
+            kinds=self._kinds(distinct, sketched.filled_bins, compared),
+            text_digests=digests,
             keyword_counts=distinct,
             facts=facts,
+            written_digests=None if compared is normalised else _digests(normalised),
         )
 
     def breakdown(self, text: str) -> "Breakdown":
         """Fingerprint one raw text, with the intermediate results for a person."""
         definition = self._scheme.definition
-        features = self._features([definition.reading.form(text)])
+        compared = self._folded([normalise(text)])
+        features = self._features(self._read([text], compared))
         distinct = np.diff(features.offsets)
         places = features.heaviest(0, self._scheme.keywords_max)
         hashes = [fingerprint_number(features.hashes[place]) for place in places]
         rounded = round_weights(features.weights[places]).tolist()
         pairs = list(zip(hashes, rounded, strict=True))
         return Breakdown(
-            kind=TextKind(int(_kinds(distinct, self._scheme.short_keywords_max)[0])),
+            kind=TextKind(int(self._kinds(distinct, filled_bins(compared, self._scheme.sketch), compared)[0])),
             words=tuple(
                 WeighedWord(word, weight, value)
                 for (word, weight), value in zip(features.keywords(places), hashes, strict=True)
             ),
             sums=tuple(bit_sums(pairs, definition.bits)),
-            fingerprint=simhash(pairs, definition.bits, tie=definition.tie),
+            fingerprint=fingerprint_number(self._codes(features, distinct, _digests(compared))[0])
+            if definition.every_script and not pairs
+            else simhash(pairs, definition.bits, tie=definition.tie),
         )
 
     def words(self, text: str) -> set[str]:
         """Return the words of one raw text that count in this scheme, including those beyond ``keywords_max``."""
         definition = self._scheme.definition
-        counted = self._tokenizer.count(definition.reading.form(text))
+        counted = self._tokenizer.count(self._read([text], self._folded([normalise(text)]))[0])
         return {word for word in counted if definition.counting.counts(word, self._lexicon)}
 
     def facts(self, text: str) -> set[str]:
         """Return the facts of one raw text, also if the scheme does without."""
-        features = self._features([self._scheme.definition.reading.form(text)])
-        return self._facts([text], [normalise(text)], features)[0]
+        compared = self._folded([normalise(text)])
+        return self._facts([text], compared, self._features(self._read([text], compared)))[0]
+
+    def _folded(self, normalised: list[str]) -> list[str]:
+        """Return the forms in which texts are compared; the same list in schemes that fold no script."""
+        return self._lexicon.chinese().fold(normalised) if self._scheme.definition.folds_chinese else normalised
+
+    def _read(self, texts: Sequence[str], compared: list[str]) -> list[str]:
+        """Return the forms that are split into words."""
+        reading = self._scheme.definition.reading.form
+        return compared if reading is normalise else [reading(text) for text in texts]
+
+    def _kinds(
+        self, distinct: npt.NDArray[np.int64], bins: npt.NDArray[np.int64], compared: list[str]
+    ) -> npt.NDArray[np.uint8]:
+        short_keywords_max = self._scheme.short_keywords_max
+        if self._scheme.definition.every_script:
+            return kinds_in_every_script(distinct, short_keywords_max, bins, compared)
+        return kinds_by_keywords(distinct, short_keywords_max)
+
+    def _codes(
+        self, features: Features, distinct: npt.NDArray[np.int64], digests: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.uint64]:
+        """Return the fingerprints; in schemes for every script, that of a text without keywords is from its digest."""
+        tie = self._scheme.definition.tie
+        codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=tie)
+        if self._scheme.definition.every_script:
+            without = distinct == 0
+            words = codes.shape[1]
+            codes[without] = np.ascontiguousarray(digests).view(">u8")[without, :words]
+        return codes
+
+    def _evidence(self, features: Features, compared: list[str]) -> tuple[tuple[tuple[str, float], ...], ...]:
+        found = (features.evidence(text, self._keywords_kept) for text in range(len(compared)))
+        if not self._scheme.definition.every_script:
+            return tuple(found)
+        return tuple(
+            keywords or runs(text, self._keywords_kept) for keywords, text in zip(found, compared, strict=True)
+        )
 
     def _facts(self, texts: Sequence[str], normalised: Sequence[str], features: Features) -> list[set[str]]:
         known = self._lexicon.idf
@@ -231,13 +265,6 @@ class Fingerprinter:
             counts += counted.values()
             stops.append(len(words))
         return self._word_table.features(words, counts, stops)
-
-
-def _kinds(distinct: npt.NDArray[np.int64], short_keywords_max: int) -> npt.NDArray[np.uint8]:
-    kinds = np.full(len(distinct), TextKind.LONG, dtype=np.uint8)
-    kinds[distinct <= short_keywords_max] = TextKind.SHORT
-    kinds[distinct == 0] = TextKind.EMPTY
-    return kinds
 
 
 def _digests(texts: list[str]) -> npt.NDArray[np.uint8]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from consumer.fingerprint.simplified import NO_TABLES, ChineseTables
+
 
 class OwnWord(NamedTuple):
     """A word of the user's dictionary; without ``frequency`` it gets the one that jieba suggests."""
@@ -25,13 +27,15 @@ class Lexicon:
 
     ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
     the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
-    are added to jieba's dictionary. ``digest`` covers all source files, including the tokenizer's dictionary.
+    are added to jieba's dictionary. ``digest`` covers all source files, including the tokenizer's dictionary, but not
+    the tables of ``chinese``, which only some schemes use.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
     stop_words: frozenset[str] = field(repr=False)
     digest: bytes
     own_words: tuple[OwnWord, ...] = field(default=(), repr=False)
+    chinese: Callable[[], ChineseTables] = field(default=lambda: NO_TABLES, repr=False, compare=False)
 
     @property
     def idf(self) -> Mapping[str, float]:

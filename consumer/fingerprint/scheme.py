@@ -7,8 +7,10 @@ from typing import Final
 
 from consumer.fingerprint.definitions import DEFINITIONS, Definition
 from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT
+from consumer.fingerprint.kinds import SHINGLED_BINS_MIN
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
+from consumer.fingerprint.simplified import JAPANESE_DESCRIBED
 from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
@@ -58,10 +60,11 @@ class Scheme:
         definition = self.definition
         reading = "" if definition.reading.form is normalise else f", of {definition.reading.described}"
         # Facts are described only if there are any: a scheme without them keeps the digest from before they existed.
-        facts = {
+        facts: dict[str, object] = {
             "facts": {"are": FACTS_DESCRIBED, "hash": "CRC-32, SplitMix64 finalizer, top 32 bits", "kept": FACTS_KEPT}
         }
-        return (facts if self.facts else {}) | {
+        newer = (facts if self.facts else {}) | _described_scripts(definition)
+        return newer | {
             "scheme": self.name,
             "normalisation": {
                 "steps": "invisible characters out; NFKC; casefold; NFKC; runs of white space to one space, stripped",
@@ -100,6 +103,27 @@ class Scheme:
 
     def digest(self, lexicon: Lexicon) -> str:
         """Digest everything that defines the scheme, its lexicon included: 32 hexadecimal digits."""
-        described = {"definition": self.describe(), "lexicon": lexicon.digest.hex()}
+        described: dict[str, object] = {"definition": self.describe(), "lexicon": lexicon.digest.hex()}
+        if self.definition.folds_chinese:
+            described["chinese"] = lexicon.chinese().digest.hex()
         canonical = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+
+
+def _described_scripts(definition: Definition) -> dict[str, object]:
+    """Describe what only newer schemes do: the others keep the digests from before."""
+    chinese: dict[str, object] = {
+        "chinese": {
+            "folded": "after normalisation, for words, sketch and text digest; references have the digest from before",
+            "steps": "longest phrase from the left, other characters one by one; only texts with a character that the "
+            "last step replaces",
+            "japanese": JAPANESE_DESCRIBED,
+        }
+    }
+    every_script: dict[str, object] = {
+        "every_script": {
+            "shingled": f"few keywords, and shingles in at least {SHINGLED_BINS_MIN} bins: keys of lane 1 alone",
+            "short": "other texts with few keywords; without any the fingerprint is the start of the text digest",
+        }
+    }
+    return (chinese if definition.folds_chinese else {}) | (every_script if definition.every_script else {})

@@ -73,11 +73,15 @@ class SketchLayout:
 
 
 class Sketches(NamedTuple):
-    """Sketches uint8[n, 256], one-bit minima uint64[n], bands uint64[n, bands] of n texts."""
+    """Sketches uint8[n, 256], one-bit minima uint64[n], bands uint64[n, bands] of n texts.
+
+    ``filled_bins`` int64[n]: into how many of the bins shingles fell, which grows with the number of different ones.
+    """
 
     sketches: npt.NDArray[np.uint8]
     one_bits: npt.NDArray[np.uint64]
     bands: npt.NDArray[np.uint64]
+    filled_bins: npt.NDArray[np.int64]
 
 
 def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence[str] | None = None) -> Sketches:
@@ -88,6 +92,7 @@ def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence
     """
     declared = np.array([declared_shingle(language) for language in languages or [""] * len(texts)], dtype=np.int64)
     minima = np.full((len(texts), layout.bins), _EMPTY, dtype=np.uint64)
+    filled = np.zeros(len(texts), dtype=np.int64)
     start = 0
     while start < len(texts):
         end = _chunk_end(texts, start)
@@ -96,9 +101,15 @@ def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence
                 _lower_minima([piece], declared[start:end], minima[start:end])
         else:
             _lower_minima(texts[start:end], declared[start:end], minima[start:end])
+        filled[start:end] = np.count_nonzero(minima[start:end] != _EMPTY, axis=1)
         _densify(minima[start:end])
         start = end
-    return _use(minima, layout)
+    return _use(minima, filled, layout)
+
+
+def filled_bins(texts: Sequence[str], layout: SketchLayout) -> npt.NDArray[np.int64]:
+    """Return only this of the sketches of normalised texts that declare no language."""
+    return sketch_batch(texts, layout).filled_bins
 
 
 def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
@@ -107,6 +118,7 @@ def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
         np.zeros((texts, 0), dtype=np.uint8),
         np.zeros(texts, dtype=np.uint64),
         np.zeros((texts, layout.bands), dtype=np.uint64),
+        np.zeros(texts, dtype=np.int64),
     )
 
 
@@ -263,7 +275,7 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
         rows, bins = rows[~found], bins[~found]
 
 
-def _use(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> Sketches:
+def _use(minima: npt.NDArray[np.uint64], filled: npt.NDArray[np.int64], layout: SketchLayout) -> Sketches:
     band_bins = layout.bands * layout.band_minima
     folded = np.full((len(minima), layout.bands), _BAND_SEED, dtype=np.uint64)
     grouped = minima[:, :band_bins].reshape(len(minima), layout.bands, layout.band_minima)
@@ -271,4 +283,4 @@ def _use(minima: npt.NDArray[np.uint64], layout: SketchLayout) -> Sketches:
         folded = mix_64(folded + grouped[:, :, member])
     one_bits = minima[:, band_bins : band_bins + layout.one_bits] >> np.uint64(layout.sketch_bits) & np.uint64(1)
     packed = np.packbits(one_bits.astype(np.uint8), axis=1).view(">u8").astype(np.uint64).reshape(-1)
-    return Sketches((minima & np.uint64(0xFF)).astype(np.uint8), packed, folded)
+    return Sketches((minima & np.uint64(0xFF)).astype(np.uint8), packed, folded, filled)

@@ -89,7 +89,7 @@ _NO_ROWS: Final[Mapping[KeyedCode, Row]] = MappingProxyType({})
 
 def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
     """Return the keys to read for a record: its own and, with a radius, the neighbours of its blocks."""
-    if not record.keys or settings.radius == 0:
+    if settings.radius == 0 or not any(lane_of(key) == LANE_SIMHASH for key in record.keys):
         return list(record.keys)
     code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
     neighbours = settings.plan.probe_keys(code[np.newaxis], settings.radius).tobytes()

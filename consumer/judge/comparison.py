@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from consumer.fingerprint import (
     LANE_MINHASH,
+    LANE_SIMHASH,
     FactOverlap,
     TextKind,
     fact_overlap,
@@ -24,6 +25,8 @@ from consumer.judge.settings import FACTS_DIFFERING_MIN, ONE_BITS_DISTANCE_MAX, 
 from storage.postings import lane_of
 from storage.records import Record, Stored
 
+_SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
+"""The kinds that are matched with each other by their sketches."""
 _ONE_BY_ONE_MAX: Final = 16
 """Up to this many are compared one by one: for so few, making arrays costs more than it saves."""
 
@@ -128,17 +131,19 @@ class ComparisonBatch:
         similarities: NDArray[np.float64] | None = None
         if record.sketch:
             similarities = sketch_similarity(np.frombuffer(record.sketch, np.uint8), arrays.sketches[indexes])
+        alike = kinds == record.kind
         if record.kind == TextKind.SHORT:
             passes = same_text
         elif not settings.verify:
             differing = np.bitwise_count(arrays.fingerprints[indexes] ^ _words(record.fingerprint))
-            passes = differing.sum(axis=1) <= settings.max_distance
+            passes = same_text if record.kind == TextKind.SHINGLED else differing.sum(axis=1) <= settings.max_distance
         elif similarities is None:
             passes = np.zeros(len(indexes), np.bool_)
         else:
             # Rules of sources can only raise the threshold.
             passes = similarities >= settings.similarity_min
-        possible = passes & (kinds == record.kind) & (record.kind != TextKind.EMPTY)
+            alike = np.isin(kinds, _SKETCHED)
+        possible = passes & alike & (record.kind != TextKind.EMPTY)
         return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text)
 
     @cached_property
@@ -212,7 +217,8 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         in_force=_in_force_together(a, b),
         allowed=x.source != y.source or settings.rule(x.source).within_source,
         not_released=not_released(a, b),
-        found_by_blocks=bool(x.keys and y.keys)
+        found_by_blocks=_has_blocks(x)
+        and _has_blocks(y)
         and distance <= settings.suspect_distance_max
         and settings.plan.agree(int.from_bytes(x.fingerprint), int.from_bytes(y.fingerprint), settings.radius),
         found_by_bands=shared_bands > 0 and one_bits_distance <= ONE_BITS_DISTANCE_MAX,
@@ -227,6 +233,11 @@ def _compare(a: Stored, b: Stored, bands: set[bytes], estimate: float | None, se
         facts_shared=None if overlap is None else overlap.share,
         facts_shared_min=thresholds.facts_shared_min,
     )
+
+
+def _has_blocks(record: Record) -> bool:
+    """Return whether a record has keys of lane 0, which come first."""
+    return bool(record.keys) and lane_of(record.keys[0]) == LANE_SIMHASH
 
 
 def _bands(record: Record) -> set[bytes]:
@@ -250,6 +261,8 @@ def _verified(
         return x.kind == y.kind and x.text_digest == y.text_digest
     if by_sketch:
         return similarity is not None and similarity >= thresholds.similarity_min
+    if TextKind.SHINGLED in (x.kind, y.kind):
+        return x.kind == y.kind and x.text_digest == y.text_digest
     return distance <= thresholds.max_distance
 
 

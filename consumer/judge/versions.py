@@ -41,15 +41,20 @@ class VersionBuilder:
         codes = fingerprints.codes.astype(">u8").tobytes()
         one_bits = fingerprints.one_bits.astype(">u8").tobytes()
         code_bytes = self.plan.code_bytes
+        written_digests = (
+            fingerprints.text_digests if fingerprints.written_digests is None else fingerprints.written_digests
+        )
         versions = []
         for index, (article, arrived_at) in enumerate(zip(articles, arrivals, strict=True)):
             kind = TextKind(int(fingerprints.kinds[index]))
-            keys = [] if kind is TextKind.EMPTY else [key.tobytes() for key in block_keys[index]]
-            if kind is TextKind.LONG and self.lane1:
+            by_bands = self.lane1 and kind in {TextKind.LONG, TextKind.SHINGLED}
+            by_blocks = kind in {TextKind.LONG, TextKind.SHORT} or (kind is TextKind.SHINGLED and not self.lane1)
+            keys = [key.tobytes() for key in block_keys[index]] if by_blocks else []
+            if by_bands:
                 keys += [key.tobytes() for key in band_keys[index]]
-            text_digest = fingerprints.text_digests[index].tobytes()
+            written = written_digests[index].tobytes()
             record = Record(
-                reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + text_digest),
+                reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + written),
                 id=article.id,
                 time_ms=arrived_at.time_ms,
                 sequence=arrived_at.sequence,
@@ -59,7 +64,7 @@ class VersionBuilder:
                 one_bits=one_bits[_ONE_BITS_BYTES * index : _ONE_BITS_BYTES * (index + 1)],
                 keys=tuple(keys),
                 sketch=fingerprints.sketches[index].tobytes(),
-                text_digest=text_digest,
+                text_digest=fingerprints.text_digests[index].tobytes(),
                 keywords=fingerprints.keywords[index],
                 source=article.source,
                 title=article.title,

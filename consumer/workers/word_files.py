@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.fingerprint import IdfTable, Lexicon, OwnWord, normalise
+from consumer.fingerprint import ChineseTables, IdfTable, Lexicon, OwnWord, Step, normalise
 
 # The default of jieba.analyse.TFIDF, which is in its code, not in a file.
 STOP_WORDS: Final = frozenset(
@@ -23,6 +23,8 @@ STOP_WORDS: Final = frozenset(
     }
 )
 _IDF: Final = "analyse/idf.txt"
+_CHINESE: Final = Path(__file__).with_name("traditional_chinese.tsv")
+"""OpenCC's tables for tw2sp, version 1.4.2, normalised (NOTICE)."""
 # Everything that decides how jieba splits and weighs: dictionary, HMM, IDF.
 _FILES: Final = (
     "dict.txt",
@@ -72,6 +74,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
         stop_words=stopped,
         digest=hasher.digest(),
         own_words=own_words,
+        chinese=_chinese_tables,
     )
 
 
@@ -107,6 +110,26 @@ def _jieba_table(folder: Path) -> IdfTable:
             fields = iter(piece.decode().split())
             weights.update(zip(fields, map(number, fields), strict=True))
     return IdfTable(MappingProxyType(weights), _median(weights))
+
+
+@cache
+def _chinese_tables() -> ChineseTables:
+    """Read the tables for folding traditional Chinese: on each line a step, a phrase or character, and its form."""
+    content = _CHINESE.read_bytes()
+    steps: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for line in content.decode().splitlines():
+        step, written, folded = line.split("\t")
+        steps[int(step) - 1][written] = folded
+    return ChineseTables(
+        tuple(
+            Step(
+                phrases={written: folded for written, folded in forms.items() if len(written) > 1},
+                characters={written: folded for written, folded in forms.items() if len(written) == 1},
+            )
+            for forms in steps
+        ),
+        hashlib.blake2b(content, digest_size=16).digest(),
+    )
 
 
 def _stop_words(path: Path) -> frozenset[str]:

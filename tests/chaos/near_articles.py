@@ -38,7 +38,8 @@ class Text:
         blocks = tuple(make_key(self.fingerprint >> 48 - 16 * n & 0xFFFF, number=n) for n in range(4))
         if self.kind is TextKind.SHORT:
             return blocks
-        return blocks + tuple(make_key(band, lane=1, number=n) for n, band in enumerate(self.bands))
+        bands = tuple(make_key(band, lane=1, number=n) for n, band in enumerate(self.bands))
+        return bands if self.kind is TextKind.SHINGLED else blocks + bands
 
 
 def new_text(chance: random.Random, kind: TextKind = TextKind.LONG) -> Text:

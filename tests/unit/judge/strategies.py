@@ -27,7 +27,7 @@ texts = some.builds(
     some.integers(0, 1),
     some.integers(0, 20),
     some.sampled_from((0.0, 0.05, 0.2, 0.28, 0.35)),
-    some.sampled_from([TextKind.LONG] * 4 + [TextKind.SHORT, TextKind.EMPTY]),
+    some.sampled_from([TextKind.LONG] * 4 + [TextKind.SHINGLED, TextKind.SHORT, TextKind.EMPTY]),
 )
 
 

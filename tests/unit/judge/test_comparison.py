@@ -198,6 +198,31 @@ def test_a_text_without_keywords_is_near_nothing() -> None:
     assert (comparison.near, comparison.found, comparison.similarity) == (False, False, None)
 
 
+def test_a_text_of_shingles_matches_every_long_one_by_its_sketch() -> None:
+    """It has no keys of lane 0, so only a shared band finds it, however close the fingerprints are."""
+    shingled, near = (replace(text, kind=TextKind.SHINGLED) for text in (BASE, NEAR))
+    for other in (near, NEAR):
+        comparison = compared(record("a", shingled), record("b", other, 1))
+        assert (comparison.near, comparison.found_by_blocks, comparison.found_by_bands) == (True, False, True)
+    elsewhere = replace(near, bands=tuple(band ^ 1 for band in BASE.bands))
+    assert not compared(record("a", shingled), record("b", elsewhere, 1)).found
+    short = replace(BASE, kind=TextKind.SHORT)
+    assert not compared(record("a", shingled), record("b", short, 1)).verified
+
+
+def test_a_text_of_shingles_matches_by_equal_text_without_verification() -> None:
+    """Its fingerprint says nothing, since it is of a few keywords, or of none."""
+    keys = BASE.keys()[:4]
+    shingled = record("a", replace(BASE, kind=TextKind.SHINGLED), keys=keys)
+    for kind, digest, near in [
+        (TextKind.SHINGLED, shingled.text_digest, True),
+        (TextKind.SHINGLED, b"another text....", False),
+        (TextKind.LONG, shingled.text_digest, False),
+    ]:
+        other = record("b", replace(BASE, kind=kind), 1, keys=keys, text_digest=digest)
+        assert compared(shingled, other, PLAIN).near is near
+
+
 def test_what_no_look_up_finds_is_not_near() -> None:
     """Equal sketches are not enough: versions without a common key could not have found each other."""
     hidden = replace(BASE, fingerprint=BASE.fingerprint ^ 0x1_0001_0001_0001, bands=tuple(b ^ 1 for b in BASE.bands))

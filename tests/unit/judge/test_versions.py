@@ -52,10 +52,12 @@ def built(article: Article = ARTICLE, kind: TextKind = TextKind.LONG, *, lane1: 
         (TextKind.SHORT, False, [0] * 4),
         (TextKind.LONG, True, [0] * 4 + [1] * 4),
         (TextKind.LONG, False, [0] * 4),
+        (TextKind.SHINGLED, True, [1] * 4),
+        (TextKind.SHINGLED, False, [0] * 4),
     ],
 )
 def test_a_text_gets_the_keys_of_its_kind(kind: TextKind, lanes: list[int], *, lane1: bool) -> None:
-    """No keys without keywords, blocks for a short text or without lane 1, and bands as well for a long one."""
+    """No keys for an empty text, blocks for a short one or without lane 1, bands for one that has shingles."""
     record = built(kind=kind, lane1=lane1)
     assert [lane_of(key) for key in record.keys] == lanes
     assert record.kind == kind
@@ -105,6 +107,15 @@ def test_the_reference_depends_on_id_title_and_body() -> None:
     }
     assert len(references) == 5
     assert built().reference[:16] == id_hash("a")
+
+
+def test_the_reference_is_of_the_text_as_written() -> None:
+    """A scheme that folds a script finds what was said under another; the digest is of the folded text."""
+    written = np.full((1, 16), 7, np.uint8)
+    folded = replace(fingerprints(TextKind.LONG, digest=5), written_digests=written)
+    (version,) = VersionBuilder("test/2", PLAN, lane1=True).versions([ARTICLE], [ArrivedAt(TIME_MS, 3)], folded)
+    assert version.record.reference == built(digest=7).reference
+    assert version.record.text_digest == bytes([5]) * 16
 
 
 def test_each_article_of_a_batch_gets_its_own() -> None:

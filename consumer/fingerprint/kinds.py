@@ -1,0 +1,62 @@
+"""How a text can be matched, by the keywords and shingles that it has; and what stands in for keywords it lacks."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+SHINGLED_BINS_MIN: Final = 96
+"""A text has enough shingles where they fall into so many of the 256 bins: it has about 120 different ones.
+
+Of these, replacing one word of six characters changes one in eight or fewer, so that an edited copy stays similar.
+"""
+_MARKS: Final = "\u0300-\u036f\u0591-\u05bd\u064b-\u0652\u0900-\u0dff\u0e31-\u0e4e\u1780-\u17d3"
+_RUN: Final = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
+_RUN_CHARS_MAX: Final = 64
+
+
+class TextKind(IntEnum):
+    """How a text can be matched."""
+
+    EMPTY = 0
+    """It has no postings, and nothing matches it: it has no keyword, or in schemes for every script, no character."""
+    SHORT = 1
+    """Too few keywords: only equal normalised text is a duplicate."""
+    LONG = 2
+    """Matched by fingerprint and sketch."""
+    SHINGLED = 3
+    """Too few keywords, but enough shingles: matched by its sketch, with any long text."""
+
+
+def kinds_by_keywords(distinct: npt.NDArray[np.int64], short_keywords_max: int) -> npt.NDArray[np.uint8]:
+    """Return the kind of each text by its number of distinct keywords."""
+    kinds = np.full(len(distinct), TextKind.LONG, dtype=np.uint8)
+    kinds[distinct <= short_keywords_max] = TextKind.SHORT
+    kinds[distinct == 0] = TextKind.EMPTY
+    return kinds
+
+
+def kinds_in_every_script(
+    distinct: npt.NDArray[np.int64],
+    short_keywords_max: int,
+    filled_bins: npt.NDArray[np.int64],
+    texts: Sequence[str],
+) -> npt.NDArray[np.uint8]:
+    """Return the kind of each text, which may have no keywords: by its shingles, and whether it has any character."""
+    kinds = kinds_by_keywords(distinct, short_keywords_max)
+    few = kinds != TextKind.LONG
+    kinds[few] = TextKind.SHORT
+    kinds[few & (filled_bins >= SHINGLED_BINS_MIN)] = TextKind.SHINGLED
+    kinds[[not text for text in texts]] = TextKind.EMPTY
+    return kinds
+
+
+def runs(text: str, runs_max: int | None) -> tuple[tuple[str, float], ...]:
+    """Return the runs of letters and marks that occur most often in a text, with their counts: evidence for people."""
+    counted = Counter(run for run in _RUN.findall(text) if len(run) <= _RUN_CHARS_MAX)
+    ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    return tuple((run, float(count)) for run, count in ranked[:runs_max])
