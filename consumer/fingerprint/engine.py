@@ -163,7 +163,7 @@ class Fingerprinter:
         sketched = sketch_batch(compared, layout, languages) if self._sketched else no_sketches(len(texts), layout)
         digests = _digests(compared)
         return Fingerprints(
-            codes=self._codes(features, distinct, digests),
+            codes=self._codes(features, digests, compared),
             sketches=sketched.sketches,
             one_bits=sketched.one_bits,
             bands=sketched.bands,
@@ -192,7 +192,7 @@ class Fingerprinter:
                 for (word, weight), value in zip(features.keywords(places), hashes, strict=True)
             ),
             sums=tuple(bit_sums(pairs, definition.bits)),
-            fingerprint=fingerprint_number(self._codes(features, distinct, _digests(compared))[0])
+            fingerprint=fingerprint_number(self._codes(features, _digests(compared), compared)[0])
             if definition.every_script and not pairs
             else simhash(pairs, definition.bits, tie=definition.tie),
         )
@@ -226,15 +226,13 @@ class Fingerprinter:
         return kinds_by_keywords(distinct, short_keywords_max)
 
     def _codes(
-        self, features: Features, distinct: npt.NDArray[np.int64], digests: npt.NDArray[np.uint8]
+        self, features: Features, digests: npt.NDArray[np.uint8], compared: Sequence[str]
     ) -> npt.NDArray[np.uint64]:
         """Return the fingerprints; in schemes for every script, that of a text without keywords is from its digest."""
-        tie = self._scheme.definition.tie
-        codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=tie)
+        codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=self._scheme.definition.tie)
         if self._scheme.definition.every_script:
-            without = distinct == 0
-            words = codes.shape[1]
-            codes[without] = np.ascontiguousarray(digests).view(">u8")[without, :words]
+            without = (np.diff(features.offsets) == 0) & np.array([bool(text) for text in compared], np.bool_)
+            codes[without] = np.ascontiguousarray(digests).view(">u8")[without, : codes.shape[1]]
         return codes
 
     def _evidence(self, features: Features, compared: list[str]) -> tuple[tuple[tuple[str, float], ...], ...]:
