@@ -4,6 +4,7 @@ The names of settings are those of the fields of ``JudgeSettings``, ``Scheme`` a
 are listed here. A field that no option sets is an error as soon as this module is imported.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, fields, replace
 from types import MappingProxyType
@@ -12,7 +13,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from consumer.config.config import Config
-from consumer.config.sections.judge import FingerprintSection, JudgeSection
+from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
+from consumer.config.setting_types import Section
 from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.clock import MS_PER_S
@@ -59,6 +61,26 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     with_rules = "rules" in config.model_fields_set
     values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
     return replace(stored, scheme=scheme, **values)
+
+
+def completed(config: Config, stored: JudgeSettings) -> Config:
+    """Return a configuration in which what was not named is as in a store; what was named stays.
+
+    Dictionaries are files, which a store does not have. Raises ValueError where the two contradict each other.
+    """
+    judge = {option: getattr(stored, name) for name, option in _JUDGE.items()}
+    judge |= {"plan": stored.plan.name, "window_s": stored.window_ms // MS_PER_S}
+    fingerprint = {option: getattr(stored.scheme, name) for name, option in _SCHEME.items()}
+    fingerprint |= {option: getattr(stored.scheme.sketch, name) for name, option in _SKETCH.items()}
+    completed = {"judge": _completed(config.judge, judge), "fingerprint": _completed(config.fingerprint, fingerprint)}
+    if "rules" not in config.model_fields_set:
+        completed["rules"] = {name: RuleSection(**asdict(rule)) for name, rule in stored.sources.items()}
+    return config.model_copy(update=completed)
+
+
+def _completed(section: Section, values: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a section of the same kind
+    named = {option: getattr(section, option) for option in section.model_fields_set}
+    return type(section).model_validate({**values, **named})
 
 
 def _scheme(config: Config, base: Scheme, options: AbstractSet[str]) -> Scheme:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from consumer.config import judging
-from consumer.config.judging import configured_scheme, configured_settings, requested_settings
+from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
 from consumer.config.loading import load_config
 from consumer.config.sections.judge import FingerprintSection, JudgeSection
 from consumer.fingerprint import Scheme, SketchLayout
@@ -87,6 +87,26 @@ def test_what_is_not_requested_stays_as_in_the_store() -> None:
     requested = requested_settings(load_config(None, {"judge": {"reach": 7}}), stored)
     assert (requested.reach, requested.plan, requested.window_ms) == (7, stored.plan, 60_000)
     assert requested.sources == {"wire": SourceRule(flag="never")}
+
+
+@pytest.mark.parametrize("sections", SECTIONS.values(), ids=SECTIONS)
+def test_what_is_not_named_is_as_in_the_store(sections: Mapping[str, Any]) -> None:
+    """All of a run's settings, and what else follows from them; a setting that is named stays."""
+    of_store = load_config(None, sections)
+    stored = configured_settings(of_store, configured_scheme(of_store), "digest")
+    config = completed(load_config(None, {}), stored)
+    assert configured_settings(config, configured_scheme(config), "digest") == stored
+    assert config.lifetime_s == of_store.lifetime_s
+    named = completed(load_config(None, {"judge": {"reach": 6}, "fingerprint": {"bands": 5}, "rules": {}}), stored)
+    assert (named.judge.reach, named.fingerprint.bands, named.rules) == (6, 5, {})
+
+
+def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:
+    """As one that contradicts itself."""
+    plain = load_config(None, SECTIONS["verify"])
+    stored = configured_settings(plain, configured_scheme(plain), "digest")
+    with pytest.raises(ValueError, match="lane1 searches by sketches"):
+        completed(load_config(None, {"judge": {"lane1": True}}), stored)
 
 
 def test_a_field_without_an_option_is_an_error_at_once() -> None:
