@@ -37,7 +37,7 @@ from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
 from consumer.sinks.streams import StreamSink
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Bounds, Build, Metrics
+from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.wiring import parts
 from consumer.workers.pool import Fingerprinting
 from storage.clock import now_ms
@@ -83,10 +83,7 @@ class Judging:
         self._settings: JudgeSettings = parts.judge_settings(config, lexicon)
         self._fingerprinting: Fingerprinting = parts.fingerprinting(config, self._settings, lexicon)
         self._decode = parts.file_decoder(config)
-        self._metrics = Metrics(
-            Build("0", self._settings.scheme.name, self._settings.plan.name, self._settings.digest()),
-            bounds=Bounds(parts.read_limits(config), config.http.sources_max),
-        )
+        self._metrics = Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max))
         self._hooks = Hooks(self._metrics, Health())
 
     def bare(self, number: int) -> int:

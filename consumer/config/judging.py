@@ -78,6 +78,13 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
     return config.model_copy(update=completed)
 
 
+def with_plan(config: Config, plan: str) -> Config:
+    """Return a configuration with this plan, unless it names one."""
+    if "plan" in config.judge.model_fields_set:
+        return config
+    return config.model_copy(update={"judge": config.judge.model_copy(update={"plan": plan})})
+
+
 def _completed(section: Section, values: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a section of the same kind
     named = {option: getattr(section, option) for option in section.model_fields_set}
     return type(section).model_validate({**values, **named})

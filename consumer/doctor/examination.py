@@ -26,8 +26,9 @@ from consumer.kafka import topics
 from consumer.kafka.client_settings import TopicsAddress, admin_settings, is_kafka, parse_kafka
 from consumer.kafka.topics import FoundTopic, PlannedTopic, SinkTopics
 from consumer.model.errors import ConfigError
-from consumer.wiring import kafka_parts, parts
+from consumer.wiring import kafka_parts, parts, stores
 from storage.clock import MS_PER_S
+from storage.errors import StoreError
 
 CONFIGURATION: Final = "configuration"
 _BROKERS: Final = "brokers"
@@ -36,6 +37,9 @@ _SINK_BROKERS: Final = "brokers of the sink"
 
 def checks_of(config: Config) -> list[Check]:
     """Return all checks, the cheapest first."""
+    # What is wrong with the store is what its own check finds out.
+    with suppress(StoreError, ConfigError):
+        config = stores.completed_config(config, answer_s=DEADLINE_S)
     settings = first_of(lambda: parts.judge_settings(config, parts.lexicon_of(config)))
     checks = [
         Check(CONFIGURATION, lambda: check_settings(config, settings), deadline_s=2 * DEADLINE_S),

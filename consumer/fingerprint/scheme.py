@@ -27,7 +27,7 @@ class Scheme:
     keywords 70 %, with 15 to 19 all. With ``facts`` the facts of each text are computed for rules that compare them.
     """
 
-    name: str = "jieba-tfidf/1"
+    name: str = "jieba-tfidf/2"
     keywords_max: int | None = None
     short_keywords_max: int = 7
     sketch: SketchLayout = SketchLayout()  # noqa: RUF009 -- frozen, so one default may be shared

@@ -39,6 +39,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
     reading = consumer_settings(place.brokers, kafka_options(config))
     with ExitStack() as stack:
         lexicon = parts.lexicon_of(config)
+        config = stores.completed_config(config)
         settings = parts.judge_settings(config, lexicon)
         fingerprinting = parts.fingerprinting(config, settings, lexicon)
         stack.callback(fingerprinting.close)

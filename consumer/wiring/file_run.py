@@ -51,7 +51,7 @@ from consumer.wiring.parts import (
     read_limits,
 )
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
-from consumer.wiring.stores import bind, opened_store
+from consumer.wiring.stores import bind, completed_config, opened_store
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.kinds import store_identity
@@ -89,6 +89,7 @@ def prepared_run(
         raise ConfigError("a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -")
     with ExitStack() as resources:
         lexicon = lexicon_of(config)
+        config = completed_config(config)
         settings = judge_settings(config, lexicon)
         before = earlier_checkpoint(config)
         start = Position() if before is None else before.position

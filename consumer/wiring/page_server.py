@@ -19,17 +19,21 @@ from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.wiring import parts
 
 
-def consumer_metrics(config: Config, settings: JudgeSettings) -> Metrics:
+def consumer_metrics(config: Config) -> Metrics:
     """Build the metrics of this consumer."""
-    build = Build(
+    sources = tuple(config.rules)
+    return Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
+
+
+def build_of(settings: JudgeSettings) -> Build:
+    """Return what the metrics show of a run with these settings."""
+    return Build(
         metadata.version("dupwatch"),
         settings.scheme.name,
         settings.plan.name,
         settings.digest(),
         larger_plan(settings.plan, settings.max_distance) or "",
     )
-    sources = tuple(config.rules)
-    return Metrics(build, bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
 
 
 def flag_pages(config: Config, latest: LatestFlags) -> dict[str, Page]:

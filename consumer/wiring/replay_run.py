@@ -50,6 +50,7 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
         raise ConfigError("a replay reads topics: name them with --source kafka://HOST:PORT/TOPIC")
     with ExitStack() as resources:
         lexicon = parts.lexicon_of(config)
+        config = stores.completed_config(config)
         settings = parts.judge_settings(config, lexicon)
         fingerprinting = parts.fingerprinting(config, settings, lexicon)
         resources.callback(fingerprinting.close)

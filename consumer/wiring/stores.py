@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from consumer.config.config import Config
+from consumer.config.judging import completed, with_plan
+from consumer.config.printing import flatten
 from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings, differences
 from consumer.model.errors import ConfigError, Fatal, StoreBroken, StoreMismatch
@@ -75,6 +77,11 @@ def is_missing(config: Config) -> bool:
     return place is not None and not place.directory.exists()
 
 
+def _is_there(config: Config) -> bool:
+    place = kind_of(config.store.url).on_disk(config.store.url)
+    return place is None or any(file.exists() for file in place.files)
+
+
 def is_empty(config: Config) -> bool:
     """Return whether the configured store holds nothing, or does not exist yet."""
     if is_missing(config):
@@ -120,6 +127,37 @@ def _hbase_options(config: Config) -> HbaseOptions:
         retire_s=section.retire_s,
         tls=TlsOptions(section.tls_ca, section.tls_certificate, section.tls_key) if section.tls else None,
     )
+
+
+def completed_config(config: Config, *, answer_s: float | None = None) -> Config:
+    """Return the configuration with what it does not name as the configured store has it, and log what that is.
+
+    A store that is bound to settings has all of them, one that is only made for a plan has that, others have nothing.
+    The store is opened for reading meanwhile; with ``answer_s`` without a word about waits, and calls fail after that
+    time. Raises ``StoreError``.
+    """
+    if not outlives_run(config) or not _is_there(config):
+        return config
+    with opened_store(config, readonly=True, quiet=answer_s is not None, answer_s=answer_s) as store:
+        stored, planned = store.settings(), store.planned()
+    try:
+        if stored is not None:
+            found = completed(config, JudgeSettings.decode(stored))
+        elif planned is not None:
+            found = with_plan(config, planned.plan)
+        else:
+            return config
+    except (ValueError, TypeError, KeyError):
+        # They cannot be read, or contradict what is configured: ``bind`` says so.
+        return config
+    if found != config:
+        log.info("The configuration does not name what the store was made with: %s", "; ".join(_changes(config, found)))
+    return found
+
+
+def _changes(config: Config, found: Config) -> Iterator[str]:
+    before = dict(flatten(config))
+    return (f"{name} = {value}" for name, value in flatten(found) if before.get(name) != value)
 
 
 def bind(store: Store, settings: JudgeSettings) -> None:

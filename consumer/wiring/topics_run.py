@@ -32,7 +32,7 @@ from consumer.telemetry.store_probe import ANSWER_S, StoreProbe
 from consumer.telemetry.tracing import traced
 from consumer.wiring import parts, stores
 from consumer.wiring.kafka_parts import message_decoder
-from consumer.wiring.page_server import consumer_metrics, flag_pages, served
+from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, served
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.topics_checks import check_not_filling, check_time_limits, check_topic_ends
 from consumer.wiring.topics_ends import build_arrivals, build_delivery, build_gate, build_intake
@@ -68,17 +68,23 @@ def prepared_topics_run(
     with ExitStack() as resources:
         resources.enter_context(trimming())
         lexicon = parts.lexicon_of(config)
-        settings = parts.judge_settings(config, lexicon)
+        # What is wrong with the configuration itself is said at once, whether the store answers or not.
+        parts.judge_settings(config, lexicon)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
         decode = message_decoder(config, waiting_for_registry(hooks, stopping))
-        shown = _show(config, settings, hooks, resources)
+        shown = _show(config, hooks, resources)
+        starting = Starting(stopping, turns)
+        config = UntilStoreReachable(starting.proceed, hooks).call(
+            partial(starting.call, partial(stores.completed_config, config))
+        )
+        settings = parts.judge_settings(config, lexicon)
+        shown.metrics.show_build(build_of(settings))
 
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.
         fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
         resources.callback(fingerprinting.close)
         fingerprinting.submit([""], [""]).result()
         resources.enter_context(traced(config.tracing, config.kafka.group, hooks))
-        starting = Starting(stopping, turns)
         starting.call(partial(check_not_filling, config))
         intake = build_intake(config, hooks, stopping)
         interruption = GroupInterruption(turns, drain, intake.source)
@@ -139,9 +145,9 @@ class _Shown(NamedTuple):
     address: str | None
 
 
-def _show(config: Config, settings: JudgeSettings, hooks: Hooks, resources: ExitStack) -> _Shown:
+def _show(config: Config, hooks: Hooks, resources: ExitStack) -> _Shown:
     """Listen to the run, and serve what was heard on the pages."""
-    metrics = consumer_metrics(config, settings)
+    metrics = consumer_metrics(config)
     health = Health(config.http.stuck_s)
     request_failed = partial(hooks.report, RequestFailed())
     latest = LatestFlags(config.http.flags, now_ms(), request_failed)

@@ -183,8 +183,8 @@ def _variables(runbooks: str) -> list[dict[str, Any]]:
     return [
         {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0,
          "current": {}, "refresh": 1, "regex": "", "multi": False, "includeAll": False, "options": []},
-        _labels("job", "Job", "label_values(dupwatch_build_info, job)"),
-        _labels("instance", "Consumer", 'label_values(dupwatch_build_info{job=~"$job"}, instance)'),
+        _labels("job", "Job", "label_values(dupwatch_workers, job)"),
+        _labels("instance", "Consumer", 'label_values(dupwatch_workers{job=~"$job"}, instance)'),
         {"name": "runbooks", "label": "Runbooks at", "type": "textbox", "query": runbooks, "hide": 0,
          "current": {"text": runbooks, "value": runbooks}, "options": []},
     ]  # fmt: skip

@@ -71,6 +71,7 @@ def chosen(expr: str) -> str:
 
 def metrics_of_a_consumer() -> set[str]:
     """The names of all samples that a consumer's page can have: from the class, not from a page."""
-    metrics = Metrics(Build("0", "scheme", "plan"))
+    metrics = Metrics()
+    metrics.show_build(Build("0", "scheme", "plan"))
     metrics.watch(Tally())
     return {family.name + suffix for family in metrics.registry.collect() for suffix in _SUFFIXES[family.type]}

@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
 class Metrics:
     """All metrics of one run. ``clock`` gives seconds since 1970."""
 
-    def __init__(self, build: run.Build, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
+    def __init__(self, clock: Callable[[], float] = time.time, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # immutable
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self._instruments = instruments = Instruments(self.registry)
@@ -56,13 +56,17 @@ class Metrics:
             topics.TopicMetrics(instruments),
             store.StoreMetrics(instruments),
             outages.OutageMetrics(instruments),
-            run.RunMetrics(instruments, clock, build, bounds.workers),
+            run.RunMetrics(instruments, clock, bounds.workers),
         )
 
     def listen(self, hooks: Hooks) -> None:
         """Count what is reported from now on."""
         for listener in self._listeners:
             listener.listen(hooks)
+
+    def show_build(self, build: run.Build) -> None:
+        """Show what runs; called once, when it is known: a store has a say in it."""
+        self._instruments.info(run.BUILD, build._asdict())
 
     def watch(self, tally: Tally) -> None:
         """Show the counts of this tally too; called once."""

@@ -64,11 +64,10 @@ class Build(NamedTuple):
 
 
 class RunMetrics:
-    """Shows what runs, and the progress of its threads."""
+    """Shows the progress of a run's threads."""
 
-    def __init__(self, instruments: Instruments, clock: Callable[[], float], build: Build, workers: int) -> None:
+    def __init__(self, instruments: Instruments, clock: Callable[[], float], workers: int) -> None:
         self._clock = clock
-        instruments.info(BUILD, build._asdict())
         instruments.gauge(WORKERS).set(workers)
         instruments.gauge(OWN_MEMORY).set_function(own_memory_bytes)
         self._busy = instruments.gauge(BUSY)

@@ -11,7 +11,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks, Outage
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Metrics
 from tests.unit.flickering import Flickering
 
 AWAY = RegistryUnavailable("no route to the registry")
@@ -21,7 +21,7 @@ class Monitoring:
     """Metrics and health of a run, and the hooks that both listen to."""
 
     def __init__(self) -> None:
-        self.metrics = Metrics(Build("0", "s/1", "4x16"))
+        self.metrics = Metrics()
         self.health = Health(60.0, grouped=False)
         self.hooks = Hooks(self.metrics, self.health)
 

@@ -23,7 +23,7 @@ from consumer.pages.routing import UNKNOWN_NAME
 from consumer.pages.server import PageServer
 from consumer.pages.tls import tls_context
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Metrics
 
 LOCAL = Address(HOST, 0)
 ACCOUNT = Access(Account("ops", "s3cret"))
@@ -68,7 +68,7 @@ def test_a_password_is_asked_for_and_probes_are_let_in() -> None:
     """Without credentials only the statuses of the two probes are shown, without details."""
     failures: list[int] = []
     health = Health(60)
-    pages = health_pages(health, Metrics(Build("1", "scheme", "plan"))) | SECRET_PAGES
+    pages = health_pages(health, Metrics()) | SECRET_PAGES
     with PageServer(LOCAL, pages, lambda: failures.append(1), ACCOUNT) as server:
         for path in ("/", "/metrics", "/nothing", "/flags/x"):
             status, text, headers = get(server, path)
@@ -89,7 +89,7 @@ def test_a_stack_is_shown_to_who_has_the_password_only() -> None:
     now_s = [1000.0]
     health = Health(60, clock=lambda: now_s[0])
     now_s[0] += 61
-    pages = health_pages(health, Metrics(Build("1", "scheme", "plan")))
+    pages = health_pages(health, Metrics())
     with PageServer(LOCAL, pages, lambda: None, ACCOUNT) as server:
         assert get(server, "/healthz")[:2] == (503, "stuck\n")
         assert "test_a_stack_is_shown" in get(server, "/healthz", Authorization=basic("ops:s3cret"))[1]

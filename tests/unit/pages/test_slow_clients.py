@@ -23,7 +23,7 @@ from consumer.pages.server import PageServer
 from consumer.pages.tls import tls_context
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Metrics
 from tests.unit.pages.test_serving import certificate
 
 LOCAL = Address(HOST, 0)
@@ -80,7 +80,7 @@ def pages() -> dict[str, Page]:
     """The pages of a ready run."""
     health = Health(600)
     Hooks(health).report(Rebalanced("assigned", 1))
-    return health_pages(health, Metrics(Build("1", "scheme", "plan")))
+    return health_pages(health, Metrics())
 
 
 @pytest.mark.parametrize("given", [b"", _REQUEST], ids=["request line", "header"])

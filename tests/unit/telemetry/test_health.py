@@ -26,7 +26,7 @@ from consumer.sinks.transactions import SinkReconnected
 from consumer.sources.handover import ClientTurned
 from consumer.sources.rebalances import Rebalanced
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Metrics
 
 LOCAL = Address(HOST, 0)
 
@@ -94,7 +94,7 @@ def hooks(health: Health) -> Hooks:
 @pytest.fixture
 def metrics() -> Metrics:
     """Metrics of this run."""
-    return Metrics(Build("1", "scheme", "plan"))
+    return Metrics()
 
 
 @pytest.fixture

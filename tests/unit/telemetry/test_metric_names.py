@@ -31,7 +31,8 @@ FOREIGN_UNIT = re.compile(
 @pytest.fixture(scope="module")
 def families() -> dict[str, Metric]:
     """All metrics before anything has happened, by name, as Prometheus parses them."""
-    metrics = Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16", "00ff"))
+    metrics = Metrics()
+    metrics.show_build(Build("1.2.3", "jieba-tfidf/1", "4x16", "00ff"))
     metrics.watch(Tally())
     text = generate_latest(metrics.registry).decode()
     return {

@@ -27,7 +27,7 @@ from consumer.sources.kafka_client import LagRead
 from consumer.sources.rebalances import Rebalance, Rebalanced
 from consumer.sources.replicas import ReplicasRead
 from consumer.telemetry.health import Health
-from consumer.telemetry.metrics import Bounds, Build, Metrics, RequestFailed
+from consumer.telemetry.metrics import Bounds, Metrics, RequestFailed
 from consumer.telemetry.metrics.measure import SECONDS
 from consumer.telemetry.metrics.metrics import REPORTED_OTHERWISE, TALLIED
 from consumer.text.timestamps import rfc3339
@@ -56,7 +56,7 @@ def clock() -> Clock:
 @pytest.fixture
 def metrics(clock: Clock) -> Metrics:
     """Metrics of a run that began now."""
-    return Metrics(Build("1.2.3", "jieba-tfidf/1", "4x16"), clock)
+    return Metrics(clock)
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_every_count_of_the_tally_is_told() -> None:
 def test_a_batch_is_measured() -> None:
     """Records, bytes and keywords; the fill ratio is of the nearer limit, and at most 1."""
     read = ReadLimits(batch_records_max=100, batch_bytes_max=1_000)
-    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(read))
+    metrics = Metrics(bounds=Bounds(read))
     hooks = Hooks(metrics)
     hooks.report(batch([], records=20, size_bytes=100, keywords=(3, 70)))
     hooks.report(batch([], records=10, size_bytes=400))
@@ -213,7 +213,7 @@ def by_source(metrics: Metrics, source: str, outcome: Outcome) -> float | None:
 
 def test_articles_count_by_source() -> None:
     """The first sources have series of their own, later ones share one; each has all outcomes at once."""
-    metrics = Metrics(Build("1", "s", "p"), bounds=Bounds(sources_max=2, sources=("ours",)))
+    metrics = Metrics(bounds=Bounds(sources_max=2, sources=("ours",)))
     hooks = Hooks(metrics)
     assert by_source(metrics, "ours", "duplicate") == 0
     assert by_source(metrics, "wire", "unique") is None
@@ -340,7 +340,7 @@ def test_records_without_a_time_are_counted(metrics: Metrics, hooks: Hooks) -> N
 
 def test_two_runs_share_nothing() -> None:
     """Each run has its own registry, so that a process may have several."""
-    first, second = (Metrics(Build("1", "s", "p")) for _ in range(2))
+    first, second = (Metrics() for _ in range(2))
     Hooks(first).report(SinkReconnected())
     assert value(second, "dupwatch_sink_reconnections_total") == 0
 

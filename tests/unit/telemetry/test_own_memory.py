@@ -3,7 +3,7 @@
 import mmap
 from pathlib import Path
 
-from consumer.telemetry.metrics import Build, Metrics
+from consumer.telemetry.metrics import Metrics
 from consumer.telemetry.own_memory import own_memory_bytes
 
 SIZE = 64 << 20
@@ -11,7 +11,7 @@ SIZE = 64 << 20
 
 def test_pages_of_a_file_are_not_its_own(tmp_path: Path) -> None:
     """64 MB that the process writes to count; 64 MB of a file that it reads do not."""
-    metrics = Metrics(Build("1", "s", "p", "d"))
+    metrics = Metrics()
 
     def scraped() -> float:
         found = metrics.registry.get_sample_value("dupwatch_own_memory_bytes")
