@@ -42,7 +42,7 @@ def table_lines(plan: StorePlan, sizes: TableBytes, schema: Schema) -> Iterator[
 def closing_lines(plan: StorePlan) -> Iterator[str]:
     """Yield what consumers have to be configured with, and what the figures are worth."""
     if plan.configured != plan.plan.name:
-        yield f'  settings  consumers without judge.plan take {plan.plan.name}; those with another are refused'
+        yield f"  settings  consumers without judge.plan take {plan.plan.name}; those with another are refused"
     yield "The limits were measured on one machine (docs/sizing.md)."
 
 

@@ -154,7 +154,7 @@ def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) 
             " 104000 118000 12c000"
         ),
         "            articles: 1000 2000 3000 4000 5000 6000 7000 8000 9000 a000 b000 c000 d000 e000 f000",
-        '  settings  consumers without judge.plan take 16x28; those with another are refused',
+        "  settings  consumers without judge.plan take 16x28; those with another are refused",
         "The limits were measured on one machine (docs/sizing.md).",
     ]
     script = dupwatch(*asked, "--print").out.decode()
