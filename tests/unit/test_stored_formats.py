@@ -36,7 +36,7 @@ SCHEME_DIGESTS = {
 GUARDED = JudgeSettings(
     plan=BlockPlan.named("16x28"),
     scheme_digest="00",
-    scheme=Scheme(facts=True, keywords_max=50),
+    scheme=Scheme("jieba-tfidf/1", facts=True, keywords_max=50),
     facts_shared_min=0.5,
     sources=MappingProxyType(
         {
@@ -55,13 +55,16 @@ def test_schemes_keep_their_digests(name: str) -> None:
 
 def test_a_scheme_with_facts_keeps_its_digest() -> None:
     """What is said of facts is in the digest."""
-    assert Scheme(facts=True).digest(load_lexicon()) == "de8744584465e5722ba1de1c35728247"
+    assert Scheme("jieba-tfidf/1", facts=True).digest(load_lexicon()) == "de8744584465e5722ba1de1c35728247"
 
 
 def test_default_settings_keep_their_digest() -> None:
-    """A consumer without any configuration opens the stores of earlier releases."""
-    settings = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest=SCHEME_DIGESTS["jieba-tfidf/1"])
+    """Those that stores were bound to before there was ``/2``, and those that new stores are bound to."""
+    plan, older = BlockPlan.named("4x16"), Scheme("jieba-tfidf/1")
+    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[older.name], scheme=older)
     assert settings.digest() == "a3e3d9f93512cd1c368fb328b6be84934887ada82faf01488e0cff77d33e1e84"
+    settings = JudgeSettings(plan=plan, scheme_digest=SCHEME_DIGESTS[Scheme().name])
+    assert settings.digest() == "@@2"
 
 
 def test_settings_with_rules_and_facts_keep_their_bytes() -> None:

@@ -37,7 +37,8 @@ TEXTS: list[str] = list(
 )
 ARRAYS = ("codes", "sketches", "one_bits", "bands", "kinds", "text_digests")
 LEXICON = load_lexicon()
-ENGINE = Fingerprinter(Scheme(), LEXICON, keywords_kept=None)
+SCHEME = Scheme("jieba-tfidf/1")
+ENGINE = Fingerprinter(SCHEME, LEXICON, keywords_kept=None)
 SENTENCES = st.sampled_from(
     ["新馆共有四层，", "the wing cost 4.2 million. ", "入園料は無料です。", "SHA-256 ", "藏书很多"]
 )
@@ -73,7 +74,7 @@ def test_equals_the_reference_on_the_development_feed(fingerprinter: Fingerprint
 @pytest.mark.parametrize("keywords_max", [1, 5, 22, 10_000])
 def test_keywords_max_counts_the_heaviest_only(lexicon: Lexicon, keywords_max: int) -> None:
     """With a limit the fingerprint is of the heaviest keywords, ties by code points, and kinds count all of them."""
-    fingerprints = Fingerprinter(Scheme(keywords_max=keywords_max), lexicon).fingerprint(TEXTS)
+    fingerprints = Fingerprinter(Scheme("jieba-tfidf/1", keywords_max=keywords_max), lexicon).fingerprint(TEXTS)
     assert fingerprints.codes[:, 0].tolist() == [_reference_code(text, keywords_max) for text in TEXTS]
     assert np.array_equal(fingerprints.kinds, ENGINE.fingerprint(TEXTS).kinds)
     assert max(map(len, fingerprints.keywords)) <= keywords_max
@@ -81,7 +82,7 @@ def test_keywords_max_counts_the_heaviest_only(lexicon: Lexicon, keywords_max: i
 
 def test_keywords_kept_are_the_heaviest(lexicon: Lexicon) -> None:
     """What goes along as evidence are the first of all keywords, and it changes nothing else."""
-    few = Fingerprinter(Scheme(), lexicon, keywords_kept=6).fingerprint(TEXTS)
+    few = Fingerprinter(SCHEME, lexicon, keywords_kept=6).fingerprint(TEXTS)
     full = ENGINE.fingerprint(TEXTS)
     assert few.keywords == tuple(keywords[:6] for keywords in full.keywords)
     for name in ARRAYS:
@@ -102,7 +103,7 @@ def test_independent_of_the_batch(texts: list[str], cut: int) -> None:
 def test_independent_of_what_was_met_before(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words remembered, and words forgotten because the table was full, change nothing."""
     monkeypatch.setattr(engine_module, "WORDS_REMEMBERED_MAX", 50)
-    forgetful = Fingerprinter(Scheme(), lexicon, keywords_kept=None)
+    forgetful = Fingerprinter(SCHEME, lexicon, keywords_kept=None)
     for _ in range(3):
         for text in TEXTS:
             _assert_equal(forgetful.fingerprint([text]), ENGINE.fingerprint([text]))
@@ -141,7 +142,7 @@ def test_text_digest_is_of_the_normalised_text() -> None:
 def test_sketches_are_of_the_normalised_text() -> None:
     """Sketch, one-bit minima and bands are those of `sketch_batch` over the normalised texts."""
     fingerprints = ENGINE.fingerprint(TEXTS)
-    sketched = sketch_batch([normalise(text) for text in TEXTS], Scheme().sketch)
+    sketched = sketch_batch([normalise(text) for text in TEXTS], SCHEME.sketch)
     assert np.array_equal(fingerprints.sketches, sketched.sketches)
     assert np.array_equal(fingerprints.one_bits, sketched.one_bits)
     assert np.array_equal(fingerprints.bands, sketched.bands)
@@ -165,7 +166,7 @@ def test_shapes_and_types(texts: list[str]) -> None:
 
 def test_scheme_pickles() -> None:
     """A scheme crosses to a worker process as it is."""
-    scheme = Scheme(keywords_max=22)
+    scheme = Scheme("jieba-tfidf/1", keywords_max=22)
     assert pickle.loads(pickle.dumps(scheme)) == scheme
     assert Fingerprinter(scheme, LEXICON).scheme is scheme
 
@@ -173,14 +174,14 @@ def test_scheme_pickles() -> None:
 def test_many_words_at_once(lexicon: Lexicon) -> None:
     """A text with more different words than the table begins with has the reference's fingerprint."""
     text = " ".join(f"word{number}" for number in range(9_000))
-    assert Fingerprinter(Scheme(), lexicon).fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
+    assert Fingerprinter(SCHEME, lexicon).fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
 
 
 def test_endless_words_are_no_evidence(lexicon: Lexicon) -> None:
     """A word of more than 64 characters counts but is not kept as evidence; the next heaviest takes its place."""
     longest, endless = "x" * 64, "y" * 65
     text = f"{endless} {endless} {endless} {longest} {longest} museum"
-    fingerprints = Fingerprinter(Scheme(), lexicon, keywords_kept=2).fingerprint([text])
+    fingerprints = Fingerprinter(SCHEME, lexicon, keywords_kept=2).fingerprint([text])
     assert [word for word, _ in fingerprints.keywords[0]] == [longest, "museum"]
     assert fingerprints.codes[:, 0].tolist() == [_reference_code(text)]
     assert [word for word, _ in ENGINE.fingerprint([text]).keywords[0]] == [longest, "museum"]
@@ -189,7 +190,7 @@ def test_endless_words_are_no_evidence(lexicon: Lexicon) -> None:
 def test_characters_remembered_are_limited(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few but endless words make the engine forget its words too, and change no fingerprint."""
     monkeypatch.setattr(engine_module, "CHARACTERS_REMEMBERED_MAX", 1_000)
-    engine = Fingerprinter(Scheme(), lexicon)
+    engine = Fingerprinter(SCHEME, lexicon)
     for letter in "abc":
         text = letter * 1_500
         assert engine.fingerprint([text]).codes[:, 0].tolist() == [_reference_code(text)]
@@ -198,8 +199,8 @@ def test_characters_remembered_are_limited(lexicon: Lexicon, monkeypatch: pytest
 
 def test_without_sketches_all_else_is_the_same(lexicon: Lexicon) -> None:
     """Where nothing is decided by sketches none are made, and fingerprints, kinds and keywords do not change."""
-    whole = Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS)
-    bare = Fingerprinter(Scheme(), lexicon, sketched=False).fingerprint(TEXTS)
+    whole = Fingerprinter(SCHEME, lexicon).fingerprint(TEXTS)
+    bare = Fingerprinter(SCHEME, lexicon, sketched=False).fingerprint(TEXTS)
     assert bare.sketches.shape == (len(TEXTS), 0)
     assert not bare.one_bits.any()
     assert not bare.bands.any()
@@ -211,7 +212,7 @@ def test_without_sketches_all_else_is_the_same(lexicon: Lexicon) -> None:
 def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which change nothing; and no chunk has more characters than it may, but for a text that is alone."""
     texts, languages = TEXTS[:20], ["", "zh", "en", "ja"] * 5
-    engine = Fingerprinter(Scheme(facts=True), lexicon)
+    engine = Fingerprinter(Scheme("jieba-tfidf/1", facts=True), lexicon)
     whole = engine.fingerprint(texts, languages)
     seen: list[list[str]] = []
     original = engine._fingerprint
@@ -233,9 +234,9 @@ def test_a_batch_is_worked_on_in_chunks(lexicon: Lexicon, monkeypatch: pytest.Mo
 
 def test_a_text_of_many_words_is_summed_in_pieces(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bit of a feature takes 8 bytes when it is summed: 500 bytes for each word, were they summed at once."""
-    whole = Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS)
+    whole = Fingerprinter(SCHEME, lexicon).fingerprint(TEXTS)
     monkeypatch.setattr(summing_module, "_PIECE_FEATURES", 3)
-    _assert_equal(Fingerprinter(Scheme(), lexicon).fingerprint(TEXTS), whole)
+    _assert_equal(Fingerprinter(SCHEME, lexicon).fingerprint(TEXTS), whole)
     monkeypatch.undo()
     hashes = np.arange(200_000, dtype=np.uint64).reshape(-1, 1)
     tracemalloc.start()

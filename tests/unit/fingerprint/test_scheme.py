@@ -27,14 +27,14 @@ LEXICON = Lexicon(lambda: IdfTable({}, 1.0), stop_words=frozenset(), digest=b"a 
 @pytest.mark.parametrize(
     "other",
     [
-        Scheme(keywords_max=22),
-        Scheme(short_keywords_max=8),
-        Scheme(sketch=SketchLayout(bands=8, band_minima=5)),
+        Scheme("jieba-tfidf/1", keywords_max=22),
+        Scheme("jieba-tfidf/1", short_keywords_max=8),
+        Scheme("jieba-tfidf/1", sketch=SketchLayout(bands=8, band_minima=5)),
     ],
 )
 def test_other_parameters_have_another_digest(other: Scheme) -> None:
     """Each parameter of a scheme is in its digest."""
-    assert other.digest(LEXICON) != Scheme().digest(LEXICON)
+    assert other.digest(LEXICON) != Scheme("jieba-tfidf/1").digest(LEXICON)
 
 
 def test_no_two_schemes_have_one_digest() -> None:
@@ -80,18 +80,20 @@ def test_a_definition_brings_its_own_tokenizer(monkeypatch: pytest.MonkeyPatch) 
     assert fingerprinter.words("新馆 四层") == {"新馆 四层"}
     assert Scheme(name="spaces/1").describe()["tokenizer"] == "split at spaces"
     renamed = dict(Scheme(name="spaces/1").describe(), scheme="jieba-tfidf/1")
-    differing = {part for part, described in Scheme().describe().items() if renamed[part] != described}
+    differing = {part for part, described in Scheme("jieba-tfidf/1").describe().items() if renamed[part] != described}
     assert differing == {"tokenizer"}
 
 
 def test_other_lexicon_has_another_digest() -> None:
     """Another dictionary, IDF table or stop word list is another scheme."""
-    assert Scheme().digest(replace(LEXICON, digest=b"another")) != Scheme().digest(LEXICON)
+    assert Scheme("jieba-tfidf/1").digest(replace(LEXICON, digest=b"another")) != Scheme("jieba-tfidf/1").digest(
+        LEXICON
+    )
 
 
 def test_digest_is_repeatable_hexadecimal() -> None:
     """A digest is 32 hexadecimal digits, the same for an equal scheme."""
-    digest = Scheme().digest(LEXICON)
+    digest = Scheme("jieba-tfidf/1").digest(LEXICON)
     assert len(bytes.fromhex(digest)) == 16
     assert Scheme(name="jieba-tfidf/1").digest(LEXICON) == digest
 

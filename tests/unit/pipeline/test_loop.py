@@ -159,7 +159,7 @@ def test_a_stop_between_batches_leaves_the_run_unfinished() -> None:
 
 def test_articles_without_keywords_are_counted() -> None:
     """They are kept, and counted."""
-    ends = Ends([line("a", "!!!"), line("b", "!!!"), line("c")])
+    ends = Ends([line("a", " "), line("b", "\u200b"), line("c")])
     running = pipeline(ends, MemoryStore())
     running.run()
     assert ends.sink.outcomes == [("a", "unique"), ("b", "unique"), ("c", "unique")]
