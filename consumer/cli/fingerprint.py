@@ -17,6 +17,11 @@ from consumer.wiring.parts import lexicon_of, scheme_of
 WORDS_SHOWN_MAX: Final = 40
 BLOCK_BITS: Final = 16
 SUMS_IN_A_LINE: Final = 8
+_NOTES: Final = {
+    TextKind.EMPTY: "This text has no keywords, or is empty: such an article matches nothing and is always kept.",
+    TextKind.SHORT: "This text is short: only an article with the same normalised text is its duplicate.",
+    TextKind.SHINGLED: "This text has few keywords: it is found, and compared, by its shingles.",
+}
 
 
 def fingerprint(
@@ -76,8 +81,8 @@ def _print(steps: Breakdown, scheme: Scheme, digest: str) -> None:
     table.add_row("fingerprint", Text(f"{steps.fingerprint:0{scheme.bits // 4}x}", "cyan"))
     table.add_row("blocks", " ".join(blocks_of(steps.fingerprint, scheme.bits)))
     console.print(table)
-    if steps.kind is TextKind.EMPTY:
-        console.print("This text has no keywords, or is empty: such an article matches nothing and is always kept.")
+    if steps.kind in _NOTES:
+        console.print(_NOTES[steps.kind])
 
 
 def _words(steps: Breakdown, width: int) -> Table:

@@ -220,9 +220,10 @@ def test_an_archive_on_a_medium_that_is_only_read(archive: Archive, monkeypatch:
 
 
 def test_a_scheme_is_named_as_elsewhere(archive: Archive) -> None:
-    """``--scheme`` sets ``fingerprint.scheme``, which the store is bound to."""
+    """``--scheme`` sets ``fingerprint.scheme``, which the store is bound to, and keeps."""
     assert archive.fill("store", "--scheme", "md5-64/1").code == 0
     assert archive.fill("store", "--set", "fingerprint.scheme=md5-64/1").code == 0
-    ended = archive.fill("store")
+    assert archive.fill("store").code == 0
+    ended = archive.fill("store", "--scheme", "jieba-tfidf/2")
     assert ended.code == 4
     assert "md5-64/1" in ended.err

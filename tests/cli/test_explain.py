@@ -145,7 +145,7 @@ def test_every_condition_says_what_was_found(dupwatch: Command, history: tuple[s
     assert len(rows) == 10
     assert all(found for _, found in rows)
     assert found_for(shown, "different ids") == ("✓", "a and copy")
-    assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/1")
+    assert found_for(shown, "same scheme") == ("✓", "both jieba-tfidf/2")
     assert found_for(shown, "allowed by the source rules") == ("✓", "sources 'wire' and 'paper'")
     same = dupwatch("explain", "copy", "copy", *history).out.decode()
     assert found_for(same, "different ids") == ("✗", "both copy")

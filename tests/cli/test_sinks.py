@@ -281,12 +281,13 @@ def test_a_sink_that_cannot_be_written_leaves_no_store(resumed: Resumed) -> None
 
 
 def test_a_scheme_is_named_as_elsewhere(resumed: Resumed) -> None:
-    """``--scheme`` overrides ``fingerprint.scheme``; verdicts name it, and the store is bound to it."""
+    """``--scheme`` overrides ``fingerprint.scheme``; verdicts name it, and the store is bound to it and keeps it."""
     named = ("--emit", "all", "--set", "fingerprint.scheme=sha1-64/1", "--scheme", "md5-64/1")
     assert resumed.run(*named).code == 0
     assert {verdict["scheme"] for verdict in json_lines(resumed.sink.read_bytes())} == {"md5-64/1"}
     assert resumed.run("--emit", "all", "--set", "fingerprint.scheme=md5-64/1").code == 0
-    assert resumed.run("--emit", "all").code == 4
+    assert resumed.run("--emit", "all").code == 0
+    assert resumed.run("--emit", "all", "--scheme", "jieba-tfidf/2").code == 4
     ended = resumed.run("--emit", "all", "--scheme", "nothing/1")
     assert ended.code == 2
     assert "nothing/1" in ended.err

@@ -238,7 +238,7 @@ def test_a_store_with_another_plan_is_refused(dupwatch: Command, shell: Shell) -
 
 
 def test_an_embedded_store_is_made_for_a_plan(dupwatch: Command, tmp_path: Path) -> None:
-    """It has no regions; its consumers are refused with another plan, and doctor says how far it is filled."""
+    """It has no regions; consumers take its plan, are refused with another, and doctor says how far it is filled."""
     store = ("--store", f"lmdb:{tmp_path / 'store'}")
     asked = ("store", "init", *store, "--articles", "7000000")
     shown = dupwatch(*asked)
@@ -249,23 +249,20 @@ def test_an_embedded_store_is_made_for_a_plan(dupwatch: Command, tmp_path: Path)
     assert (applied.code, applied.out) == (0, b"")
     assert applied.err.endswith(f"lmdb:{tmp_path / 'store'} is made for the plan 16x28.\n")
     run = ("run", "--source", SAMPLE, "--sink", tmp_path / "out.jsonl", *store, *FAST)
-    refused = dupwatch(*run)
+    other = ("--set", "judge.plan=4x16")
+    refused = dupwatch(*run, *other)
     assert refused.code == 4
     assert "the store is made for the plan 16x28 and 7,000,000 articles in the window, but judge.plan is 4x16" in (
         refused.err
     )
-    doctor = dupwatch("doctor", "--source", SAMPLE, *store)
+    doctor = dupwatch("doctor", "--source", SAMPLE, *store, *other)
     assert doctor.code == 4
     assert "The store is made for the plan 16x28, but judge.plan is 4x16." in doctor.out.decode()
     assert "Skipped because the check 'settings of the store' failed." in doctor.out.decode()
-    right = ("--set", "judge.plan=16x28")
-    assert (
-        "Nothing has been judged into the store yet."
-        in dupwatch("doctor", "--source", SAMPLE, *store, *right).out.decode()
-    )
-    judged = dupwatch(*run, *right)
+    assert "Nothing has been judged into the store yet." in dupwatch("doctor", "--source", SAMPLE, *store).out.decode()
+    judged = dupwatch(*run)
     assert judged.code == 0, judged.err
-    doctor = dupwatch("doctor", "--source", SAMPLE, *store, *right)
+    doctor = dupwatch("doctor", "--source", SAMPLE, *store)
     assert doctor.code == 0, doctor.out
     assert "kept articles, of 7,000,000 expected; the plan 16x28 fits." in doctor.out.decode()
     assert dupwatch("store", "init", *store, "--articles", "9", "--apply").code == 4

@@ -64,22 +64,38 @@ def test_the_heading_of_the_fingerprint(dupwatch: Command, tmp_path: Path) -> No
     assert not [line for line in lines if "\ufffd" in line]
     at = [line.strip() for line in lines].index("Fingerprint")
     assert lines[at - 1].strip() == ""
-    assert lines[at + 1].split() == ["scheme", "jieba-tfidf/1"]
+    assert lines[at + 1].split() == ["scheme", "jieba-tfidf/2"]
 
 
-@pytest.mark.parametrize(("plain", "noted"), [("😀", True), ("", True), (text(1), False)])
-def test_a_text_without_keywords_is_said_to_be_one(
-    dupwatch: Command,
-    tmp_path: Path,
-    plain: str,
-    noted: bool,  # noqa: FBT001
+_RUSSIAN = (
+    "Сегодня в городе открыли новый мост через реку. На церемонию пришли сотни жителей, несмотря на ветер. "
+    "Строительство заняло три года и обошлось дешевле, чем ожидалось."
+)
+_NEVER = "An empty text, or one without keywords, is never part of a duplicate pair."
+_SHORT = "At least one text is short: the two are duplicates only if their normalised texts are equal."
+
+
+@pytest.mark.parametrize(
+    ("scheme", "plain", "noted", "compared"),
+    [
+        ("jieba-tfidf/1", "😀", "has no keywords, or is empty", _NEVER),
+        ("jieba-tfidf/2", "😀", "is short: only an article with the same normalised text", _SHORT),
+        ("jieba-tfidf/2", "", "has no keywords, or is empty", _NEVER),
+        ("jieba-tfidf/2", _RUSSIAN, "by its shingles", None),
+        ("jieba-tfidf/2", text(1), None, None),
+    ],
+)
+def test_how_a_text_is_matched_is_said(
+    dupwatch: Command, tmp_path: Path, scheme: str, plain: str, noted: str | None, compared: str | None
 ) -> None:
-    """A row of zeros alone means nothing to readers who do not know the scheme."""
+    """Unless by its fingerprint: a row of zeros alone means nothing to readers who do not know the scheme."""
     (tmp_path / "text").write_text(plain)
-    shown = dupwatch("fingerprint", tmp_path / "text").out.decode()
-    assert ("has no keywords" in shown) is noted
-    both = dupwatch("compare", tmp_path / "text", tmp_path / "text").out.decode()
-    assert ("A text without keywords is never part of a duplicate pair" in both) is noted
+    named = ("--scheme", scheme)
+    shown = dupwatch("fingerprint", tmp_path / "text", *named).out.decode()
+    assert noted is None or noted in shown
+    assert ("This text " in shown) is (noted is not None)
+    both = dupwatch("compare", tmp_path / "text", tmp_path / "text", *named).out.decode()
+    assert [note for note in (_NEVER, _SHORT) if note in both] == [compared] * (compared is not None)
 
 
 def test_a_line_of_a_feed_by_pipe(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ TRUNCATED: Final = Measure(
 WITHOUT_KEYWORDS: Final = Measure(
     "dupwatch_articles_without_keywords_total",
     "counter",
-    "Versions without keywords, which match nothing.",
+    "Versions that match nothing: without characters, under the first schemes also without keywords.",
     "articles",
 )
 TIMES_REPLACED: Final = Measure(
