@@ -27,7 +27,7 @@ from consumer.fingerprint.keywords import (
     default_tokenizer,
 )
 from consumer.fingerprint.kinds import TextKind
-from consumer.fingerprint.lexicon import IdfTable, Lexicon, OwnWord
+from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
@@ -43,6 +43,7 @@ from consumer.fingerprint.summing import (
 )
 
 __all__ = [
+    "CUT_WHOLE",
     "KEYWORDS_KEPT",
     "LANE_MINHASH",
     "LANE_SIMHASH",

@@ -15,6 +15,7 @@ from consumer.fingerprint.keywords import Tokenizer
 from consumer.fingerprint.kinds import TextKind, kinds_by_keywords, kinds_in_every_script, runs
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.scheme import Scheme
 from consumer.fingerprint.sketch import filled_bins, no_sketches, sketch_batch
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
@@ -132,11 +133,11 @@ class Fingerprinter:
         sketched: bool = True,
     ) -> None:
         self._scheme = scheme
-        self._lexicon = lexicon
-        self._tokenizer = scheme.definition.splitting.tokenizer(lexicon) if tokenizer is None else tokenizer
+        self._lexicon = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
+        self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
-        self._word_table = WordTable(scheme.definition, lexicon)
+        self._word_table = WordTable(scheme.definition, self._lexicon)
 
     @property
     def scheme(self) -> Scheme:

@@ -1,10 +1,14 @@
 """The words that a scheme knows, as a type; ``consumer.workers.word_files`` loads them from files."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from consumer.fingerprint.simplified import NO_TABLES, ChineseTables
+
+CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
+"""What jieba can keep as one word: it ends a word at any other character, whatever a dictionary says."""
 
 
 class OwnWord(NamedTuple):
@@ -27,14 +31,15 @@ class Lexicon:
 
     ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
     the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
-    are added to jieba's dictionary. ``digest`` covers all source files, including the tokenizer's dictionary, but not
-    the tables of ``chinese``, which only some schemes use.
+    are added to jieba's dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source
+    files, including the tokenizer's dictionary, but not the tables of ``chinese``, which only some schemes use.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
     stop_words: frozenset[str] = field(repr=False)
     digest: bytes
     own_words: tuple[OwnWord, ...] = field(default=(), repr=False)
+    own_table: bool = False
     chinese: Callable[[], ChineseTables] = field(default=lambda: NO_TABLES, repr=False, compare=False)
 
     @property

@@ -5,17 +5,17 @@ become those of the mainland, in traditional characters; and then these become s
 phrase counts, from the left, and characters outside of phrases are replaced one by one.
 """
 
-import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 _CODE_POINTS: Final = 0x110000
+_NO_PAIR: Final = (1 << 64) - 1
 _KANA: Final = ((0x3041, 0x3100), (0x31F0, 0x3200))
 _HAN: Final = ((0x3400, 0xA000), (0x20000, 0x34000))
 JAPANESE_SHARE: Final = 8
@@ -25,33 +25,86 @@ JAPANESE_DESCRIBED: Final = f"not folded where at least 1 of {JAPANESE_SHARE} ka
 
 @dataclass(frozen=True)
 class Step:
-    """One step: phrases of several characters, and single characters, each with what takes its place."""
+    """One step: phrases of several characters, and single characters, each with what takes its place.
+
+    The places where the first two characters of a phrase stand are found in numpy. Only there it is looked whether a
+    phrase follows, once for each length that it may have: so a text costs at most a few lookups in a dictionary for
+    each of its characters, whatever they are and however many phrases there are.
+    """
 
     phrases: Mapping[str, str]
     characters: Mapping[str, str]
 
     def fold(self, text: str) -> str:
         """Return the text after this step."""
+        codes = _code_points(text)
+        folded = self._one_by_one(codes)
         parts: list[str] = []
         end = 0
-        for found in self._pattern.finditer(text):
-            parts.append(text[end : found.start()].translate(self._table))
-            parts.append(self.phrases[found[0]])
-            end = found.end()
-        return "".join((*parts, text[end:].translate(self._table)))
+        for start in self._starts(codes):
+            if start < end:
+                continue
+            for length in (*self._lengths.get(text[start : start + 2], ()), 1):
+                form = self._forms.get(text[start : start + length])
+                if form is not None:
+                    parts += (folded[end:start], form)
+                    end = start + length
+                    break
+        return "".join((*parts, folded[end:]))
+
+    def _one_by_one(self, codes: npt.NDArray[np.uint32]) -> str:
+        """Return the text with each character replaced, except those that become several."""
+        known = codes < len(self._table)
+        folded = np.where(known, self._table[np.where(known, codes, 0)], codes)
+        return folded.astype("<u4").tobytes().decode("utf-32-le")
+
+    def _starts(self, codes: npt.NDArray[np.uint32]) -> list[int]:
+        """Return the places where an entry of ``_forms`` may stand: its first two characters do."""
+        found = np.isin(codes, self._growing)
+        places = np.searchsorted(self._pairs, pairs := _pairs(codes))
+        found[:-1] |= self._pairs[np.minimum(places, len(self._pairs) - 1)] == pairs
+        starts: list[int] = found.nonzero()[0].tolist()
+        return starts
 
     @cached_property
-    def _table(self) -> dict[int, str]:
-        return str.maketrans(dict(self.characters))
+    def _forms(self) -> dict[str, str]:
+        """What is replaced as a whole: phrases, and characters that become several."""
+        return {char: form for char, form in self.characters.items() if len(form) != 1} | dict(self.phrases)
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        # By first character, so that a place in a text is compared with a few phrases; the longest comes first.
-        branches: list[str] = []
-        for first, phrases in groupby(sorted(self.phrases), key=lambda phrase: phrase[0]):
-            rests = [re.escape(phrase[1:]) for phrase in sorted(phrases, key=len, reverse=True)]
-            branches.append(f"{re.escape(first)}(?:{'|'.join(rests)})")
-        return re.compile("|".join(branches))
+    def _lengths(self) -> dict[str, tuple[int, ...]]:
+        """The lengths of phrases by their first two characters, the longest first."""
+        lengths: defaultdict[str, set[int]] = defaultdict(set)
+        for phrase in self.phrases:
+            lengths[phrase[:2]].add(len(phrase))
+        return {pair: tuple(sorted(of_pair, reverse=True)) for pair, of_pair in lengths.items()}
+
+    @cached_property
+    def _pairs(self) -> npt.NDArray[np.uint64]:
+        # The last one is no pair of code points, so that there always is one.
+        return np.array([*sorted(int(_pairs(_code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64)
+
+    @cached_property
+    def _growing(self) -> npt.NDArray[np.uint32]:
+        return np.array([ord(entry) for entry in self._forms if len(entry) == 1], np.uint32)
+
+    @cached_property
+    def _table(self) -> npt.NDArray[np.uint32]:
+        """What each code point becomes, up to the last one that is replaced."""
+        table = np.arange(max(map(ord, self.characters), default=0) + 1, dtype=np.uint32)
+        for character, form in self.characters.items():
+            if len(form) == 1:
+                table[ord(character)] = ord(form)
+        return table
+
+
+def _code_points(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
+
+
+def _pairs(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+    """Return for each code point but the last a number of it and the next one."""
+    return codes[:-1].astype(np.uint64) << np.uint64(32) | codes[1:]
 
 
 @dataclass(frozen=True)
@@ -82,7 +135,7 @@ class ChineseTables:
         lengths = np.array([len(text) for text in texts])
         if not lengths.sum():
             return [False] * len(texts)
-        codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
+        codes = _code_points("".join(texts))
         traditional = np.concatenate(([0], np.cumsum(self._traditional[codes], dtype=np.int64)))
         ends = np.cumsum(lengths)
         counts = traditional[ends] - traditional[ends - lengths]
@@ -103,7 +156,7 @@ NO_TABLES: Final = ChineseTables((), b"")
 
 def is_japanese(text: str) -> bool:
     """Return whether a normalised text is Japanese, by its share of kana."""
-    codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
+    codes = _code_points(text)
     kana, han = (
         sum(int(np.count_nonzero((codes >= first) & (codes < end))) for first, end in blocks)
         for blocks in (_KANA, _HAN)

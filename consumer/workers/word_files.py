@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from consumer.fingerprint import ChineseTables, IdfTable, Lexicon, OwnWord, Step, normalise
+from consumer.fingerprint import CUT_WHOLE, ChineseTables, IdfTable, Lexicon, OwnWord, Step, normalise
 
 # The default of jieba.analyse.TFIDF, which is in its code, not in a file.
 STOP_WORDS: Final = frozenset(
@@ -36,8 +36,6 @@ _FILES: Final = (
 _IDF_PIECE_BYTES: Final = 1 << 17
 _IDF_MAX: Final = 1e6
 _FREQUENCY_MAX: Final = 10**9
-# jieba ends a word at any other character, whatever a dictionary says.
-_CUT_WHOLE: Final = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-]+")
 
 
 class WordFiles(NamedTuple):
@@ -74,6 +72,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
         stop_words=stopped,
         digest=hasher.digest(),
         own_words=own_words,
+        own_table=weights is not None,
         chinese=_chinese_tables,
     )
 
@@ -173,7 +172,7 @@ def _own_words(path: Path) -> tuple[OwnWord, ...]:
     for number, line in _lines(path):
         where = f"{path}, line {number}"
         word, *rest = line.split()
-        if not all(_CUT_WHOLE.fullmatch(form) for form in (word, normalise(word))):
+        if not all(CUT_WHOLE.fullmatch(form) for form in (word, normalise(word))):
             raise ValueError(
                 f"{where}: jieba never keeps {word!r} as one word; a word can only have ideographs from U+4E00 to "
                 "U+9FD5, ASCII letters and digits, and + # & . _ % -"
