@@ -12,12 +12,14 @@ from typing import TypeVar
 import msgspec
 from typing_extensions import override
 
+from consumer.judge.decision import State, state_of
 from consumer.judge.detector import Detector
 from consumer.judge.events import original_of
 from consumer.judge.judge import Judge
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import verdict_of
 from consumer.judge.versions import ArrivedAt
+from consumer.migration.stand_ins import left_out
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
@@ -46,8 +48,9 @@ class Adopted:
 class AdoptingJudge(Judge):
     """Adopts the verdicts of ``in_force``, the store in force (None where there is none); ``detector`` judges the rest.
 
-    Verdicts are adopted with their arrivals, and postings are written only for what was kept. Repeated after a crash
-    anywhere, the result is the same. For one process; nobody else may judge into the store meanwhile.
+    Verdicts are adopted with their arrivals, and postings are written only for what was kept; of many equal texts that
+    were kept because nothing could compare them, for a few (``stand_ins``). Repeated after a crash anywhere, the result
+    is the same. For one process; nobody else may judge into the store meanwhile.
     """
 
     detector: Detector
@@ -155,7 +158,8 @@ class _Attempt:
         ]
         if not adopting:
             return {}
-        stored = self.detector.store.create(adopting)
+        uncompared = {version.reference for version in adopting if _was_uncompared(judged[version.reference])}
+        stored = self.detector.store.create(left_out(adopting, uncompared, self.detector.search))
         pending = [version.record for version in stored if version.verdict is None]
         events = {version.record.reference: verdict_of(version) for version in stored if version.verdict is not None}
         events |= self._settle(pending, {record.reference: verdict_of(judged[record.reference]) for record in pending})
@@ -166,6 +170,9 @@ class _Attempt:
         tally.kept += kept
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)
+        # They have no keys to be looked up by, and equal ones are kept.
+        repeats = {version.reference for version in adopting if version.record.keys}
+        self.adopted.flagged_now += sum(not record.keys and record.reference in repeats for record in pending)
         return events
 
     def _settle(self, records: Sequence[Record], events: Mapping[bytes, VerdictEvent]) -> dict[bytes, VerdictEvent]:
@@ -203,6 +210,11 @@ class _Attempt:
 def _arrived_as(record: Record, known: Record) -> Record:
     """Return the record with the arrival that it has in the store in force."""
     return msgspec.structs.replace(record, time_ms=known.time_ms, sequence=known.sequence)
+
+
+def _was_uncompared(stored: Stored) -> bool:
+    """Return whether a version was kept without keys, so that nothing was ever compared with it."""
+    return not stored.record.keys and state_of(stored) is State.KEPT
 
 
 def _is_kept(event: VerdictEvent) -> bool:

@@ -15,6 +15,9 @@ from tests.builders import TIME_MS, make_key, make_record
 NEVER = "unflagged"
 """A source whose articles are never flagged."""
 
+PLAIN = "plain"
+"""The name of these settings among those that cases are judged by."""
+
 SETTINGS = JudgeSettings(
     plan=BlockPlan.named("4x16"),
     scheme_digest="protocol",

@@ -15,8 +15,8 @@ from tests.protocol.articles import (
     PATH_0_1_2,
     PATH_0_2_1,
     PATH_1_0_2,
+    PLAIN,
     RIGHT,
-    SETTINGS,
     TRIANGLE,
     Shape,
     make_article,
@@ -24,18 +24,24 @@ from tests.protocol.articles import (
 from tests.protocol.contents import NOTHING, Content, content_of, memory_store, stands_still
 from tests.protocol.explorer import Explored, Process, Result, World, explore
 from tests.protocol.promises import broken_promises
+from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MODES, SHORT, TWIN, Text, make_text
+from tests.protocol.texts import MIDDLE as LONG
 
 STATES_MAX = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Processes over a store in which the articles ``before`` are judged, and the number of crashes that may happen."""
+    """Processes over a store in which the articles ``before`` are judged, and the number of crashes that may happen.
+
+    ``mode`` names the settings of all.
+    """
 
     name: str
     processes: tuple[Process, ...]
     crashes: int = 0
     before: tuple[Version | Tombstone, ...] = ()
+    mode: str = PLAIN
 
     def with_judge(self, kind: type[Detector]) -> "Case":
         """Return the same case with another judge in every process."""
@@ -43,22 +49,22 @@ class Case:
 
     def world(self, make_store: Callable[[], Store] = memory_store) -> World:
         """Return the world to explore; the production judge has judged what came before, one by one."""
-        return World(self.processes, SETTINGS, judged(self.before), make_store)
+        return World(self.processes, MODES[self.mode], judged(self.before, self.mode), make_store)
 
     def explored(self, make_store: Callable[[], Store] = memory_store, looking_for: str = "") -> Explored:
         """Explore every state, up to the first broken promise whose sentence has ``looking_for`` in it."""
 
         def check(content: Content, results: Sequence[Result | None]) -> list[str]:
-            wrong = broken_promises(self.processes, content, results)
+            wrong = broken_promises(self.processes, content, results, self.mode)
             return [sentence for sentence in wrong if looking_for in sentence]
 
         return explore(self.world(make_store), self.crashes, check, STATES_MAX)
 
 
-def judged(batch: Iterable[Version | Tombstone]) -> Content:
+def judged(batch: Iterable[Version | Tombstone], mode: str = PLAIN) -> Content:
     """Return what a store holds after these were judged one by one."""
     store = MemoryStore(clock=stands_still)
-    detector = Detector(store, SETTINGS, stands_still)
+    detector = Detector(store, MODES[mode], stands_still)
     for arrived in batch:
         detector.judge([arrived])
     return content_of(store) if store.stats().versions else NOTHING
@@ -258,6 +264,29 @@ def never_flagged() -> Iterator[Case]:
                 )
 
 
+def kinds_of_texts() -> Iterator[Case]:
+    """Short texts, which only equal ones repeat, and such of shingles, by all settings that treat them differently."""
+    for mode in [mode for mode in MODES if mode != PLAIN]:
+
+        def texts(*those: Text, keys: int = 1, mode: str = mode) -> list[Version]:
+            return [make_text(number, text, mode, keys_a_lane=keys) for number, text in enumerate(those)]
+
+        first, second = texts(SHORT, SHORT, keys=16)
+        yield Case(f"{mode}: short pair, all keys, 0|1", alone(first, second), mode=mode)
+        first, second, third = texts(SHORT, SHORT, SHORT)
+        yield Case(f"{mode}: short, 01|2", (Process((first, second)), *alone(third)), 1, mode=mode)
+        knowing = Process((second,), knows=(first.record,))
+        yield Case(f"{mode}: short, 1 knowing|2", (knowing, *alone(third)), 1, (first,), mode)
+        for name, other in (("close", CLOSE), ("twin", TWIN), ("empty", EMPTY)):
+            first, unlike, second = texts(SHORT, other, SHORT)
+            yield Case(f"{mode}: short and {name}, 01|2", (Process((first, unlike)), *alone(second)), 1, mode=mode)
+        yield Case(f"{mode}: empty pair, 0|1", alone(*texts(EMPTY, EMPTY)), 2, mode=mode)
+        path = texts(FIRST, LONG, LAST)
+        for (a, b), c in (((0, 1), 2), ((0, 2), 1), ((1, 2), 0)):
+            yield Case(f"{mode}: shingles, {a}{b}|{c}", (Process((path[a], path[b])), *alone(path[c])), 1, mode=mode)
+        yield Case(f"{mode}: equal shingles, 0|1", alone(*texts(FIRST, FIRST)), 1, mode=mode)
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "of the model": of_the_model,
     "backwards": backwards,
@@ -270,6 +299,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "arrivals": arrivals,
     "tombstones": tombstones,
     "never flagged": never_flagged,
+    "kinds of texts": kinds_of_texts,
 }
 
 

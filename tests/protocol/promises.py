@@ -11,16 +11,19 @@ from consumer.judge.comparison import compare
 from consumer.model.verdict import Verdict, decode_verdict
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
-from tests.protocol.articles import SETTINGS
+from tests.protocol.articles import PLAIN
 from tests.protocol.contents import Content
 from tests.protocol.explorer import Failed, Process, Result
+from tests.protocol.texts import MODES
 
 _REMEMBERED_MAX = 1 << 16
 _decoded = lru_cache(maxsize=_REMEMBERED_MAX)(decode_verdict)
 
 
-def broken_promises(processes: Sequence[Process], content: Content, results: Sequence[Result | None]) -> list[str]:
-    """Return a sentence for each promise that is broken."""
+def broken_promises(
+    processes: Sequence[Process], content: Content, results: Sequence[Result | None], mode: str = PLAIN
+) -> list[str]:
+    """Return a sentence for each promise that is broken, by the settings of this name."""
     failed = [result.why for result in results if isinstance(result, Failed)]
     undecided = [version.record.id for version in content.versions if version.verdict is None]
     if failed or undecided:
@@ -28,10 +31,11 @@ def broken_promises(processes: Sequence[Process], content: Content, results: Seq
     verdicts = {version.record.reference: _decoded(version.verdict) for version in content.versions if version.verdict}
     return [
         *_answers(processes, content, results),
-        *_both_kept(content, verdicts),
-        *_none_kept(content, verdicts),
+        *_both_kept(content, verdicts, mode),
+        *_none_kept(content, verdicts, mode),
+        *_unlike(content, verdicts, mode),
         *_chains(content, verdicts),
-        *_never_flagged(content, verdicts),
+        *_never_flagged(content, verdicts, mode),
         *_postings(content, verdicts),
     ]
 
@@ -51,33 +55,51 @@ def _about(arrived: Version | Tombstone) -> Record | Tombstone:
     return arrived if isinstance(arrived, Tombstone) else arrived.record
 
 
-def _near_pairs(content: Content) -> list[tuple[Stored, Stored]]:
+def _near_pairs(content: Content, mode: str) -> list[tuple[Stored, Stored]]:
     by_arrival = sorted(content.versions, key=lambda version: version.record.arrival)
-    return [(a, b) for a, b in combinations(by_arrival, 2) if _near(a, b)]
+    return [(a, b) for a, b in combinations(by_arrival, 2) if _near(a, b, mode)]
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _near(a: Stored, b: Stored) -> bool:
-    return compare(a, [b], SETTINGS)[0].near
+def _near(a: Stored, b: Stored, mode: str) -> bool:
+    return compare(a, [b], MODES[mode])[0].near
 
 
-def _never(version: Stored) -> bool:
-    return SETTINGS.rule(version.record.source).flag == "never"
+@lru_cache(maxsize=_REMEMBERED_MAX)
+def _alike(a: Stored, b: Stored, mode: str) -> bool:
+    comparison = compare(a, [b], MODES[mode])[0]
+    return comparison.found and comparison.verified
 
 
-def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _never(version: Stored, mode: str) -> bool:
+    return MODES[mode].rule(version.record.source).flag == "never"
+
+
+def _both_kept(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
     """Of two near ones at most one is kept, unless one of them is never flagged."""
     return [
         f"both kept: {a.record.id}, {b.record.id}"
-        for a, b in _near_pairs(content)
-        if not _never(a) and not _never(b)
+        for a, b in _near_pairs(content, mode)
+        if not _never(a, mode) and not _never(b, mode)
         if _kept(verdicts[a.record.reference]) and _kept(verdicts[b.record.reference])
     ]
 
 
-def _none_kept(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _unlike(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
+    """What a flag names is like it, whatever followed them since."""
+    stored = {version.record.reference: version for version in content.versions}
+    return [
+        f"{stored[reference].record.id} is flagged, and is unlike the other"
+        for reference, verdict in verdicts.items()
+        if not _kept(verdict)
+        and _named(verdict) in stored
+        and not _alike(stored[reference], stored[_named(verdict)], mode)
+    ]
+
+
+def _none_kept(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
     """Of every group that is near in a chain at least one is kept. What a verdict names was near at that time."""
-    links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(content)]
+    links = [(a.record.reference, b.record.reference) for a, b in _near_pairs(content, mode)]
     links += [
         (reference, _named(verdict))
         for reference, verdict in verdicts.items()
@@ -109,12 +131,12 @@ def _chains(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
     return wrong
 
 
-def _never_flagged(content: Content, verdicts: Mapping[bytes, Verdict]) -> list[str]:
+def _never_flagged(content: Content, verdicts: Mapping[bytes, Verdict], mode: str) -> list[str]:
     """An article of a source that is never flagged is kept."""
     return [
         f"{version.record.id} is flagged, though its source never is"
         for version in content.versions
-        if _never(version) and not _kept(verdicts[version.record.reference])
+        if _never(version, mode) and not _kept(verdicts[version.record.reference])
     ]
 
 

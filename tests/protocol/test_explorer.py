@@ -16,6 +16,7 @@ from tests.protocol.articles import (
     PATH_0_1_2,
     PATH_0_2_1,
     PATH_1_0_2,
+    PLAIN,
     SETTINGS,
     TRIANGLE,
     Shape,
@@ -25,6 +26,7 @@ from tests.protocol.cases import Case, all_cases, batches
 from tests.protocol.contents import Content, content_of, memory_store, restore, stands_still
 from tests.protocol.explorer import Process, Result, World, explore
 from tests.protocol.steps import NextStep, Read, ScriptedStore
+from tests.protocol.texts import CLOSE, EMPTY, FIRST, LAST, MIDDLE, MODES, SHORT, TWIN, make_text
 
 GRAPHS = [
     (TRIANGLE, {(0, 1), (1, 2), (0, 2)}),
@@ -68,6 +70,15 @@ def test_shapes_have_just_these_edges(shape: Shape, edges: set[tuple[int, int]])
     articles = {number: Stored(record, None, None) for number, record in enumerate(records)}
     near = {(a, b) for a, b in combinations(articles, 2) if compare(articles[a], [articles[b]], SETTINGS)[0].near}
     assert near == edges
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != PLAIN])
+def test_texts_are_near_as_their_kinds_have_it(mode: str) -> None:
+    """Equal ones that are not empty, and with verification those whose sketches are similar."""
+    texts = [SHORT, SHORT, CLOSE, TWIN, EMPTY, EMPTY, FIRST, FIRST, MIDDLE, LAST]
+    articles = [Stored(make_text(number, text, mode).record, None, None) for number, text in enumerate(texts)]
+    near = {(a, b) for a, b in combinations(range(10), 2) if compare(articles[a], [articles[b]], MODES[mode])[0].near}
+    assert near == {(0, 1), (6, 7)} | ({(6, 8), (7, 8), (8, 9)} if MODES[mode].verify else set())
 
 
 @pytest.mark.parametrize(
