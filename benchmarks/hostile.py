@@ -98,6 +98,13 @@ def _known_words() -> tuple[str, ...]:
     return tuple(known)
 
 
+@cache
+def _halves() -> tuple[str, ...]:
+    phrases = [phrase for step in load_lexicon().chinese().steps for phrase in step.phrases]
+    random.Random(1).shuffle(phrases)
+    return tuple(phrase[:-1] for phrase in phrases)
+
+
 TEXTS: Final[Mapping[str, Make]] = {
     "U+FDFA": again("\ufdfa"),
     "U+FDFA and spaces": again("\ufdfa "),
@@ -120,6 +127,11 @@ TEXTS: Final[Mapping[str, Make]] = {
     "rarest ideographs": chance(0x20000, 0x2A6DF),
     "rare ones among others": again("中\u3400"),
     "all words of the dictionary": lambda chars: "".join(_known_words())[:chars],
+    "traditional ideographs": again("氣象臺今天發布通知說"),
+    "phrases without their ends": lambda chars: "說" + again("".join(_halves()))(chars),
+    "beginnings of phrases": behind("說", "上梁"),
+    "phrases that grow": behind("說", "妥瑞症"),
+    "traditional ones and kana": again("說說說說說說說說の"),
     "words of 3": words(_SMALL, 3),
     "words of 6": words(_SMALL, 6),
     "words of 70": words(_SMALL, 70),

@@ -6,6 +6,7 @@ each, the new store would read them all for every other copy. A few are enough: 
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -46,10 +47,12 @@ def left_out(versions: Sequence[Version], uncompared: Collection[bytes], search:
 
 def _with_stand_ins(group: Sequence[Record], stored: Sequence[Stored], settings: JudgeSettings) -> set[bytes]:
     """Return those of a group of equal texts for which ``stored`` ones, or earlier ones of the group, stand in."""
-    found = [other.record for other in stored]
+    found = sorted((other.record for other in stored), key=lambda record: record.arrival)
     out: set[bytes] = set()
     for record in group:
-        if sum(_stands_in(other, record, settings) for other in found) >= STAND_INS_MIN:
+        # The latest are the nearest in time, as a rule.
+        standing_in = (other for other in reversed(found) if _stands_in(other, record, settings))
+        if len(list(islice(standing_in, STAND_INS_MIN))) == STAND_INS_MIN:
             out.add(record.reference)
         else:
             found.append(record)
