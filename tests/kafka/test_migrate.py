@@ -118,19 +118,20 @@ def send(topics: Topics, numbers: range, time_ms: int = 0) -> None:
 
 
 class Sending:
-    """Sends articles at a steady rate until stopped; ``count`` is how many."""
+    """Sends articles at a steady rate until stopped; ``count`` is how many, ``made`` makes the message of each."""
 
-    def __init__(self, topics: Topics, rate: float) -> None:
+    def __init__(self, topics: Topics, rate: float, made: Callable[[int], str] = body) -> None:
         self.count = 0
         self._topics = topics
         self._rate = rate
+        self._made = made
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
         producer = Producer({"bootstrap.servers": self._topics.address, "linger.ms": 2})
         while not self._over.wait(1 / self._rate):
-            producer.produce(self._topics.source, body(self.count), f"a{self.count}")
+            producer.produce(self._topics.source, self._made(self.count), f"a{self.count}")
             producer.poll(0)
             self.count += 1
         producer.flush(30)
@@ -153,13 +154,13 @@ class Sending:
 class Migrating:
     """A migration as a process, its words in a file and its report in another."""
 
-    def __init__(self, topics: Topics, old: str, new: str, folder: Path, *more: str) -> None:
+    def __init__(self, topics: Topics, old: str, new: str, folder: Path, settings: tuple[str, ...]) -> None:
         number = len(list(folder.glob("migrate-*.txt")))
         self.log = folder / f"migrate-{number}.txt"
         self._report = folder / f"report-{number}.json"
         with self.log.open("wb") as log, self._report.open("wb") as report:
             self.process = start(
-                "migrate", *arguments(topics, old, new), *NEW, "--json", *more, stdout=report, stderr=log
+                "migrate", *arguments(topics, old, new), *settings, "--json", stdout=report, stderr=log
             )
 
     def says(self, words: str) -> bool:
@@ -177,9 +178,11 @@ class Migrating:
 
 
 @contextmanager
-def migrating(topics: Topics, old: str, new: str, folder: Path, *more: str) -> Iterator[Migrating]:
+def migrating(
+    topics: Topics, old: str, new: str, folder: Path, *more: str, settings: tuple[str, ...] = NEW
+) -> Iterator[Migrating]:
     """Start a migration, which is killed where it is still there."""
-    migration = Migrating(topics, old, new, folder, *more)
+    migration = Migrating(topics, old, new, folder, (*settings, *more))
     try:
         yield migration
     finally:

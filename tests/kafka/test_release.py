@@ -17,6 +17,8 @@ pytestmark = pytest.mark.servers
 Release = Callable[..., Outcome]
 HEADERS = [("own", b"\xff\0")]
 FLAGGED = ("plain", "replaced", "gone", "again")
+SIMPLIFIED = "气象台今天早晨发布通知说，本周末将有一次明显的降温过程，软件工程师出行时请注意添加衣物并留意道路结冰。"
+TRADITIONAL = "氣象臺今天早晨發布通知說，本週末將有一次明顯的降溫過程，軟體工程師出行時請注意添加衣物並留意道路結冰。"
 
 
 @pytest.fixture
@@ -34,6 +36,7 @@ def release(topics: Topics, tmp_path: Path) -> Release:
         feed += [(f"original-{name}", article(text(seed))), (name, article(text(seed)))]
     feed += [("replaced", article(text(50))), ("retracted-original", article(text(60)))]
     feed += [("retracted", article(text(60))), ("retracted", None)]
+    feed += [("original-converted", article(SIMPLIFIED)), ("converted", article(TRADITIONAL))]
     send(topics, feed, HEADERS)
     with running(topics, store, tmp_path, "--set", "kafka.unique=true") as consumer:
         wait_for_count(topics, ["verdicts"], len(feed))
@@ -56,6 +59,14 @@ def flagged_version(topics: Topics, name: str) -> str:
     """The version of an article that was flagged."""
     flags = (message.content for message in read_all(topics, topics.sink("duplicates")) if message.key == name.encode())
     return str(next(flag["version"] for flag in flags if flag["outcome"] == "duplicate"))
+
+
+def test_a_copy_in_the_other_script_goes_back_as_it_was_written(topics: Topics, release: Release) -> None:
+    """Its version is that of the text as written, which is what is found in the topic."""
+    assert last(topics, "converted").value is None
+    ended = release("converted", "--yes")
+    assert (ended.code, ended.err) == (0, ""), ended.err
+    assert TRADITIONAL in (last(topics, "converted").value or b"").decode()
 
 
 def test_a_released_article_goes_back_to_the_clean_feed(topics: Topics, release: Release) -> None:
