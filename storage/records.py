@@ -34,7 +34,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is stored of one version. Written once, by the compare-and-set that creates it.
 
     ``fingerprint`` is big-endian, ``one_bits`` are the 64 one-bit minima of lane 1. ``keys`` are the posting keys under
-    which the version is found, none for a text without keywords. Similarity is estimated from ``sketch``.
+    which the version is found, none for a text that matches nothing, or for which others of the same text stand in
+    after a migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
     ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
     dates and names that tell stories in the same words apart; empty if there are none or the scheme does without.
     ``stamped_ms`` is the time that the message claims, if it differs from the arrival.

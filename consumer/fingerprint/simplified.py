@@ -61,7 +61,8 @@ class Step:
     def _starts(self, codes: npt.NDArray[np.uint32]) -> list[int]:
         """Return the places where an entry of ``_forms`` may stand: its first two characters do."""
         found = np.isin(codes, self._growing)
-        places = np.searchsorted(self._pairs, pairs := _pairs(codes))
+        pairs = _pair_numbers(codes)
+        places = np.searchsorted(self._pairs, pairs)
         found[:-1] |= self._pairs[np.minimum(places, len(self._pairs) - 1)] == pairs
         starts: list[int] = found.nonzero()[0].tolist()
         return starts
@@ -82,7 +83,9 @@ class Step:
     @cached_property
     def _pairs(self) -> npt.NDArray[np.uint64]:
         # The last one is no pair of code points, so that there always is one.
-        return np.array([*sorted(int(_pairs(_code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64)
+        return np.array(
+            [*sorted(int(_pair_numbers(_code_points(pair))[0]) for pair in self._lengths), _NO_PAIR], np.uint64
+        )
 
     @cached_property
     def _growing(self) -> npt.NDArray[np.uint32]:
@@ -102,7 +105,7 @@ def _code_points(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
 
 
-def _pairs(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+def _pair_numbers(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
     """Return for each code point but the last a number of it and the next one."""
     return codes[:-1].astype(np.uint64) << np.uint64(32) | codes[1:]
 

@@ -47,18 +47,25 @@ APART = MappingProxyType({"apart": SourceRule(within_source=False), "strict": So
 
 
 @cache
-def fingerprinted(text: str, name: str) -> Fingerprints:
+def fingerprinted(text: str, name: str, lang: str) -> Fingerprints:
     """Fingerprint a text by the scheme of this name."""
-    return Fingerprinter(Scheme(name=name), load_lexicon()).fingerprint([text])
+    return Fingerprinter(Scheme(name=name), load_lexicon()).fingerprint([text], [lang])
 
 
 def version(
-    settings: JudgeSettings, number: int, text: str = POST, time_ms: int = TIME_MS, source: str = "wire"
+    settings: JudgeSettings,
+    number: int,
+    text: str = POST,
+    *,
+    time_ms: int = TIME_MS,
+    source: str = "wire",
+    title: str = "",
+    lang: str = "",
 ) -> Version:
     """Return the article with this number and text, as these settings have it."""
     builder = VersionBuilder(settings.scheme.name, settings.plan, settings.lane1)
-    article = Article(id=f"post {number}", body=text, source=source)
-    fingerprints = fingerprinted(text, settings.scheme.name)
+    article = Article(id=f"post {number}", body=text, source=source, title=title, lang=lang)
+    fingerprints = fingerprinted(text, settings.scheme.name, lang)
     return builder.versions([article], [ArrivedAt(time_ms, number)], fingerprints)[0]._replace(body=None)
 
 
@@ -203,6 +210,31 @@ def test_those_that_differ_in_what_may_match_them_stay(store: Store) -> None:
     judged(before, BEFORE, *old)
     filled(store, before, new, settings)
     assert posted(store) == [f"post {number}" for number in range(7)]
+
+
+def test_a_text_of_another_language_has_its_own(store: Store) -> None:
+    """It has other shingles, and an edit in that language matches it alone."""
+    before = MemoryStore()
+    old, new = (
+        [version(by, number, RUSSIAN, lang=lang) for number, lang in enumerate(["ru", "ru", "ja", "", "ja", "ja"])]
+        for by in (BEFORE, NOW)
+    )
+    judged(before, BEFORE, *old)
+    filled(store, before, new)
+    assert posted(store) == ["post 0", "post 1", "post 2", "post 4"]
+
+
+def test_a_version_does_not_stand_in_for_another_of_its_id(store: Store) -> None:
+    """It ends where the other begins, and would not match what repeats both."""
+    before = MemoryStore()
+    old, new = (
+        [version(by, 0), version(by, 1, time_ms=TIME_MS + 1), version(by, 0, time_ms=TIME_MS + 2, title="Party")]
+        for by in (BEFORE, NOW)
+    )
+    judged(before, BEFORE, *old)
+    filled(store, before, new[:1])
+    filled(store, before, new[1:])
+    assert [each.record.keys != () for each in store.read([each.reference for each in new]) if each] == [True] * 3
 
 
 def test_posts_that_the_old_settings_compared_stay(store: Store) -> None:
