@@ -148,7 +148,7 @@ def test_a_text_grows_by_seven_thirds_at_most() -> None:
         max(Fraction(len(form), len(entry)) for entry, form in (*step.phrases.items(), *step.characters.items()))
         for step in TABLES.steps
     )
-    assert (first, last) == (Fraction(7, 3), 1)
+    assert (first, last) == (Fraction(7, 3), Fraction(1))
     assert TABLES.fold(["妥瑞症" * 100 + "說"]) == ["抽动秽语综合征" * 100 + "说"]
 
 
