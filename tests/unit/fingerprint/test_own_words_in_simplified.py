@@ -43,6 +43,7 @@ def test_words_in_either_script_are_known_in_both(own: Lexicon) -> None:
     assert keywords(FOLDING, own, TEXT) == expected
     assert keywords(FOLDING, own, "石墨烯电池的读者都在图书馆说话") == expected
     assert "石墨烯電池" in keywords(OTHER, own, TEXT)
+    assert "石墨烯电池" not in keywords(OTHER, own, "石墨烯电池的读者都在图书馆说话")
 
 
 def test_what_is_listed_itself_is_as_listed(write: Write) -> None:

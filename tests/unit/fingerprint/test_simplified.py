@@ -53,6 +53,7 @@ def test_the_longest_phrase_counts_and_other_characters_one_by_one() -> None:
         ("乾坤與乾淨", "乾坤与干净"),
         ("著名的著作說著", "著名的著作说着"),
         ("隨身碟", "u盘"),
+        ("說埠 序列埠", "说端口 串口"),
         ("", ""),
     ],
 )

@@ -223,6 +223,26 @@ def test_a_text_of_shingles_matches_by_equal_text_without_verification() -> None
         assert compared(shingled, other, PLAIN).near is near
 
 
+@pytest.mark.parametrize("by", [SETTINGS, PLAIN])
+def test_short_texts_are_near_by_their_digest_alone_among_many_too(by: JudgeSettings) -> None:
+    """Whatever their sketches, which depend on the language, and their fingerprints, which begin as the digest does."""
+    short = replace(BASE, kind=TextKind.SHORT)
+    chance = random.Random("many")
+    equal = [
+        record(f"equal {n}", replace(short, sketch=chance.randbytes(256)), n, text_digest=b"=" * 16) for n in range(20)
+    ]
+    others = [record(f"other {n}", short, n, text_digest=b"=" * 15 + bytes([n])) for n in range(20)]
+    stored = [Stored(each, None, None) for each in (*equal, *others)]
+    version = Stored(record("a", short, 99, text_digest=b"=" * 16), None, None)
+    found = ComparisonBatch(stored).compare(version, [each.record.reference for each in stored], by)
+    assert [near.record.id for near, _ in found.near] == [each.id for each in equal]
+    assert [near.record.id for near, _ in _near_one_by_one(version, stored, by)] == [each.id for each in equal]
+
+
+def _near_one_by_one(version: Stored, others: list[Stored], by: JudgeSettings) -> list[tuple[Stored, Comparison]]:
+    return [(other, found) for other in others for found in compare(version, [other], by) if found.near]
+
+
 def test_what_no_look_up_finds_is_not_near() -> None:
     """Equal sketches are not enough: versions without a common key could not have found each other."""
     hidden = replace(BASE, fingerprint=BASE.fingerprint ^ 0x1_0001_0001_0001, bands=tuple(b ^ 1 for b in BASE.bands))

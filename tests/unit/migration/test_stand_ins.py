@@ -1,5 +1,6 @@
 """Equal texts that a store kept without keys, taken over by settings under which they could be compared."""
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from consumer.fingerprint import BlockPlan, Fingerprinter, Fingerprints, Scheme, TextKind
+from consumer.judge.comparison import compare
 from consumer.judge.detector import Detector
 from consumer.judge.events import kept_event
 from consumer.judge.settings import DAY_MS, JudgeSettings, SourceRule
@@ -214,15 +216,41 @@ def test_those_that_differ_in_what_may_match_them_stay(store: Store) -> None:
 
 
 def test_a_text_of_another_language_has_its_own(store: Store) -> None:
-    """It has other shingles, and an edit in that language matches it alone."""
+    """It has other shingles, if only some, and another edit may match it."""
+    chance = random.Random("Korean")
+    korean = " ".join("".join(map(chr, chance.choices(range(0xAC00, 0xD7A4), k=4))) for _ in range(80))
+    mixed = korean + RUSSIAN[:60]
     before = MemoryStore()
     old, new = (
-        [version(by, number, RUSSIAN, lang=lang) for number, lang in enumerate(["ru", "ru", "ja", "", "ja", "ja"])]
+        [version(by, number, mixed, lang=lang) for number, lang in enumerate(["", "", "ja", "ja", "ja", ""])]
         for by in (BEFORE, NOW)
     )
+    assert compare(Stored(new[0].record, None, None), [Stored(new[2].record, None, None)], NOW)[0].near
     judged(before, BEFORE, *old)
-    filled(store, before, new)
-    assert posted(store) == ["post 0", "post 1", "post 2", "post 4"]
+    filled(store, before, new, batch=1)
+    assert posted(store) == ["post 0", "post 1", "post 2", "post 3"]
+
+
+def test_texts_that_are_only_alike_are_not_equal(store: Store) -> None:
+    """They may have the same shingles, as without a comma; each has its own."""
+    before = MemoryStore()
+    texts = [RUSSIAN, RUSSIAN, RUSSIAN.replace(",", ""), RUSSIAN.replace(",", ""), RUSSIAN]
+    old, new = ([version(by, *each) for each in enumerate(texts)] for by in (BEFORE, NOW))
+    assert len({each.record.sketch for each in new}) == 1
+    judged(before, BEFORE, *old)
+    filled(store, before, new, batch=1)
+    assert posted(store) == ["post 0", "post 1", "post 2", "post 3"]
+
+
+def test_one_without_a_verdict_stands_in_for_nothing(store: Store) -> None:
+    """It may become a duplicate yet."""
+    before = MemoryStore()
+    judged(before, BEFORE, *(version(BEFORE, number) for number in range(2)))
+    pending = [version(NOW, number) for number in (8, 9)]
+    store.create(pending)
+    store.add([each.record for each in pending])
+    filled(store, before, [version(NOW, number) for number in range(2)])
+    assert set(posted(store)) == {"post 0", "post 1", "post 8", "post 9"}
 
 
 def test_a_version_does_not_stand_in_for_another_of_its_id(store: Store) -> None:
