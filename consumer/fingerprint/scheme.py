@@ -118,7 +118,7 @@ def _described_scripts(definition: Definition) -> dict[str, object]:
             "steps": "longest phrase from the left, other characters one by one; only texts with a character that the "
             "last step replaces",
             "japanese": JAPANESE_DESCRIBED,
-            "own_words": "dictionary, stop words and IDF table of the user: as written, and folded word by word",
+            "own_words": "dictionary, stop words and IDF table of the user: as they are, and folded word by word",
         }
     }
     every_script: dict[str, object] = {
