@@ -173,7 +173,7 @@ class Fingerprinter:
             text_digests=digests,
             keyword_counts=distinct,
             facts=facts,
-            written_digests=None if compared is normalised else _digests(normalised),
+            written_digests=None if compared is normalised else _written_digests(normalised, compared, digests),
         )
 
     def breakdown(self, text: str) -> "Breakdown":
@@ -264,6 +264,18 @@ class Fingerprinter:
             counts += counted.values()
             stops.append(len(words))
         return self._word_table.features(words, counts, stops)
+
+
+def _written_digests(
+    written: Sequence[str], compared: Sequence[str], digests: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.uint8]:
+    """Return the digests of the texts as written; only those that are compared in another form have another one."""
+    folded = [place for place, (text, form) in enumerate(zip(written, compared, strict=True)) if text is not form]
+    if not folded:
+        return digests
+    found = digests.copy()
+    found[folded] = _digests([written[place] for place in folded])
+    return found
 
 
 def _digests(texts: list[str]) -> npt.NDArray[np.uint8]:

@@ -135,15 +135,14 @@ class ChineseTables:
 
     def _has_traditional(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether it has a character that the last step replaces."""
-        lengths = np.array([len(text) for text in texts])
-        if not lengths.sum():
-            return [False] * len(texts)
-        codes = _code_points("".join(texts))
-        traditional = np.concatenate(([0], np.cumsum(self._traditional[codes], dtype=np.int64)))
-        ends = np.cumsum(lengths)
-        counts = traditional[ends] - traditional[ends - lengths]
-        has: list[bool] = (counts > 0).tolist()
-        return has
+        # With "clip" numpy checks no bounds, and the table has every code point.
+        places = np.flatnonzero(np.take(self._traditional, _code_points("".join(texts)), mode="clip"))
+        has = np.zeros(len(texts), np.bool_)
+        if len(places):
+            ends = np.cumsum([len(text) for text in texts])
+            has[np.searchsorted(ends, places, side="right")] = True
+        found: list[bool] = has.tolist()
+        return found
 
     @cached_property
     def _traditional(self) -> npt.NDArray[np.bool_]:
