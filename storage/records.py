@@ -38,7 +38,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     after a migration (docs/decisions/0049). Similarity is estimated from ``sketch``.
     ``text_digest`` is of the normalised body alone, for the short-text rule. ``facts`` is a sample of the numbers,
     dates and names that tell stories in the same words apart; empty if there are none or the scheme does without.
-    ``stamped_ms`` is the time that the message claims, if it differs from the arrival.
+    ``stamped_ms`` is the time that the message claims, if it differs from the arrival. ``extracted`` is what was taken
+    from the web page that the article arrived as.
     """
 
     reference: bytes
@@ -60,6 +61,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     published_at: float | None = None
     facts: bytes = b""
     stamped_ms: int | None = None
+    extracted: str | None = None
 
     @property
     def arrival(self) -> Arrival:

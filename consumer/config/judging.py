@@ -8,20 +8,25 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, fields, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
 from consumer.config.config import Config
+from consumer.config.sections.feed import SourceSection
 from consumer.config.sections.judge import FingerprintSection, JudgeSection, RuleSection
 from consumer.config.setting_types import Section
+from consumer.decode.page import revision_of
 from consumer.fingerprint import BlockPlan, Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
+from consumer.model.article import ExtractorName
 from storage.clock import MS_PER_S
 
-_BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources"})
+_BUILT: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms", "sources", "extractor"})
 """Fields of ``JudgeSettings`` that are built below, or by the caller from the dictionaries (``scheme_digest``)."""
 _SCHEME_BUILT: Final = frozenset({"sketch", "facts"})
+_PAGE_OPTIONS: Final = frozenset({"body_format", "extractor"})
+"""Options of ``[source]`` that decide verdicts; all others decide what is judged."""
 _SKETCH_FIXED: Final = frozenset({"bins", "sketch_bits", "one_bits"})
 """Fields of ``SketchLayout`` that have one possible value."""
 
@@ -48,7 +53,7 @@ def configured_scheme(config: Config) -> Scheme:
 def configured_settings(config: Config, scheme: Scheme, scheme_digest: str) -> JudgeSettings:
     """Return the configured settings. Raises ValueError where they contradict each other."""
     values = _values(config, scheme, JudgeSection.model_fields.keys(), with_rules=True)
-    return JudgeSettings(scheme=scheme, scheme_digest=scheme_digest, **values)
+    return JudgeSettings(scheme=scheme, scheme_digest=scheme_digest, extractor=_extractor(config.source), **values)
 
 
 def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
@@ -60,6 +65,8 @@ def requested_settings(config: Config, stored: JudgeSettings) -> JudgeSettings:
     scheme = _scheme(config, stored.scheme, config.fingerprint.model_fields_set)
     with_rules = "rules" in config.model_fields_set
     values = _values(config, scheme, config.judge.model_fields_set, with_rules=with_rules)
+    if not _PAGE_OPTIONS.isdisjoint(config.source.model_fields_set):
+        values["extractor"] = _extractor(_source(config, stored))
     return replace(stored, scheme=scheme, **values)
 
 
@@ -72,10 +79,28 @@ def completed(config: Config, stored: JudgeSettings) -> Config:
     judge |= {"plan": stored.plan.name, "window_s": stored.window_ms // MS_PER_S}
     fingerprint = {option: getattr(stored.scheme, name) for name, option in _SCHEME.items()}
     fingerprint |= {option: getattr(stored.scheme.sketch, name) for name, option in _SKETCH.items()}
-    completed = {"judge": _completed(config.judge, judge), "fingerprint": _completed(config.fingerprint, fingerprint)}
+    completed = {
+        "judge": _completed(config.judge, judge),
+        "fingerprint": _completed(config.fingerprint, fingerprint),
+        "source": _source(config, stored),
+    }
     if "rules" not in config.model_fields_set:
         completed["rules"] = {name: RuleSection(**asdict(rule)) for name, rule in stored.sources.items()}
     return config.model_copy(update=completed)
+
+
+def _source(config: Config, stored: JudgeSettings) -> SourceSection:
+    """Return ``[source]`` with the extractor of a store, unless it names a format of bodies or an extractor itself."""
+    name = stored.extractor.partition("/")[0]
+    if name not in get_args(ExtractorName):
+        return config.source
+    completed: SourceSection = _completed(config.source, {"body_format": "article", "extractor": name})
+    return completed
+
+
+def _extractor(source: SourceSection) -> str:
+    """Return the field ``extractor`` of ``JudgeSettings``."""
+    return revision_of(source.extractor) if source.body_format == "article" else ""
 
 
 def with_plan(config: Config, plan: str) -> Config:

@@ -8,15 +8,17 @@ UTF-8 and JSON (or the other format), depth, id, body, the other fields in the o
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from annotated_types import MinLen
 
-from consumer.decode.html_text import MarkupTooComplex, text_of_html
+from consumer.decode.html_text import text_of_html
 from consumer.decode.json_value import parse_json
+from consumer.decode.markup import MarkupTooComplex
+from consumer.decode.page import read_page
 from consumer.decode.published_at import Instant, TimeForm, read_time
 from consumer.fingerprint.folding import GROWTH_MAX, folded_length
-from consumer.model.article import Article, BodyFormat, Reason, TimeFault, record_too_long
+from consumer.model.article import Article, BodyFormat, Extracted, ExtractorName, Reason, TimeFault, record_too_long
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 
@@ -60,14 +62,14 @@ def decode(
     data: bytes,
     fields: FieldMap,
     limits: DecodeLimits,
-    body_format: BodyFormat,
+    body_format: BodyFormat | ExtractorName,
     key: str | None = None,
     parse: Parse = parse_json,
 ) -> Article:
     """Decode one record, by default a JSON object.
 
-    ``key`` is the id under which the record was sent; the record itself need not have an id then, and must not have
-    another one. Raises ``BadRecord`` with a ``Reason``, and whatever else ``parse`` raises.
+    ``body_format`` is the name of an extractor where bodies are web pages. ``key`` is the id under which the record was
+    sent; the record itself need not have an id then, and must not have another one. Raises ``BadRecord`` with a ``Reason``, and whatever else ``parse`` raises.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)
@@ -76,15 +78,18 @@ def decode(
     if not isinstance(record, dict):
         raise BadRecord(Reason.NOT_AN_OBJECT, f"the record is {_kind(record)}, not an object")
     published_at, time_fault = _time(record, fields.published_at, fields.times)
+    article_id = _id(record, fields.id, limits.id_bytes_max, key)
+    body = _body(record, fields.body, limits, body_format)
     return Article(
-        id=_id(record, fields.id, limits.id_bytes_max, key),
-        body=_body(record, fields.body, limits, body_format),
-        title=_text(record, fields.title, limits.title_chars_max),
+        id=article_id,
+        body=body.text,
+        title=_text(record, fields.title, limits.title_chars_max) or body.title,
         source=_text(record, fields.source, limits.source_chars_max),
         url=_text(record, fields.url, limits.url_chars_max),
         lang=_text(record, fields.lang, limits.lang_chars_max),
         published_at=published_at,
         time_fault=time_fault,
+        extracted=body.extracted,
     )
 
 
@@ -148,27 +153,48 @@ def check_id(value: str, what: str, bytes_max: int) -> None:
     _check_nul(value, what)
 
 
-def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat) -> str | None:
+class _Body(NamedTuple):
+    """The text to be judged, None for a retraction; of a web page also its title, and what was taken from it."""
+
+    text: str | None
+    title: str = ""
+    extracted: Extracted | None = None
+
+
+def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: BodyFormat | ExtractorName) -> _Body:
     value = _find(record, path)
     if value is _ABSENT:
         raise BadRecord(Reason.MISSING_BODY, f"the record has no {path}; to retract the article, set it to null")
     if value is None:
-        return None
+        return _Body(None)
     if not isinstance(value, str):
         raise BadRecord(Reason.BODY_WRONG_TYPE, f"{path} is {_kind(value)}, not a string or null")
-    if len(value) > limits.body_chars_max:
-        raise BadRecord(
-            Reason.BODY_TOO_LONG,
-            f"{path} has {len(value)} characters, more than body_chars_max = {limits.body_chars_max}",
-        )
+    is_page = body_format not in {"text", "html"}
+    if is_page:
+        _check_length(value, f"the page in {path}", "page_chars_max", limits.page_chars_max)
+    else:
+        _check_length(value, path, "body_chars_max", limits.body_chars_max)
     _check_nul(value, path)
-    if body_format == "html":
-        try:
-            value = text_of_html(value, limits.attributes_max)
-        except MarkupTooComplex as error:
-            raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
-    _check_folded(value, path, limits)
-    return value
+    body = _Body(value) if body_format == "text" else _marked_up(value, path, limits, body_format)
+    if is_page:
+        _check_length(body.text, f"what was taken from the page in {path}", "body_chars_max", limits.body_chars_max)
+    _check_folded(body.text, path, limits)
+    return body
+
+
+def _marked_up(markup: str, path: str, limits: DecodeLimits, body_format: Literal["html"] | ExtractorName) -> _Body:
+    try:
+        if body_format == "html":
+            return _Body(text_of_html(markup, limits.attributes_max))
+        page = read_page(markup, body_format, limits)
+    except MarkupTooComplex as error:
+        raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
+    return _Body(page.text, page.title, page.extracted)
+
+
+def _check_length(text: str, what: str, setting: str, chars_max: int) -> None:
+    if len(text) > chars_max:
+        raise BadRecord(Reason.BODY_TOO_LONG, f"{what} has {len(text)} characters, more than {setting} = {chars_max}")
 
 
 def _check_folded(text: str, path: str, limits: DecodeLimits) -> None:

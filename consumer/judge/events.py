@@ -24,6 +24,7 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEv
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
+            extracted=msgspec.UNSET if record.extracted is None else record.extracted,
         )
     )
 
@@ -49,6 +50,7 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
+            extracted=msgspec.UNSET if record.extracted is None else record.extracted,
         )
     )
 

@@ -24,6 +24,7 @@ FACTS_DIFFERING_MIN = 3
 
 DAY_MS: Final = 86_400_000
 _SHORT_DIGEST_CHARS: Final = 12
+_ADDED: Final = frozenset({"facts", "facts_shared_min", "extractor"})
 
 
 _Share = Annotated[float, Ge(0), Le(1)]
@@ -64,6 +65,8 @@ class JudgeSettings:
 
     ``facts_shared_min`` is the fact guard: a pair that shares fewer of its facts is never near, however similar it is.
     0 turns the guard off; other values need a scheme that extracts facts.
+
+    ``extractor`` is what finds the articles of web pages, with its revision; "" where bodies are no pages.
     """
 
     plan: BlockPlan
@@ -78,6 +81,7 @@ class JudgeSettings:
     verifications_max: int = 1024
     sources: Mapping[str, SourceRule] = field(default_factory=lambda: MappingProxyType({}))
     facts_shared_min: float = 0.0
+    extractor: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that contradict each other, such as a distance that the plan cannot find."""
@@ -121,7 +125,8 @@ class JudgeSettings:
     def describe(self) -> dict[str, Any]:
         """Return everything that changes verdicts, by name, in JSON types.
 
-        The settings of the fact guard are left out where it is off, so that they equal those of older stores.
+        The settings of the fact guard and of pages are left out where they are off, so that settings equal those of
+        older stores.
         """
         rules = {name: _without_off(asdict(rule)) for name, rule in sorted(self.sources.items())}
         described = _without_off({setting.name: getattr(self, setting.name) for setting in fields(self)}) | {
@@ -172,8 +177,8 @@ def differences(stored: bytes, ours: JudgeSettings) -> list[str]:
 
 
 def _without_off(described: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the settings of the fact guard where it is off."""
-    return {name: value for name, value in described.items() if value or name not in {"facts", "facts_shared_min"}}
+    """Leave out settings that were added later, where they are off."""
+    return {name: value for name, value in described.items() if value or name not in _ADDED}
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:

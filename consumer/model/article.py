@@ -8,6 +8,8 @@ import msgspec
 from consumer.model.errors import BadRecord
 
 BodyFormat = Literal["text", "html"]
+ExtractorName = Literal["fast", "precise"]
+"""What finds the article of a web page."""
 
 
 @unique
@@ -59,12 +61,24 @@ class TimeFault(StrEnum):
     WRONG_TYPE = "wrong_type"
 
 
+@unique
+class Extracted(StrEnum):
+    """What was taken from a web page; the label of a metric.
+
+    ``FAST_ARTICLE`` is an article in which the extractor *precise* found nothing, or did not look because of its size.
+    """
+
+    ARTICLE = "article"
+    FAST_ARTICLE = "fast_article"
+    WHOLE_TEXT = "whole_text"
+
+
 class Article(msgspec.Struct, frozen=True):
     """A decoded article.
 
     A ``body`` of None retracts the id; "" is an article without words. ``published_at`` is in seconds since 1970.
     Fields that the record does not have are "" or None. ``time_fault`` says why a ``published_at`` that the record has
-    could not be read.
+    could not be read, ``extracted`` what was taken from the page that the body was.
     """
 
     id: str
@@ -75,6 +89,7 @@ class Article(msgspec.Struct, frozen=True):
     lang: str = ""
     published_at: float | None = None
     time_fault: TimeFault | None = None
+    extracted: Extracted | None = None
 
 
 def record_too_long(size_bytes: int, record_bytes_max: int) -> BadRecord:

@@ -7,16 +7,19 @@ class DecodeLimits(msgspec.Struct, frozen=True):
     """Limits on a record that is decoded.
 
     ``depth_max`` is how deep objects and lists are nested, the record itself being 1. ``body_chars_max`` is the length
-    of the body as it arrives, markup included. The other limits are on what a record is decoded into, and are checked
-    before it is: ``values_max`` counts objects, lists, members and items, ``attributes_max`` the attributes of one HTML
-    tag. A text may have ``folded_chars_max`` characters after folding, and be at most ``fold_growth_max`` times as long
-    as before; the factor is only checked for texts of more than ``FOLDED_FREE_CHARS`` after folding.
+    of the body as it arrives, markup included; of a web page it is the length of what is taken from it, and
+    ``page_chars_max`` that of the page. The other limits are on what a record is decoded into, and are checked before
+    it is: ``values_max`` counts objects, lists, members and items, and apart from them the elements and attributes of a
+    web page, ``attributes_max`` the attributes of one HTML tag. A text may have ``folded_chars_max`` characters after
+    folding, and be at most ``fold_growth_max`` times as long as before; the factor is only checked for texts of more
+    than ``FOLDED_FREE_CHARS`` after folding.
 
     All limits are counts and none is a time, so that every machine treats a record alike.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024
     body_chars_max: int = 1_000_000
+    page_chars_max: int = 4_000_000
     folded_chars_max: int = 1_250_000
     fold_growth_max: int = 4
     values_max: int = 500_000

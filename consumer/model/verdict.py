@@ -49,8 +49,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
     A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
-    ``released`` is left out of every event that is not a release, so that older events keep their bytes. So is
-    ``stamped_at``, the time that the message claims, where the version arrived at that time.
+    ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are
+    ``stamped_at``, the time that the message claims, where the version arrived at that time, and ``extracted``, what
+    was taken from a web page, where the body was none.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -70,6 +71,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     arrived_at: Timestamp
     decided_at: Timestamp
     stamped_at: Timestamp | msgspec.UnsetType = msgspec.UNSET
+    extracted: str | msgspec.UnsetType = msgspec.UNSET
     released: Released | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from consumer.model.article import TimeFault
+from consumer.model.article import Extracted, TimeFault
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.record import RawBatch
 from consumer.model.verdict import Outcome, Verdict
@@ -24,7 +24,8 @@ class BatchMeasured(NamedTuple):
 
     ``outcomes`` has the source and the outcome of each article, in order. ``keyword_counts`` int64[n] has the number of
     distinct keywords of each article with a body. ``headers_lost`` counts records with headers that the client could
-    not hand out unchanged, ``time_faults`` articles whose ``published_at`` could not be read, by reason.
+    not hand out unchanged, ``time_faults`` articles whose ``published_at`` could not be read, by reason,
+    ``pages`` web pages by what was taken from them.
     """
 
     records: int
@@ -33,6 +34,7 @@ class BatchMeasured(NamedTuple):
     keyword_counts: npt.NDArray[np.int64]
     headers_lost: int = 0
     time_faults: Mapping[TimeFault, int] = MappingProxyType({})
+    pages: Mapping[Extracted, int] = MappingProxyType({})
 
 
 class BatchCommitted(NamedTuple):

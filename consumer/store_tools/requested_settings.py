@@ -29,8 +29,8 @@ def settings_to_compare(config: Config, stored: JudgeSettings) -> JudgeSettings:
     Raises ``StoreMismatch`` where a requested setting would need other records than the store has.
     """
     requested = _requested(config, stored)
-    kept = (requested.scheme, requested.plan, requested.lane1, requested.sketched)
-    if kept != (stored.scheme, stored.plan, stored.lane1, stored.sketched):
+    kept = (requested.scheme, requested.plan, requested.lane1, requested.sketched, requested.extractor)
+    if kept != (stored.scheme, stored.plan, stored.lane1, stored.sketched, stored.extractor):
         raise StoreMismatch(
             f"{'; '.join(differences(stored.encode(), requested))}. The records in the store were made with these "
             "settings. Leave them out, or compare two files without a store."

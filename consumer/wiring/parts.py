@@ -11,6 +11,7 @@ from consumer.config.judging import configured_scheme, configured_settings
 from consumer.decode.article import FieldMap, Parse, decode
 from consumer.decode.json_value import parse_json
 from consumer.decode.message import DecodeValue
+from consumer.decode.page import load_extractor
 from consumer.decode.published_at import TimeForm
 from consumer.decode.registry import RegistryOptions
 from consumer.decode.registry_outages import Briefly
@@ -21,7 +22,7 @@ from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
 from consumer.lifecycle.interruption import UNINTERRUPTED, Interruption
 from consumer.lifecycle.retry import Patience
-from consumer.model.article import Article
+from consumer.model.article import Article, BodyFormat, ExtractorName
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
@@ -167,6 +168,7 @@ def decode_limits(config: Config) -> DecodeLimits:
     return DecodeLimits(
         record_bytes_max=section.record_bytes_max,
         body_chars_max=section.body_chars_max,
+        page_chars_max=section.page_chars_max,
         folded_chars_max=section.folded_chars_max,
         fold_growth_max=section.fold_growth_max,
         values_max=section.values_max,
@@ -183,11 +185,22 @@ def field_map(config: Config) -> FieldMap:
     return FieldMap(**asdict(section.fields), times=times)
 
 
+def body_form(config: Config) -> BodyFormat | ExtractorName:
+    """Return how bodies are read: as text, as HTML, or as web pages by an extractor, which is loaded.
+
+    Raises ``ConfigError`` where the extractor needs a package that is not installed.
+    """
+    section = config.source
+    if section.body_format != "article":
+        return section.body_format
+    load_extractor(section.extractor)
+    return section.extractor
+
+
 def _json_decoder(config: Config) -> DecodeValue:
     return _decoder(config, partial(parse_json, values_max=config.source.values_max))
 
 
 def _decoder(config: Config, parse: Parse) -> DecodeValue:
-    section, limits = config.source, decode_limits(config)
-    fields = field_map(config)
-    return lambda data, key: decode(data, fields, limits, section.body_format, key, parse)
+    fields, limits, body_format = field_map(config), decode_limits(config), body_form(config)
+    return lambda data, key: decode(data, fields, limits, body_format, key, parse)

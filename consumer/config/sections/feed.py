@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 from consumer.config.setting_types import DERIVED, Count, FeedUrl, FileMode, Section, Share, Text
 from consumer.decode.article import FieldPaths
 from consumer.decode.published_at import Unit
+from consumer.model.article import ExtractorName
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.sinks.emit import Emit
 from consumer.text.timestamps import parse_zone
@@ -33,19 +34,24 @@ class SourceSection(Section):
     url: FeedUrl = "-"
     """A file of JSON lines, plain or compressed, - for standard input, or kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]."""
     fields: FieldsSection = FieldsSection()
-    body_format: Literal["text", "html"] = "text"
+    body_format: Literal["text", "html", "article"] = "text"
+    """What a body is: text, html whose whole text counts, or a web page whose article counts."""
+    extractor: ExtractorName = "fast"
+    """What finds the article of a web page: fast, or precise, which finds more and takes several times as long."""
     published_at_unit: Unit = "auto"
     """What numbers in published_at count since 1970: s, ms, us or ns; auto recognises those that fit one unit only."""
     published_at_zone: Annotated[Text, AfterValidator(_zone)] | None = None
     """The zone of times without one: +08:00, UTC or Asia/Shanghai. When unset, such times are not read."""
     record_bytes_max: Count = _READ.record_bytes_max
     body_chars_max: Count = _DECODE.body_chars_max
+    page_chars_max: Count = _DECODE.page_chars_max
+    """Maximum characters of a web page; body_chars_max is for the article in it."""
     folded_chars_max: Count = _DECODE.folded_chars_max
     """Maximum characters of a body after case folding: one character can become eighteen."""
     fold_growth_max: Annotated[int, Field(ge=1, le=18)] = _DECODE.fold_growth_max
     """Maximum factor by which case folding may lengthen a body that exceeds 10,000 characters afterwards."""
     values_max: Count = _DECODE.values_max
-    """Maximum number of objects, lists, members and items in a record."""
+    """Maximum number of objects, lists, members and items in a record, and of elements and attributes in a web page."""
     attributes_max: Annotated[int, Field(ge=1, le=20_000)] = _DECODE.attributes_max
     """Maximum number of different attributes of one HTML tag."""
     depth_max: Annotated[int, Field(ge=1, le=500)] = _DECODE.depth_max

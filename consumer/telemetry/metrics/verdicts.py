@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 from prometheus_client import Counter
 
-from consumer.model.article import Reason, TimeFault
+from consumer.model.article import Extracted, Reason, TimeFault
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Outcome
 from consumer.pipeline.arrivals import RecordTimeBehind, RecordTimeReplaced
@@ -86,11 +86,18 @@ TIMES_UNREAD: Final = Measure(
     "articles",
     (Label("reason", tuple(sorted(map(str, TimeFault)))),),
 )
+PAGES: Final = Measure(
+    "dupwatch_pages_total",
+    "counter",
+    "Web pages judged, by what was taken from them.",
+    "articles",
+    (Label("extracted", tuple(sorted(map(str, Extracted)))),),
+)
 GROUP: Final = Group(
     "Verdicts and dead letters",
     (
         ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
-        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD,
+        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
@@ -115,6 +122,7 @@ class VerdictMetrics:
         for source in names.labels:
             self._source(source)
         self._times_unread = instruments.counter(TIMES_UNREAD)
+        self._pages = instruments.counter(PAGES)
         self._times_replaced = instruments.counter(TIMES_REPLACED)
         self._times_moved = instruments.counter(TIMES_MOVED)
         self._times_behind = instruments.counter(TIMES_BEHIND)
@@ -138,6 +146,8 @@ class VerdictMetrics:
         self._headers_lost.inc(batch.headers_lost)
         for fault, articles in batch.time_faults.items():
             self._times_unread.labels(fault).inc(articles)
+        for extracted, articles in batch.pages.items():
+            self._pages.labels(extracted).inc(articles)
         for (source, outcome), articles in Tallied(batch.outcomes).items():
             self._source(self._names.label(source))[outcome].inc(articles)
 

@@ -1,0 +1,91 @@
+"""What an element's tag, role, class and id say about it: part of an article, or of what stands around one.
+
+Class and id are chosen by whoever made the page, and yet the same words come back on most pages of the web. The words
+follow those of Arc90's Readability, which Firefox's reading view and most other extractors follow too.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+APART: Final = frozenset(
+    {
+        *("aside", "audio", "button", "canvas", "dialog", "embed", "fieldset", "footer", "form", "head", "iframe"),
+        *("input", "link", "map", "menu", "nav", "noembed", "noframes", "noscript", "object", "option", "script"),
+        *("select", "style", "svg", "template", "textarea", "title", "video"),
+    }
+)
+"""Tags of what is never an article, or a part of one."""
+_ROLES: Final = frozenset(
+    {
+        *("alert", "alertdialog", "banner", "complementary", "contentinfo", "dialog", "menu", "menubar", "navigation"),
+        *("search", "toolbar"),
+    }
+)
+_NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
+"""Tags that say more than names do."""
+_NAME_CHARS_MAX: Final = 400
+"""Longer names are cut; they are those of style sheets that have a class for each property."""
+
+_AROUND: Final = re.compile(
+    "-ad-|ad-break|ai2html|author-bio|banner|breadcrumb|byline|combx|comment|community|cookie|cover-wrap|disqus|extra"
+    "|footer|gdpr|header|legends|masthead|menu|newsletter|outbrain|pager|pagination|popup|promo|recommend|related"
+    "|remark|replies|rss|share|shoutbox|sidebar|skyscraper|social|sponsor|subscribe|supplemental|taboola|tags\\b"
+    "|teaser|toolbar|widget"
+)
+_MAYBE_WITHIN: Final = re.compile("and|article|body|column|content|main|shadow|story|entry|post|text")
+_WITHIN: Final = re.compile("article|blog|body|content|entry|main|page|post|story|text")
+_BESIDE: Final = re.compile(
+    "-ad-|banner|com-|combx|comment|contact|footer|gdpr|\\bhid\\b|hidden|masthead|media|meta|outbrain|promo|related"
+    "|scroll|share|shopping|shoutbox|sidebar|skyscraper|sponsor|tags|widget"
+)
+_UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
+_STYLE_CHARS_MAX: Final = 400
+_WEIGHT: Final = 25
+
+
+class _Name(NamedTuple):
+    """What class and id say: whether the element is around an article, and how likely it is one, from -50 to 50."""
+
+    around: bool
+    weight: int
+
+
+class Marks:
+    """The marks of the elements of one page; names that repeat are looked at once."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str | None, str | None], _Name] = {}
+
+    def apart(self, element: etree._Element, *, by_name: bool) -> bool:
+        """Return whether an element and all within it are no part of an article, or not to be seen."""
+        tag, get = element.tag, element.get
+        if tag in APART:
+            return True
+        if not element.keys() or tag in {"html", "body"}:
+            return False
+        if get("role") in _ROLES or get("aria-hidden") == "true" or get("hidden") is not None:
+            return True
+        style = get("style")
+        if style and _UNSEEN.search(style, 0, _STYLE_CHARS_MAX):
+            return True
+        return by_name and tag not in _NEVER_BY_NAME and self._name(element).around
+
+    def weight(self, element: etree._Element) -> int:
+        """Return how likely an element is a part of an article by its names, 0 where they say nothing."""
+        return self._name(element).weight
+
+    def _name(self, element: etree._Element) -> _Name:
+        key = element.get("class"), element.get("id")
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = _read(*key)
+        return found
+
+
+def _read(class_: str | None, id_: str | None) -> _Name:
+    names = [name[:_NAME_CHARS_MAX].lower() for name in (class_, id_) if name]
+    both = " ".join(names)
+    weight = sum(_WEIGHT * (bool(_WITHIN.search(name)) - bool(_BESIDE.search(name))) for name in names)
+    return _Name(bool(_AROUND.search(both)) and not _MAYBE_WITHIN.search(both), weight)

@@ -1,0 +1,59 @@
+"""Finds the article of a page with trafilatura: the extractor ``precise``. An optional package, loaded when needed.
+
+It gets the tree that our parser has made within its limits, never the markup: its own parsing has none of them.
+"""
+
+import logging
+from importlib import import_module
+from typing import Any, Final
+
+from lxml import etree
+
+from consumer.model.errors import ConfigError
+from consumer.text.install_advice import install_command
+
+ELEMENTS_MAX: Final = 20_000
+"""A page of more elements is left to the other extractor. The largest of 130 real pages has half of that."""
+_LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
+"""Elements of trafilatura's trees that begin a line."""
+
+
+def load() -> Any:  # noqa: ANN401  # a module
+    """Load the package. Raises ``ConfigError`` with the command that installs it, where it is missing."""
+    try:
+        module = import_module("trafilatura")
+    except ImportError as error:
+        raise ConfigError(
+            f'source.extractor = "precise" needs a package that is not installed ({error}). Install it with:\n'
+            f"{install_command('pages')}"
+        ) from error
+    # It warns of each page without an article, which is counted here.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    return module
+
+
+def precise_text(tree: etree._Element) -> str:
+    """Return the text of the article of a page, one line per block; "" where none is found, or a page is too large.
+
+    The tree must be one of ``lxml.html``.
+    """
+    if tree.xpath(f"count(//*) > {ELEMENTS_MAX}"):
+        return ""
+    try:
+        found = load().bare_extraction(tree, favor_precision=True, include_comments=False)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, etree.LxmlError):
+        # A page that the package has a defect with is a page without an article to it.
+        return ""
+    return "" if found is None else _text(found.body)
+
+
+def _text(body: etree._Element) -> str:
+    pieces: list[str] = []
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        if element.tag in _LINES:
+            pieces.append("\n")
+        text = element.text if event == "start" else element.tail
+        if text:
+            pieces.append(text.replace("\n", " "))
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
