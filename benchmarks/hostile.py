@@ -2,7 +2,8 @@
 
 Each case is a record of a given length that tries one stage: parsing, HTML, folding, words, figures, names, shingles.
 Its processor time, from bytes to fingerprint, is compared with what ordinary text takes for as many characters, or
-ordinary markup where the case is markup. docs/load_tests.md has the figures.
+ordinary markup
+where the case is markup. docs/load_tests.md has the figures.
 """
 
 import json
@@ -11,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 import typer
 
 from consumer.decode.article import FieldMap, decode
 from consumer.fingerprint import Fingerprinter, Scheme
-from consumer.model.article import Article, BodyFormat
+from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
 from consumer.workers.word_files import load_lexicon
@@ -29,6 +30,8 @@ RATIO_MAX: Final = 10.0
 _HAN: Final = (0x4E00, 0x9FA5)
 _SMALL: Final = "abcdefghijklmnopqrstuvwxyz"
 
+Form = Literal["text", "html", "fast", "precise"]
+"""How the body of a record is read; the last two are extractors of pages."""
 Make = Callable[[int], str]
 """Makes a text of about so many characters."""
 
@@ -183,6 +186,29 @@ MARKUP: Final[Mapping[str, Make]] = {
     "line breaks": again("<br>"),
     "different elements": numbered("<a{0}></a{0}>"),
 }
+PAGES: Final[Mapping[str, Make]] = {
+    "paragraphs of prose": again("<p>One, two, three, four, five, six, seven.</p>"),
+    "prose in a deep place": behind("<div>" * 2_000, "<p>One, two, three, four, five, six.</p>"),
+    "prose at every depth": behind("<div><p>One, two, three, four, five, six.</p>" * 2_000, "<p>x"),
+    "breaks in cells": again("<table><tr><td>One, two, three,<br>four,<br>five, six.</table>"),
+    "links": again('<a href="/">x</a> '),
+    "links in lists": again('<ul><li><a href="/">One, two, three</a></ul>'),
+    "open links": behind("<a href=x>", "<b>x</b>"),
+    "names": numbered('<div class="c{0}" id="i{0}">x</div>'),
+    "one long name": lambda chars: '<div class="' + again("comment ad- ")(chars) + '">x</div>',
+    "long names": again('<div class="' + "comm com- share" * 50 + '">x</div>'),
+    "styles": again('<p style="display' + " " * 300 + '">x</p>'),
+    "titles": again("<title>x</title>"),
+    "headings": again("<h1>"),
+    "headings in headings": behind("<h1><div>" * 1_000, "x"),
+    "descriptions": again("<meta property=og:title>"),
+    "lists in lists": behind("<ul><li>" * 1_000, "<li>One, two, three, four."),
+    "tables in tables": behind("<table><tr><td>" * 600, "<p>One, two, three, four, five, six."),
+    "pictures": again("<figure><img src=x><figcaption>One, two, three, four</figcaption></figure>"),
+    "quotations": again("<blockquote>One, two, three, four, five, six.</blockquote>"),
+}
+FORMS: Final[Mapping[str, Form]] = {"HTML": "html", "Page": "fast", "Page, precise": "precise"}
+"""How the body of a case is read, by what its name begins with."""
 VALUES: Final[Mapping[str, Make]] = {
     "lists": again("[],"),
     "objects": again('{"":{}},'),
@@ -194,14 +220,15 @@ VALUES: Final[Mapping[str, Make]] = {
 }
 
 
-def record(name: str, chars: int) -> tuple[bytes, BodyFormat]:
+def record(name: str, chars: int) -> tuple[bytes, Form]:
     """The record of a case, and how its body is to be read."""
     if name.startswith("JSON: "):
         inner = VALUES[name.removeprefix("JSON: ")](chars)
         return f'{{"id": "a", "body": "", "x": [{inner[: inner.rindex(",")]}]}}'.encode(), "text"
-    is_markup = name.startswith("HTML: ")
-    make = MARKUP[name.removeprefix("HTML: ")] if is_markup else TEXTS[name]
-    return encoded(make(chars)), "html" if is_markup else "text"
+    kind, _, case = name.partition(": ")
+    if kind in FORMS:
+        return encoded((MARKUP | PAGES)[case](chars)), FORMS[kind]
+    return encoded(TEXTS[name](chars)), "text"
 
 
 def encoded(body: str) -> bytes:
@@ -211,7 +238,8 @@ def encoded(body: str) -> bytes:
 
 def cases() -> list[str]:
     """The names of all cases."""
-    return [*TEXTS, *(f"HTML: {name}" for name in MARKUP), *(f"JSON: {name}" for name in VALUES)]
+    pages = [f"{kind}: {name}" for kind in FORMS for name in (MARKUP if kind == "HTML" else MARKUP | PAGES)]
+    return [*TEXTS, *pages, *(f"JSON: {name}" for name in VALUES)]
 
 
 class Bench:
@@ -223,7 +251,7 @@ class Bench:
         self._fingerprint(Article(id="a", body=ordinary(2_000)))
         self.cost(encoded("中" * 1_000), "html")
 
-    def cost(self, data: bytes, body_format: BodyFormat) -> Cost:
+    def cost(self, data: bytes, body_format: Form) -> Cost:
         """What one record costs."""
         fingerprinter = self._fingerprinter()
         refused = None
@@ -236,7 +264,7 @@ class Bench:
             fingerprinter.fingerprint([article.body or ""], [article.lang])
         return Cost(time.process_time() - began_s, len(data.decode()), refused)
 
-    def ordinary(self, chars: int, body_format: BodyFormat) -> Cost:
+    def ordinary(self, chars: int, body_format: Form) -> Cost:
         """What ordinary text or markup costs, the cheapest of three."""
         body = ordinary(chars) if body_format == "text" else markup(chars)
         return min(self.cost(encoded(body), body_format) for _ in range(3))
@@ -254,7 +282,7 @@ def main(
 ) -> None:
     """Print every case with its processor time and its ratio to what is ordinary."""
     bench = Bench()
-    usual = {form: bench.ordinary(chars, form) for form in ("text", "html")}
+    usual = {form: bench.ordinary(chars, form) for form in get_args(Form)}
     for form, cost in usual.items():
         typer.echo(f"{cost.work_s:8.3f} s  {1:6.1f}  ordinary {form}")
     worst = 0.0

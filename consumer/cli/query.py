@@ -14,6 +14,7 @@ from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
 from consumer.config.config import Config
+from consumer.config.judging import completed
 from consumer.fingerprint import Fingerprinter
 from consumer.judge.comparison import not_released
 from consumer.judge.decision import Neighbour
@@ -56,6 +57,7 @@ def query(
     with opened_store(chosen, readonly=True) as opened:
         judged_by = stored_settings(opened, lexicon)
         check_unchanged(chosen, judged_by)
+        chosen = completed(chosen, judged_by)
         asking = _Query(
             opened,
             Detector(opened, judged_by, now_ms),

@@ -69,7 +69,8 @@ def decode(
     """Decode one record, by default a JSON object.
 
     ``body_format`` is the name of an extractor where bodies are web pages. ``key`` is the id under which the record was
-    sent; the record itself need not have an id then, and must not have another one. Raises ``BadRecord`` with a ``Reason``, and whatever else ``parse`` raises.
+    sent; the record itself need not have an id then, and must not have another one. Raises ``BadRecord`` with a
+    ``Reason``, and whatever else ``parse`` raises.
     """
     if len(data) > limits.record_bytes_max:
         raise record_too_long(len(data), limits.record_bytes_max)

@@ -73,7 +73,7 @@ class VersionBuilder:
                 published_at=article.published_at,
                 facts=fingerprints.facts[index] if fingerprints.facts else b"",
                 stamped_ms=arrived_at.stamped_ms,
-                extracted=article.extracted,
+                extracted=None if article.extracted is None else article.extracted.value,
             )
             versions.append(Version(record, article.body))
         return versions

@@ -72,6 +72,48 @@ def test_html_bodies(judge: Judge) -> None:
     assert plain["fingerprint"] == marked["fingerprint"]
 
 
+def page(body: str, around: int) -> str:
+    """Return a page with this article among links and a footer of its own."""
+    links = "".join(f"<li><a href='/{n}'>{text(around + n, 12)}</a></li>" for n in range(20))
+    return (
+        f"<html><head><title>Site {around}</title></head><body><nav><ul>{links}</ul></nav><div id=c{around}>"
+        f"<p>{body[:200]}</p><p>{body[200:]}</p></div><footer><p>{text(around + 30, 80)}</p></footer></body></html>"
+    )
+
+
+def test_pages(judge: Judge) -> None:
+    """With ``body_format = "article"`` two pages with one article are copies, and the event says what was compared."""
+    records: list[object] = [
+        {"id": "a", "body": page(BODY, 100)},
+        {"id": "b", "body": page(BODY, 200)},
+        {"id": "c", "body": "<a href=/>Nothing here</a>"},
+        {"id": "d", "body": None},
+    ]
+    assert outcomes(judge(records, *sets("source.body_format=html"))) == ["unique", "unique", "unique", "retracted"]
+    found = judge(records, *sets("source.body_format=article"))
+    assert outcomes(found) == ["unique", "duplicate", "unique", "retracted"]
+    assert found[1]["similarity"] == 1
+    assert [verdict.get("extracted") for verdict in found] == ["article", "article", "whole_text", None]
+    assert all("extracted" not in verdict for verdict in judge(records))
+
+
+def test_a_store_is_bound_to_what_finds_articles(dupwatch: Command, tmp_path: Path) -> None:
+    """It need not be named again, and a replay gives the same bytes; another one is refused, by ``query`` as well."""
+    feed = write_lines(tmp_path / "feed.jsonl", [{"id": "a", "body": page(BODY, 100)}])
+    copy = write_lines(tmp_path / "copy.jsonl", [{"id": "b", "body": page(BODY, 200)}])
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    run = ("run", "--source", feed, *store, "--emit", "all")
+    first = dupwatch(*run, *sets("source.body_format=article"))
+    assert json_lines(first.out)[0]["extracted"] == "article"
+    assert dupwatch(*run).out == first.out
+    assert [match["id"] for match in json_lines(dupwatch("query", copy, *store).out)[0]["matches"]] == ["a"]
+    for other in ("source.body_format=html", "source.extractor=precise"):
+        for command in (run, ("query", copy, *store)):
+            refused = dupwatch(*command, *sets(other))
+            assert refused.code == 4
+            assert 'extractor is "fast/1" in the store' in refused.err.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("sources", "rules", "expected"),
     [

@@ -1,7 +1,8 @@
 """Every setting that decides verdicts is taken from the configuration: for a run, and for a command on a store."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import pytest
@@ -10,6 +11,7 @@ from consumer.config import judging
 from consumer.config.judging import completed, configured_scheme, configured_settings, requested_settings
 from consumer.config.loading import load_config
 from consumer.config.sections.judge import FingerprintSection, JudgeSection
+from consumer.decode.page import revision_of
 from consumer.fingerprint import Scheme, SketchLayout
 from consumer.judge.settings import JudgeSettings, SourceRule
 
@@ -23,6 +25,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "lane1": {"judge": {"lane1": False}},
     "window_ms": {"judge": {"window_s": 60}},
     "verifications_max": {"judge": {"verifications_max": 2_000}},
+    "extractor": {"source": {"body_format": "article", "extractor": "precise"}},
     "sources": {"rules": {"wire": {"flag": "never"}}},
     "scheme.name": {"fingerprint": {"scheme": "md5-64/1"}},
     "scheme.keywords_max": {"fingerprint": {"keywords_max": 20}},
@@ -59,7 +62,7 @@ def test_every_option_is_a_field() -> None:
         option
         for sections in SECTIONS.values()
         for name, section in sections.items()
-        if name != "rules"
+        if name not in {"rules", "source"}
         for option in section
     }
     assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
@@ -99,6 +102,36 @@ def test_what_is_not_named_is_as_in_the_store(sections: Mapping[str, Any]) -> No
     assert config.lifetime_s == of_store.lifetime_s
     named = completed(load_config(None, {"judge": {"reach": 6}, "fingerprint": {"bands": 5}, "rules": {}}), stored)
     assert (named.judge.reach, named.fingerprint.bands, named.rules) == (6, 5, {})
+
+
+def test_only_settings_with_pages_name_an_extractor() -> None:
+    """With the revision of its output; all other settings keep the bytes that they had without pages."""
+    pages = configured_settings(load_config(None, {"source": {"body_format": "article"}}), Scheme(), "digest")
+    assert json.loads(pages.encode())["extractor"] == "fast/1"
+    for format_ in ("text", "html"):
+        config = load_config(None, {"source": {"body_format": format_, "extractor": "precise"}})
+        assert configured_settings(config, Scheme(), "digest").encode() == DEFAULT.encode()
+    assert "extractor" not in json.loads(DEFAULT.encode())
+
+
+def test_pages_are_read_as_the_store_has_them() -> None:
+    """A format or an extractor that is named stays, and what it does not say comes from the store."""
+    named = {"body_format": "article", "extractor": "precise"}
+    stored = configured_settings(load_config(None, {"source": named}), Scheme(), "digest")
+    assert stored.extractor == revision_of("precise")
+
+    def read(**source: str) -> tuple[str, str]:
+        config = load_config(None, {"source": source})
+        assert requested_settings(config, stored) == configured_settings(completed(config, stored), Scheme(), "digest")
+        section = completed(config, stored).source
+        return section.body_format, section.extractor
+
+    assert read() == read(body_format="article") == read(extractor="precise") == ("article", "precise")
+    assert read(extractor="fast") == ("article", "fast")
+    assert read(body_format="html")[0] == "html"
+    assert completed(load_config(None, {"source": {"url": "x"}}), stored).source.url == "x"
+    later = replace(stored, extractor="clever/1")
+    assert completed(load_config(None, {}), later).source.body_format == "text"
 
 
 def test_a_configuration_that_contradicts_its_store_is_an_error() -> None:

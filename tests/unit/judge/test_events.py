@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from consumer.decode.article import FieldMap, decode
 from consumer.judge.decision import Duplicate, Neighbour
 from consumer.judge.events import duplicate_event, kept_event, original_of, reference_in, released_event
-from consumer.model.article import Reason
+from consumer.model.article import Extracted, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
@@ -54,6 +54,7 @@ JUDGED = {
     "arrived_at": TIMES,
     "decided_at": TIMES,
     "stamped_at": st.just(msgspec.UNSET) | TIMES,
+    "extracted": st.just(msgspec.UNSET) | st.sampled_from(Extracted).map(str),
 }
 RELEASES = st.builds(
     Released,

@@ -46,8 +46,18 @@ def test_what_differs_is_named_and_nothing_else(name: str) -> None:
 def test_every_setting_is_compared() -> None:
     """A new field of the settings must be added to the test above."""
     names = {item.name for item in fields(JudgeSettings)}
-    assert names - OTHERS.keys() == {"plan", "scheme", "sources", "facts_shared_min"}
-    assert replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8).describe().keys() >= names
+    assert names - OTHERS.keys() == {"plan", "scheme", "sources", "facts_shared_min", "extractor"}
+    every = replace(SETTINGS, scheme=Scheme(facts=True), facts_shared_min=0.8, extractor="fast/1")
+    assert every.describe().keys() >= names
+
+
+def test_another_revision_of_an_extractor_is_named() -> None:
+    """A store of pages is not opened for texts that another revision finds, nor for bodies that are no pages."""
+    stored = replace(SETTINGS, extractor="fast/1").encode()
+    assert JudgeSettings.decode(stored).extractor == "fast/1"
+    later = replace(SETTINGS, extractor="fast/2")
+    assert differences(stored, later) == ['extractor is "fast/1" in the store and "fast/2" here']
+    assert differences(stored, SETTINGS) == ['extractor is "fast/1" in the store and null here']
 
 
 def test_a_fact_guard_that_only_one_side_has_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from consumer.judge.tally import Tally
 from consumer.lifecycle.turns import MAIN, ThreadRested, ThreadTurned, Turns
-from consumer.model.article import Reason, TimeFault
+from consumer.model.article import Extracted, Reason, TimeFault
 from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord
 from consumer.model.hooks import Hooks, Outage, Part
@@ -107,6 +107,14 @@ def test_articles_without_their_published_at_are_counted_by_reason(metrics: Metr
     hooks.report(batch([("", "unique")])._replace(time_faults=unread))
     found = {fault: value(metrics, "dupwatch_published_at_unread_total", reason=fault) for fault in TimeFault}
     assert found == dict.fromkeys(TimeFault, 0) | unread
+
+
+def test_pages_are_counted_by_what_was_taken_from_them(metrics: Metrics, hooks: Hooks) -> None:
+    """All labels exist from the start, at 0."""
+    pages = {Extracted.ARTICLE: 2, Extracted.WHOLE_TEXT: 1}
+    hooks.report(batch([("", "unique")])._replace(pages=pages))
+    found = {extracted: value(metrics, "dupwatch_pages_total", extracted=extracted) for extracted in Extracted}
+    assert found == dict.fromkeys(Extracted, 0) | pages
 
 
 def test_a_batch_is_counted(metrics: Metrics, hooks: Hooks, clock: Clock) -> None:

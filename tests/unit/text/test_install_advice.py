@@ -27,6 +27,7 @@ def test_the_command_installs_the_packages_of_an_extra(extra: Extra) -> None:
 def test_each_extra_has_its_packages() -> None:
     """All of them, and no marker is left behind one."""
     assert requirements("plot") == ["matplotlib>=3.8"]
+    assert requirements("pages") == ["trafilatura<2.4,>=2.3.1"]
     assert [requirement.partition(">")[0] for requirement in requirements("tracing")] == [
         "opentelemetry-exporter-otlp-proto-http",
         "opentelemetry-sdk",
@@ -36,7 +37,9 @@ def test_each_extra_has_its_packages() -> None:
     ]
 
 
-@pytest.mark.parametrize(("page", "extra"), [("evaluation", "plot"), ("streaming", "schemas"), ("tracing", "tracing")])
+@pytest.mark.parametrize(
+    ("page", "extra"), [("evaluation", "plot"), ("formats", "pages"), ("streaming", "schemas"), ("tracing", "tracing")]
+)
 def test_the_documentation_has_both_ways(page: str, extra: Extra) -> None:
     """From a checkout by the extra, from anywhere else by its packages."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
