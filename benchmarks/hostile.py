@@ -227,7 +227,7 @@ def record(name: str, chars: int) -> tuple[bytes, Form]:
         return f'{{"id": "a", "body": "", "x": [{inner[: inner.rindex(",")]}]}}'.encode(), "text"
     kind, _, case = name.partition(": ")
     if kind in FORMS:
-        return encoded((MARKUP | PAGES)[case](chars)), FORMS[kind]
+        return encoded({**MARKUP, **PAGES}[case](chars)), FORMS[kind]
     return encoded(TEXTS[name](chars)), "text"
 
 
@@ -238,7 +238,7 @@ def encoded(body: str) -> bytes:
 
 def cases() -> list[str]:
     """The names of all cases."""
-    pages = [f"{kind}: {name}" for kind in FORMS for name in (MARKUP if kind == "HTML" else MARKUP | PAGES)]
+    pages = [f"{kind}: {name}" for kind in FORMS for name in (MARKUP if kind == "HTML" else (*MARKUP, *PAGES))]
     return [*TEXTS, *pages, *(f"JSON: {name}" for name in VALUES)]
 
 

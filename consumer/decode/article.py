@@ -176,21 +176,24 @@ def _body(record: dict[str, Any], path: str, limits: DecodeLimits, body_format: 
     else:
         _check_length(value, path, "body_chars_max", limits.body_chars_max)
     _check_nul(value, path)
-    body = _Body(value) if body_format == "text" else _marked_up(value, path, limits, body_format)
+    text, title, extracted = (value, "", None) if body_format == "text" else _read(value, path, limits, body_format)
     if is_page:
-        _check_length(body.text, f"what was taken from the page in {path}", "body_chars_max", limits.body_chars_max)
-    _check_folded(body.text, path, limits)
-    return body
+        _check_length(text, f"what was taken from the page in {path}", "body_chars_max", limits.body_chars_max)
+    _check_folded(text, path, limits)
+    return _Body(text, title, extracted)
 
 
-def _marked_up(markup: str, path: str, limits: DecodeLimits, body_format: Literal["html"] | ExtractorName) -> _Body:
+def _read(
+    markup: str, path: str, limits: DecodeLimits, body_format: Literal["html"] | ExtractorName
+) -> tuple[str, str, Extracted | None]:
+    """Return the text of markup; of a page also its title, and what was taken."""
     try:
         if body_format == "html":
-            return _Body(text_of_html(markup, limits.attributes_max))
+            return text_of_html(markup, limits.attributes_max), "", None
         page = read_page(markup, body_format, limits)
     except MarkupTooComplex as error:
         raise BadRecord(Reason.MARKUP_TOO_COMPLEX, f"the HTML in {path} is too complex: {error}") from error
-    return _Body(page.text, page.title, page.extracted)
+    return page.text, page.title, page.extracted
 
 
 def _check_length(text: str, what: str, setting: str, chars_max: int) -> None:

@@ -1,6 +1,6 @@
 """Extracts the text of HTML: what a reader sees, one line per block."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from lxml import etree
@@ -48,8 +48,8 @@ def text_of(tree: etree._Element) -> str:
     return _lines(pieces)
 
 
-def text_of_parts(parts: Iterable[etree._Element], without: Container[etree._Element]) -> str:
-    """Return the text of these elements, in the same form, without that of elements in ``without``."""
+def text_of_parts(parts: Iterable[etree._Element], left_out: Callable[[etree._Element], bool]) -> str:
+    """Return the text of these elements, in the same form, without that of elements which are ``left_out``."""
     pieces: list[str] = []
     for part in parts:
         pieces.append("\n")
@@ -57,7 +57,7 @@ def text_of_parts(parts: Iterable[etree._Element], without: Container[etree._Ele
         for event, element in walk:
             if element.tag in _BLOCKS:
                 pieces.append("\n")
-            if event == "start" and element in without:
+            if event == "start" and left_out(element):
                 # Its end comes all the same, and the text behind it stays.
                 walk.skip_subtree()
             elif event == "start" or element is not part:

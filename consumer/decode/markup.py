@@ -4,16 +4,19 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
 from lxml import etree
 
-_LONG_VALUE: Final = re.compile("=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
+_LONG_VALUE: Final = re.compile(b"=[\\s]*+(?:\"[^\">]*+>|'[^'>]*+>)")
 """The value of an attribute that contains ``>``, which elsewhere ends a tag."""
 
 _PIECE_BYTES: Final = 16 * 1024
 _DEPTH_MAX: Final = 2_200
 """Slightly more than libxml2's own limit for trees, which decides."""
-_VALUE_CHARS_MIN: Final = 2
-"""An element or an attribute takes at least this many characters of markup."""
+_VALUE_BYTES_MIN: Final = 2
+"""An element or an attribute takes at least this many bytes of markup."""
+_SEARCHED_MAX: Final = 100_000_000
+"""How many open elements the end tags of a page may have to be compared with: about a second of work."""
 
 
 class MarkupTooComplex(ValueError):  # noqa: N818  # it says what is wrong with the markup
@@ -57,32 +60,42 @@ def parse_html(
 
     Raises ``MarkupTooComplex`` rather than lose deeply nested text, or build a tree of a tag with more than
     ``attributes_max`` different attributes, which takes time quadratic in their number, or one of more than
-    ``values_max`` elements and attributes, which takes memory.
+    ``values_max`` elements and attributes, which takes memory. With ``values_max``, many end tags among deep elements
+    are refused as well: each is compared with all that are open.
     """
-    if _may_have(markup, attributes_max + 1) or _is_long(markup, values_max):
-        _check(markup, attributes_max, values_max)
+    data = markup.encode()
+    if _may_have(data, attributes_max + 1) or _has_room_for(data, values_max):
+        _check(data, attributes_max, values_max)
     parser = parser_type(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    tree = etree.fromstring(markup.encode(), parser) if markup.strip() else None
+    tree = etree.fromstring(data, parser) if markup and not markup.isspace() else None
     if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
         raise _too_deep()
     return tree
 
 
-def _may_have(markup: str, attributes: int) -> bool:
+def _may_have(data: bytes, attributes: int) -> bool:
     """Return quickly whether a tag may have this many attributes, which hardly any markup has."""
-    # An attribute takes at least two characters, and only a quoted value lets a tag continue after a ">".
-    chars_min = _VALUE_CHARS_MIN * attributes
-    if len(markup) < chars_min:
+    # An attribute takes at least two bytes, and only a quoted value lets a tag continue after a ">".
+    bytes_min = _VALUE_BYTES_MIN * attributes
+    if len(data) < bytes_min:
         return False
-    pieces = markup.split(">")
-    return any(0 <= piece.find("<") <= len(piece) - chars_min for piece in pieces) or bool(_LONG_VALUE.search(markup))
+    ends = np.append(np.flatnonzero(np.frombuffer(data, np.uint8) == ord(">")), len(data))
+    starts = np.append(0, ends[:-1] + 1)
+    long = np.flatnonzero(ends - starts >= bytes_min)
+    pieces = zip(starts[long].tolist(), ends[long].tolist(), strict=True)
+    return any(0 <= data.find(b"<", start, end) <= end - bytes_min for start, end in pieces) or bool(
+        _LONG_VALUE.search(data)
+    )
 
 
-def _is_long(markup: str, values_max: int | None) -> bool:
-    return values_max is not None and len(markup) > _VALUE_CHARS_MIN * values_max
+def _has_room_for(data: bytes, values_max: int | None) -> bool:
+    """Return quickly whether a page may have more values, or end tags that take more work; False without a limit."""
+    if values_max is None:
+        return False
+    return len(data) > _VALUE_BYTES_MIN * values_max or data.count(b"</") * _DEPTH_MAX > _SEARCHED_MAX
 
 
-def _check(markup: str, attributes_max: int, values_max: int | None) -> None:
+def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
     """Raise ``MarkupTooComplex`` where a tree would break a limit, in time linear in the length of the markup.
 
     A parser without a tree follows elements to any depth, and searches all open ones for each end tag, so it is fed in
@@ -90,13 +103,17 @@ def _check(markup: str, attributes_max: int, values_max: int | None) -> None:
     """
     tags = _Tags()
     parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    data = markup.encode()
+    searched = 0
     for start in range(0, len(data), _PIECE_BYTES):
-        parser.feed(data[start : start + _PIECE_BYTES])
+        piece = data[start : start + _PIECE_BYTES]
+        parser.feed(piece)
         if tags.depth > _DEPTH_MAX:
             raise _too_deep()
+        searched += tags.depth * piece.count(b"</")
         if values_max is not None and tags.values > values_max:
             raise MarkupTooComplex(f"it has more elements and attributes than values_max = {values_max}")
+        if values_max is not None and searched > _SEARCHED_MAX:
+            raise MarkupTooComplex("it has too many end tags among deeply nested elements")
     parser.close()
     if tags.attributes > attributes_max:
         raise MarkupTooComplex(f"a tag has more than attributes_max = {attributes_max} different attributes")

@@ -13,10 +13,11 @@ from typing import Final
 from lxml import etree
 
 from consumer.decode.html_text import text_of_parts
+from consumer.decode.page_marks import Marks
 from consumer.decode.page_survey import Part, Survey, survey
 
-_ENOUGH_CHARS: Final = 250
-"""A text of fewer characters may be short because of misleading names; they are not believed, then."""
+_ENOUGH_BYTES: Final = 250
+"""A text of fewer bytes of UTF-8 may be short because of misleading names; they are not believed, then."""
 _RIVALS: Final = 4
 _RIVAL_SHARE: Final = 0.75
 _RIVALS_MIN: Final = 3
@@ -41,7 +42,7 @@ def article_text(tree: etree._Element) -> str:
         if found is None:
             return ""
         text = _text(found)
-        if len(text) >= _ENOUGH_CHARS:
+        if len(text.encode()) >= _ENOUGH_BYTES:
             return text
         best = max(best, text, key=len)
     return best
@@ -53,12 +54,12 @@ def _text(found: Survey) -> str:
     top = _grown(found)
     chosen = list(_with_siblings(top, found))
     kept = {part.element for part in chosen}
-    without = {
-        element
-        for element, part in found.parts.items()
-        if part is None or (element not in kept and _is_navigation(part))
-    }
-    return text_of_parts((part.element for part in chosen), without)
+
+    def left_out(element: etree._Element) -> bool:
+        part = found.parts[element]
+        return part is None or (element not in kept and _is_navigation(part, found.marks))
+
+    return text_of_parts((part.element for part in chosen), left_out)
 
 
 def _grown(found: Survey) -> Part:
@@ -128,12 +129,13 @@ def _is_prose(part: Part) -> bool:
     return part.size > 0 and not part.linked and part.stops > 0
 
 
-def _is_navigation(part: Part) -> bool:
+def _is_navigation(part: Part, marks: Marks) -> bool:
     """Return whether something within an article looks like links to others."""
     if part.element.tag not in _CLEANED or not part.size:
         return False
-    if part.weight < 0:
+    weight = marks.weight(part.element)
+    if weight < 0:
         return True
     if part.stops >= _STOPS_OF_PROSE:
         return False
-    return part.link_share > (_LIKELY_LINK_SHARE_MAX if part.weight >= _LIKELY_WEIGHT else _LINK_SHARE_MAX)
+    return part.link_share > (_LIKELY_LINK_SHARE_MAX if weight >= _LIKELY_WEIGHT else _LINK_SHARE_MAX)

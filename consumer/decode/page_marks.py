@@ -5,7 +5,7 @@ follow those of Arc90's Readability, which Firefox's reading view and most other
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from lxml import etree
 
@@ -43,20 +43,16 @@ _BESIDE: Final = re.compile(
 _UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
 _STYLE_CHARS_MAX: Final = 400
 _WEIGHT: Final = 25
-
-
-class _Name(NamedTuple):
-    """What class and id say: whether the element is around an article, and how likely it is one, from -50 to 50."""
-
-    around: bool
-    weight: int
+_Names = tuple[str | None, str | None]
+"""Class and id."""
 
 
 class Marks:
     """The marks of the elements of one page; names that repeat are looked at once."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[str | None, str | None], _Name] = {}
+        self._around: dict[_Names, bool] = {}
+        self._weights: dict[_Names, int] = {}
 
     def apart(self, element: etree._Element, *, by_name: bool) -> bool:
         """Return whether an element and all within it are no part of an article, or not to be seen."""
@@ -70,22 +66,22 @@ class Marks:
         style = get("style")
         if style and _UNSEEN.search(style, 0, _STYLE_CHARS_MAX):
             return True
-        return by_name and tag not in _NEVER_BY_NAME and self._name(element).around
+        if not by_name or tag in _NEVER_BY_NAME:
+            return False
+        names = get("class"), get("id")
+        if names not in self._around:
+            text = " ".join(_searched(names))
+            self._around[names] = bool(_AROUND.search(text)) and not _MAYBE_WITHIN.search(text)
+        return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
-        """Return how likely an element is a part of an article by its names, 0 where they say nothing."""
-        return self._name(element).weight
-
-    def _name(self, element: etree._Element) -> _Name:
-        key = element.get("class"), element.get("id")
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = _read(*key)
-        return found
+        """Return how likely an element is a part of an article by its names, -50 to 50; 0 where they say nothing."""
+        names = element.get("class"), element.get("id")
+        if names not in self._weights:
+            found = [bool(_WITHIN.search(name)) - bool(_BESIDE.search(name)) for name in _searched(names)]
+            self._weights[names] = _WEIGHT * sum(found)
+        return self._weights[names]
 
 
-def _read(class_: str | None, id_: str | None) -> _Name:
-    names = [name[:_NAME_CHARS_MAX].lower() for name in (class_, id_) if name]
-    both = " ".join(names)
-    weight = sum(_WEIGHT * (bool(_WITHIN.search(name)) - bool(_BESIDE.search(name))) for name in names)
-    return _Name(bool(_AROUND.search(both)) and not _MAYBE_WITHIN.search(both), weight)
+def _searched(names: _Names) -> list[str]:
+    return [name[:_NAME_CHARS_MAX].lower() for name in names if name]

@@ -41,7 +41,6 @@ class Part:
 
     element: etree._Element
     parent: "Part | None"
-    weight: int = 0
     size: int = 0
     linked: int = 0
     stops: int = 0
@@ -58,10 +57,11 @@ class Part:
 
 @dataclass(slots=True)
 class Survey:
-    """The parts of a page by element, None for what stands apart, and those that have points."""
+    """The parts of a page by element, None for what stands apart, those that have points, and the marks of all."""
 
     parts: dict[etree._Element, Part | None] = field(default_factory=dict)
     scored: list[Part] = field(default_factory=list)
+    marks: Marks = field(default_factory=Marks)
 
 
 def survey(tree: etree._Element, *, by_name: bool) -> Survey | None:
@@ -83,7 +83,7 @@ class _Surveyor:
 
     def __init__(self, *, by_name: bool) -> None:
         self.found = Survey()
-        self._marks = Marks()
+        self._marks = self.found.marks
         self._by_name = by_name
         self._around: Part | None = None
         self._links = 0
@@ -93,7 +93,7 @@ class _Surveyor:
         if self._marks.apart(element, by_name=self._by_name):
             self.found.parts[element] = None
             return False
-        part = Part(element, self._around, self._marks.weight(element))
+        part = Part(element, self._around)
         self.found.parts[element] = self._around = part
         self._links += element.tag == "a"
         if element.text:
@@ -131,7 +131,7 @@ class _Surveyor:
         if part.size >= _PARAGRAPH_BYTES_MIN and _is_paragraph(part.element):
             _give_points(part)
         if part.scored:
-            points = part.score + _BASE.get(tag, 0) + part.weight
+            points = part.score + _BASE.get(tag, 0) + self._marks.weight(part.element)
             points += _BODY_POINTS * ("articleBody" in (part.element.get("itemprop") or ""))
             part.score = points * (1 - part.link_share)
             self.found.scored.append(part)

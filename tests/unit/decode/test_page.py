@@ -9,13 +9,14 @@ from typing import Final, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import html
 
-from consumer.decode import page as page_module
 from consumer.decode import page_article, page_survey, precise_article
 from consumer.decode.article import FieldMap, decode
 from consumer.decode.html_text import text_of_html
-from consumer.decode.markup import MarkupTooComplex
+from consumer.decode.markup import MarkupTooComplex, parse_html
 from consumer.decode.page import ARTICLE_BYTES_MIN, Page, load_extractor, read_page, revision_of
+from consumer.decode.page_marks import Marks
 from consumer.model.article import Article, Extracted, ExtractorName, Reason
 from consumer.model.errors import BadRecord, ConfigError
 from consumer.model.limits import DecodeLimits
@@ -214,6 +215,17 @@ def test_a_page_may_be_longer_than_its_article() -> None:
     assert "more than page_chars_max = 1000" in detail
 
 
+@pytest.mark.parametrize(
+    ("mark", "by_name"), [("class={}comments", True), ("id={}sidebar", True), ("style={}display:none", False)]
+)
+def test_only_the_beginning_of_names_and_styles_is_searched(mark: str, *, by_name: bool) -> None:
+    """A name of a million characters is searched for fifty words otherwise."""
+    marks = Marks()
+    short, long = (html.fromstring(f"<div {mark.format(chr(39) + 'x' * n + ';')}'>x</div>") for n in (300, 500))
+    assert marks.apart(short, by_name=by_name)
+    assert not marks.apart(long, by_name=by_name)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("markup", "limits"),
@@ -222,8 +234,9 @@ def test_a_page_may_be_longer_than_its_article() -> None:
         ("<p " + " ".join(f"a{number}" for number in range(1_001)) + ">x", LIMITS),
         ("<p>x" * 1_000, DecodeLimits(values_max=999)),
         ("<p a b c d e f g>x" * 125, DecodeLimits(values_max=999)),
+        ("<div>" * 2_000 + "</x>" * 60_000, LIMITS),
     ],
-    ids=["deep", "attributes of a tag", "elements", "attributes of a page"],
+    ids=["deep", "attributes of a tag", "elements", "attributes of a page", "end tags"],
 )
 def test_a_page_that_would_take_much_work_is_refused(markup: str, limits: DecodeLimits, name: ExtractorName) -> None:
     """Before a tree is made of it, and whatever the extractor would do."""
@@ -243,7 +256,7 @@ def test_ordinary_pages_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None
 @given(st.text(alphabet="<>/=' abdiptrlvu,.\n", max_size=120))
 def test_any_page_has_a_text_of_its_own(markup: str) -> None:
     """Nothing is raised, and every line found is one of the page's."""
-    tree = page_module.parse_html(markup, 1_000)
+    tree = parse_html(markup, 1_000)
     if tree is not None:
         found = page_article.article_text(tree)
         whole = " ".join(text_of_html(markup, 1_000).split())
