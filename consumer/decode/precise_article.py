@@ -14,6 +14,8 @@ from consumer.text.install_advice import install_command
 
 ELEMENTS_MAX: Final = 20_000
 """A page of more elements is left to the other extractor. The largest of 130 real pages has half of that."""
+DEPTH_MAX: Final = 200
+"""Nor is one with deeper elements read: the package looks at all that is around an element again and again."""
 _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
 """Elements of trafilatura's trees that begin a line."""
 
@@ -37,7 +39,7 @@ def precise_text(tree: etree._Element) -> str:
 
     The tree must be one of ``lxml.html``.
     """
-    if tree.xpath(f"count(//*) > {ELEMENTS_MAX}"):
+    if _is_costly(tree):
         return ""
     try:
         found = load().bare_extraction(tree, favor_precision=True, include_comments=False)
@@ -45,6 +47,19 @@ def precise_text(tree: etree._Element) -> str:
         # A page that the package has a defect with is a page without an article to it.
         return ""
     return "" if found is None else _text(found.body)
+
+
+def _is_costly(tree: etree._Element) -> bool:
+    elements = depth = 0
+    for event, _ in etree.iterwalk(tree, events=("start", "end")):
+        if event == "end":
+            depth -= 1
+            continue
+        elements += 1
+        depth += 1
+        if elements > ELEMENTS_MAX or depth > DEPTH_MAX:
+            return True
+    return False
 
 
 def _text(body: etree._Element) -> str:
