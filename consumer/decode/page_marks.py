@@ -5,6 +5,7 @@ follow those of Arc90's Readability, which Firefox's reading view and most other
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from lxml import etree
@@ -28,17 +29,21 @@ _NEVER_BY_NAME: Final = frozenset(["html", "body", "article", "main", "a", "p"])
 _NAME_CHARS_MAX: Final = 400
 """Longer names are cut; they are those of style sheets that have a class for each property."""
 
-_AROUND: Final = re.compile(
-    "-ad-|ad-break|ai2html|author-bio|banner|breadcrumb|byline|combx|comment|community|cookie|cover-wrap|disqus|extra"
-    "|footer|gdpr|header|legends|masthead|menu|newsletter|outbrain|pager|pagination|popup|promo|recommend|related"
-    "|remark|replies|rss|share|shoutbox|sidebar|skyscraper|social|sponsor|subscribe|supplemental|taboola|tags\\b"
-    "|teaser|toolbar|widget"
+_AROUND: Final = (
+    *("-ad-", "ad-break", "ai2html", "author-bio", "banner", "breadcrumb", "byline", "combx", "comment", "community"),
+    *("cookie", "cover-wrap", "disqus", "extra", "footer", "gdpr", "header", "legends", "masthead", "menu"),
+    *("newsletter", "outbrain", "pager", "pagination", "popup", "promo", "recommend", "related", "remark", "replies"),
+    *("rss", "share", "shoutbox", "sidebar", "skyscraper", "social", "sponsor", "subscribe", "supplemental", "taboola"),
+    *("teaser", "toolbar", "widget"),
 )
-_MAYBE_WITHIN: Final = re.compile("and|article|body|column|content|main|shadow|story|entry|post|text")
-_WITHIN: Final = re.compile("article|blog|body|content|entry|main|page|post|story|text")
-_BESIDE: Final = re.compile(
-    "-ad-|banner|com-|combx|comment|contact|footer|gdpr|\\bhid\\b|hidden|masthead|media|meta|outbrain|promo|related"
-    "|scroll|share|shopping|shoutbox|sidebar|skyscraper|sponsor|tags|widget"
+_MAYBE_WITHIN: Final = (
+    *("and", "article", "body", "column", "content", "main", "shadow", "story", "entry", "post", "text"),
+)
+_WITHIN: Final = ("article", "blog", "body", "content", "entry", "main", "page", "post", "story", "text")
+_BESIDE: Final = (
+    *("-ad-", "banner", "com-", "combx", "comment", "contact", "footer", "gdpr", "hidden", "masthead", "media", "meta"),
+    *("outbrain", "promo", "related", "scroll", "share", "shopping", "shoutbox", "sidebar", "skyscraper", "sponsor"),
+    *("tags", "widget"),
 )
 _UNSEEN: Final = re.compile("display\\s*:\\s*none|visibility\\s*:\\s*hidden", re.IGNORECASE)
 _STYLE_CHARS_MAX: Final = 400
@@ -71,16 +76,20 @@ class Marks:
         names = get("class"), get("id")
         if names not in self._around:
             text = " ".join(_searched(names))
-            self._around[names] = bool(_AROUND.search(text)) and not _MAYBE_WITHIN.search(text)
+            self._around[names] = _has(text, _AROUND) and not _has(text, _MAYBE_WITHIN)
         return self._around[names]
 
     def weight(self, element: etree._Element) -> int:
         """Return how likely an element is a part of an article by its names, -50 to 50; 0 where they say nothing."""
         names = element.get("class"), element.get("id")
         if names not in self._weights:
-            found = [bool(_WITHIN.search(name)) - bool(_BESIDE.search(name)) for name in _searched(names)]
+            found = [_has(name, _WITHIN) - _has(name, _BESIDE) for name in _searched(names)]
             self._weights[names] = _WEIGHT * sum(found)
         return self._weights[names]
+
+
+def _has(name: str, words: Iterable[str]) -> bool:
+    return any(word in name for word in words)
 
 
 def _searched(names: _Names) -> list[str]:
