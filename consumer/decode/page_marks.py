@@ -53,13 +53,14 @@ _Names = tuple[str | None, str | None]
 
 
 class Marks:
-    """The marks of the elements of one page; names that repeat are looked at once."""
+    """The marks of the elements of one page; names, believed only if ``by_name``, are looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_name: bool) -> None:
+        self._by_name = by_name
         self._around: dict[_Names, bool] = {}
         self._weights: dict[_Names, int] = {}
 
-    def apart(self, element: etree._Element, *, by_name: bool) -> bool:
+    def apart(self, element: etree._Element) -> bool:
         """Return whether an element and all within it are no part of an article, or not to be seen."""
         tag, get = element.tag, element.get
         if tag in APART:
@@ -71,7 +72,7 @@ class Marks:
         style = get("style")
         if style and _UNSEEN.search(style, 0, _STYLE_CHARS_MAX):
             return True
-        if not by_name or tag in _NEVER_BY_NAME:
+        if not self._by_name or tag in _NEVER_BY_NAME:
             return False
         names = get("class"), get("id")
         if names not in self._around:
@@ -81,6 +82,8 @@ class Marks:
 
     def weight(self, element: etree._Element) -> int:
         """Return how likely an element is a part of an article by its names, -50 to 50; 0 where they say nothing."""
+        if not self._by_name:
+            return 0
         names = element.get("class"), element.get("id")
         if names not in self._weights:
             found = [_has(name, _WITHIN) - _has(name, _BESIDE) for name in _searched(names)]

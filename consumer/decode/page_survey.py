@@ -57,15 +57,15 @@ class Part:
 
 @dataclass(slots=True)
 class Survey:
-    """The parts of a page by element, None for what stands apart, those that have points, and the marks of all."""
+    """The marks of a page, its parts by element, None for what stands apart, and those that have points."""
 
+    marks: Marks
     parts: dict[etree._Element, Part | None] = field(default_factory=dict)
     scored: list[Part] = field(default_factory=list)
-    marks: Marks = field(default_factory=Marks)
 
 
 def survey(tree: etree._Element, *, by_name: bool) -> Survey | None:
-    """Survey a page; None where it has too many elements. Names of classes and ids set parts apart if ``by_name``."""
+    """Survey a page; None where it has too many elements. Names of classes and ids count if ``by_name``."""
     surveyor = _Surveyor(by_name=by_name)
     walk = etree.iterwalk(tree, events=("start", "end"))
     for event, element in walk:
@@ -82,15 +82,14 @@ class _Surveyor:
     """Follows the elements of a page in document order."""
 
     def __init__(self, *, by_name: bool) -> None:
-        self.found = Survey()
+        self.found = Survey(Marks(by_name=by_name))
         self._marks = self.found.marks
-        self._by_name = by_name
         self._around: Part | None = None
         self._links = 0
 
     def start(self, element: etree._Element) -> bool:
         """Begin an element; return whether to look into it."""
-        if self._marks.apart(element, by_name=self._by_name):
+        if self._marks.apart(element):
             self.found.parts[element] = None
             return False
         part = Part(element, self._around)

@@ -86,7 +86,8 @@ def test_what_stands_around_an_article_is_left_out(around: str, place: str) -> N
 
 def test_names_are_not_believed_where_nothing_is_left() -> None:
     """Some site calls its article a comment."""
-    assert read(f"<div class=comments>{PROSE}</div>").text == TEXT
+    found = read(f"<body>{LINKS}<div class=comments>{PROSE}</div></body>")
+    assert (found.extracted, found.text) == (Extracted.ARTICLE, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +131,12 @@ def test_a_page_of_very_many_elements_is_taken_whole(monkeypatch: pytest.MonkeyP
     assert read(markup + "<hr>" * 50).extracted is Extracted.WHOLE_TEXT
 
 
-def test_precise_leaves_large_pages_to_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its work for each element is many times as much."""
+@pytest.mark.parametrize("limit", ["ELEMENTS_MAX", "DEPTH_MAX"])
+def test_precise_leaves_large_and_deep_pages_to_fast(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    """Its work for each element is many times as much, and more the deeper it is."""
     markup = f"<html><body><div>{PROSE}</div>{LINKS}</body></html>"
     assert read(markup, "precise").extracted is Extracted.ARTICLE
-    monkeypatch.setattr(precise_article, "ELEMENTS_MAX", 5)
+    monkeypatch.setattr(precise_article, limit, 3)
     assert read(markup, "precise") == Page(TEXT, Extracted.FAST_ARTICLE, "")
 
 
@@ -220,10 +222,10 @@ def test_a_page_may_be_longer_than_its_article() -> None:
 )
 def test_only_the_beginning_of_names_and_styles_is_searched(mark: str, *, by_name: bool) -> None:
     """A name of a million characters is searched for fifty words otherwise."""
-    marks = Marks()
+    marks = Marks(by_name=by_name)
     short, long = (html.fromstring(f"<div {mark.format(chr(39) + 'x' * n + ';')}'>x</div>") for n in (300, 500))
-    assert marks.apart(short, by_name=by_name)
-    assert not marks.apart(long, by_name=by_name)
+    assert marks.apart(short)
+    assert not marks.apart(long)
 
 
 @pytest.mark.parametrize("name", NAMES)
