@@ -238,6 +238,20 @@ _DRIFT: Final = Row(
             width=12,
             runbooks=("record-times-replaced",),
         ),
+        Panel(
+            title="Web pages",
+            about="Shares of the pages, by what was taken from them: the article, or the whole text.",
+            queries=(
+                Query(
+                    "sum by (extracted) (rate(dupwatch_pages_total{$of}[$__rate_interval]))"
+                    " / ignoring (extracted) group_left () sum(rate(dupwatch_pages_total{$of}[$__rate_interval]))",
+                    "{{extracted}}",
+                ),
+            ),
+            unit="percentunit",
+            share=True,
+            width=12,
+        ),
     ),
 )
 

@@ -19,16 +19,18 @@ from tests.kafka.topics import WAIT_S, Topics, make_topics, wait_for_count
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 BODY_CHARS = 1_000_000
+PAGE_CHARS = 4_000_000
 RECORD_BYTES = (8 << 20) - 64
 """A key belongs to its record."""
 log = logging.getLogger(__name__)
 
 
 class Hostile(NamedTuple):
-    """Values of one kind, and the reason for which they are refused; None where they are judged."""
+    """Values of one kind, the reason for which they are refused, None where they are judged, and how they are read."""
 
     value: bytes
     reason: str | None
+    body_format: str = "html"
 
 
 def article(body: str) -> bytes:
@@ -66,6 +68,7 @@ HOSTILE: dict[str, Callable[[], Hostile]] = {
     "ideographs": lambda: Hostile(article(han()), None),
     "one word": lambda: Hostile(article("a" * BODY_CHARS), None),
     "paragraphs": lambda: Hostile(article("<p>" * (BODY_CHARS // 3)), None),
+    "a page of paragraphs": lambda: Hostile(article("<p>xxxxxx" * (PAGE_CHARS // 9)), "body_too_long", "article"),
 }
 
 
@@ -92,9 +95,10 @@ def send_packed(topics: Topics, value: bytes, count: int) -> None:
     assert answers == [None] * count
 
 
-def consumer_peak_mb(topics: Topics, folder: Path, count: int, reason: str | None) -> float:
+def consumer_peak_mb(topics: Topics, folder: Path, count: int, hostile: Hostile) -> float:
     """What a consumer takes over the same; each record has one answer, and the reason if it is a refusal."""
-    with running(topics, f"lmdb:{folder / 'store'}", folder, "--set", "source.body_format=html") as consumer:
+    read_as = ("--set", f"source.body_format={hostile.body_format}")
+    with running(topics, f"lmdb:{folder / 'store'}", folder, *read_as) as consumer:
         with MemoryWatch() as memory:
             memory.watch("consumer", consumer.process.pid)
             wait_for_count(topics, ("verdicts", "dead-letters"), count, seconds=600)
@@ -103,18 +107,22 @@ def consumer_peak_mb(topics: Topics, folder: Path, count: int, reason: str | Non
         letters = re.findall(
             r'^dupwatch_dead_letters_total{reason="(\w+)"} (\S+)$', consumer.page("/metrics")[1], re.MULTILINE
         )
-        assert {name: float(number) for name, number in letters if float(number)} == ({reason: count} if reason else {})
+        assert {name: float(number) for name, number in letters if float(number)} == (
+            {hostile.reason: count} if hostile.reason else {}
+        )
         assert consumer.stop() == 0, consumer.log.read_text()
     return memory.peaks_mb["consumer"]
 
 
 def check(topics: Topics, folder: Path, name: str, count: int) -> None:
     """One answer for each, and memory below the bound."""
-    value, reason = HOSTILE[name]()
-    send_packed(topics, value, count)
+    hostile = HOSTILE[name]()
+    send_packed(topics, hostile.value, count)
     bare_mb = bare_peak_mb(topics, count)
-    own_mb = consumer_peak_mb(topics, folder, count, reason)
-    log.info("%d times %s (%d bytes): a client %.0f MB, a consumer %.0f MB", count, name, len(value), bare_mb, own_mb)
+    own_mb = consumer_peak_mb(topics, folder, count, hostile)
+    log.info(
+        "%d times %s (%d bytes): a client %.0f MB, a consumer %.0f MB", count, name, len(hostile.value), bare_mb, own_mb
+    )
     assert own_mb - bare_mb < ABOVE_BARE_MB_MAX
 
 
