@@ -25,7 +25,7 @@ from consumer.store_tools.releases import Attribution, planned, releasable
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import send_release, way_back
-from consumer.wiring.stores import opened_store
+from consumer.wiring.stores import completed_config, opened_store
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.records import Stored
@@ -67,7 +67,7 @@ def release(
         flagged = releasable(opened, article_id, version)
         links = chain(opened, flagged)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
-    back = way_back(chosen, flagged)
+    back = way_back(completed_config(chosen), flagged)
     if not json:
         with results():
             _announce(links, histories)

@@ -70,14 +70,15 @@ def prepared_topics_run(
         lexicon = parts.lexicon_of(config)
         # What is wrong with the configuration itself is said at once, whether the store answers or not.
         parts.judge_settings(config, lexicon)
+        message_decoder(config)
         turns, drain = Turns(hooks), Drain(stopping, config.kafka.drain_s)
-        decode = message_decoder(config, waiting_for_registry(hooks, stopping))
         shown = _show(config, hooks, resources)
         starting = Starting(stopping, turns)
         config = UntilStoreReachable(starting.proceed, hooks).call(
             partial(starting.call, partial(stores.completed_config, config))
         )
         settings = parts.judge_settings(config, lexicon)
+        decode = message_decoder(config, waiting_for_registry(hooks, stopping))
         shown.metrics.show_build(build_of(settings))
 
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.

@@ -229,3 +229,20 @@ def test_partitions_are_judged_by_as_many_threads_as_are_configured(
     assert (len(judging) > 0, len(judging) <= judges) == (judges > 1, True)
     assert value(families, "dupwatch_articles_total", outcome="unique") == ARTICLES
     assert value(families, "dupwatch_busy") == 0
+
+
+def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
+    """The configuration need not say that bodies are pages: a store that is bound to an extractor does."""
+    page = f"<html><body><nav><a href=/>Home</a></nav><div><p>{text(1)}</p><p>{text(2)}</p></div></body></html>"
+    with mock_cluster(TOPICS) as address:
+        named = configured(address, tmp_path, 0, source={"body_format": "article"})
+        with stores.opened_store(named) as store:
+            stores.bind(store, judge_settings(named, lexicon_of(named)))
+        producer = Producer({"bootstrap.servers": address})
+        producer.produce("articles", json.dumps({"body": page}), "a", partition=0)
+        assert producer.flush(WAIT_S) == 0
+        stopping, streams = Stopping(interrupts=False), Streams(io.BytesIO(), io.BytesIO())
+        config = configured(address, tmp_path, 0)
+        with prepared_topics_run(config, streams, Hooks(Until(1, stopping)), stopping) as run:
+            run.pipeline.run()
+            assert value(scraped(run), "dupwatch_pages_total", extracted="article") == 1
