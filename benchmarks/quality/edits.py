@@ -1,14 +1,15 @@
 """Another feed from a feed: in another order, and with edited copies of some articles after their originals.
 
 ``python -m benchmarks.quality.edits FEED -o OUT --seed N --share 0.3 --shuffle``. Equal arguments give equal bytes.
+``--edit reworded --edit truncated`` makes copies of these kinds only.
 Which copies are still near-duplicates is not decided here: ``benchmarks.quality.pairs`` measures it.
 """
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -37,6 +38,7 @@ FRAMES = {
 }
 
 Edit = Callable[[Article, random.Random, Sequence[str]], str]
+EditName = Literal["framed", "reworded", "rearranged", "truncated", "noisy"]
 
 
 def framed(article: Article, rng: random.Random, _words: Sequence[str]) -> str:
@@ -90,7 +92,7 @@ def noisy(article: Article, rng: random.Random, _words: Sequence[str]) -> str:
     return "".join(chars)
 
 
-EDITS: Mapping[str, Edit] = {
+EDITS: Mapping[EditName, Edit] = {
     "framed": framed,
     "reworded": reworded,
     "rearranged": rearranged,
@@ -103,7 +105,9 @@ def _is_word(token: str) -> bool:
     return token[0].isalnum()
 
 
-def edited_feed(articles: Sequence[Article], seed: int, share: float, *, shuffle: bool) -> list[Article]:
+def edited_feed(
+    articles: Sequence[Article], seed: int, share: float, *, shuffle: bool, names: Sequence[EditName] = tuple(EDITS)
+) -> list[Article]:
     """Return the feed with edited copies of a ``share`` of its articles, each somewhere after its original.
 
     A copy's id is the original's with ``~`` and the name of the edit; publication times rise anew.
@@ -111,14 +115,24 @@ def edited_feed(articles: Sequence[Article], seed: int, share: float, *, shuffle
     rng = random.Random(seed)
     ordered = rng.sample(articles, len(articles)) if shuffle else list(articles)
     words = _words_by_kind(ordered)
+
+    def copies() -> Iterator[tuple[int, Article]]:
+        for place in sorted(rng.sample(range(len(ordered)), round(share * len(ordered)))):
+            article = ordered[place]
+            name = rng.choice(names)
+            body = EDITS[name](article, rng, words[is_cjk(article.lang, article.body)])
+            yield place, msgspec.structs.replace(article, id=f"{article.id}~{name}", body=body)
+
+    return with_copies(ordered, copies(), rng)
+
+
+def with_copies(
+    articles: Sequence[Article], copies: Iterable[tuple[int, Article]], rng: random.Random
+) -> list[Article]:
+    """Return the feed with each of the copies, given with the place of its original, somewhere after that."""
     # A copy sorts by a place drawn between its original and the end; an original by its own.
-    placed = [(float(place), article) for place, article in enumerate(ordered)]
-    for place in sorted(rng.sample(range(len(ordered)), round(share * len(ordered)))):
-        article = ordered[place]
-        name = rng.choice(list(EDITS))
-        body = EDITS[name](article, rng, words[is_cjk(article.lang, article.body)])
-        copy = msgspec.structs.replace(article, id=f"{article.id}~{name}", body=body)
-        placed.append((rng.uniform(place, len(ordered)), copy))
+    placed = [(float(place), article) for place, article in enumerate(articles)]
+    placed += [(rng.uniform(place, len(articles)), copy) for place, copy in copies]
     placed.sort(key=lambda place_and_article: place_and_article[0])
     return list(in_feed_order(article for _, article in placed))
 
@@ -137,11 +151,12 @@ def main(
     output: Annotated[Path, typer.Option("-o", "--output", help="The new feed; .gz is packed.")],
     seed: Annotated[int, typer.Option(help="Of the order, the choice of articles and the edits.")] = 1,
     share: Annotated[float, typer.Option(min=0, max=1, help="Of the articles that get an edited copy.")] = 0.3,
+    edit: Annotated[list[EditName] | None, typer.Option(help="Of the copies; may be repeated, without: all.")] = None,
     *,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the articles into another order first.")] = False,
 ) -> None:
     """Make another feed from a feed."""
-    edited = edited_feed(read_feed(feed), seed, share, shuffle=shuffle)
+    edited = edited_feed(read_feed(feed), seed, share, shuffle=shuffle, names=edit or tuple(EDITS))
     typer.echo(f"{write_lines(output, edited)} articles")
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 
+from benchmarks.quality.chinese import converted, opencc
 from benchmarks.quality.feed import Article, is_cjk, read_feed, write_lines
 from benchmarks.quality.shingles import Int64, ShingleSets, normalise, shingle_sets
 
@@ -59,20 +60,25 @@ class _Prefixes(NamedTuple):
 
 
 def similar_pairs(
-    articles: Sequence[Article], jaccard_min: float = JACCARD_MIN, *, drop_invisible: bool = False
+    articles: Sequence[Article],
+    jaccard_min: float = JACCARD_MIN,
+    *,
+    drop_invisible: bool = False,
+    shingle_chars: int = SHINGLE_CHARS,
 ) -> list[SimilarPair]:
     """Return every pair with a Jaccard similarity of at least ``jaccard_min`` (above 0), in feed order.
 
-    Chinese and Japanese are compared by shingles of 5 characters, everything else by shingles of 9; texts of the two
-    kinds share no shingle. Containment is the shared part of the smaller set. An article without words is in no pair.
+    Chinese and Japanese are compared by shingles of 5 characters, everything else by shingles of ``shingle_chars``;
+    texts of the two kinds share no shingle. Containment is the shared part of the smaller set. An article without words
+    is in no pair.
     """
     found: list[tuple[int, int, float, float]] = []
-    for cjk, shingle_chars in ((True, CJK_SHINGLE_CHARS), (False, SHINGLE_CHARS)):
+    for cjk, chars in ((True, CJK_SHINGLE_CHARS), (False, shingle_chars)):
         numbers = [n for n, article in enumerate(articles) if is_cjk(article.lang, article.body) == cjk]
         texts = [normalise(articles[n].body, drop_invisible=drop_invisible) for n in numbers]
         found += (
             (numbers[o.later], numbers[o.earlier], o.shared / o.union, o.shared / o.smaller)
-            for o in overlaps(shingle_sets(texts, shingle_chars), jaccard_min)
+            for o in overlaps(shingle_sets(texts, chars), jaccard_min)
         )
     return [
         SimilarPair(articles[earlier].id, articles[later].id, round(jaccard, DECIMALS), round(part, DECIMALS))
@@ -149,13 +155,22 @@ def main(
         typer.Argument(exists=True, dir_okay=False, help="Articles as JSON lines, in feed order; .gz is unpacked."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Pairs as JSON lines; .gz is packed.")],
+    shingle_chars: Annotated[
+        int, typer.Option(min=1, help="Length of the shingles of texts that are not Chinese or Japanese.")
+    ] = SHINGLE_CHARS,
     *,
     drop_invisible: Annotated[
         bool, typer.Option(help="Take zero-width characters and soft hyphens out before comparing.")
     ] = False,
+    simplified: Annotated[
+        bool, typer.Option("--simplified", help="Compare Chinese texts in simplified characters, by OpenCC's tw2sp.")
+    ] = False,
 ) -> None:
     """Write all pairs of articles with a Jaccard similarity of 0.4 and more."""
-    pairs = similar_pairs(read_feed(feed), drop_invisible=drop_invisible)
+    articles = read_feed(feed)
+    if simplified:
+        articles = list(converted(articles, opencc("tw2sp")))
+    pairs = similar_pairs(articles, drop_invisible=drop_invisible, shingle_chars=shingle_chars)
     typer.echo(f"{write_lines(output, pairs)} pairs, {sum(p.jaccard >= 0.8 for p in pairs)} of them at 0.8 or more")
 
 

@@ -9,7 +9,7 @@
   flagged, whatever the flag names, *missed* if not. Recall = found / (found + missed).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -127,14 +127,22 @@ def by_id(verdicts: Iterable[Verdict], feed_ids: Sequence[str]) -> dict[str, Ver
     return found
 
 
-def measure(feed_ids: Sequence[str], pairs: Iterable[SimilarPair], verdicts: Iterable[Verdict]) -> Quality:
+def measure(
+    feed_ids: Sequence[str],
+    pairs: Iterable[SimilarPair],
+    verdicts: Iterable[Verdict],
+    counted: Collection[str] | None = None,
+) -> Quality:
     """Compare verdicts with the pairs of a feed, by the rules at the top of this module.
+
+    ``counted`` are the ids of the articles whose verdicts are counted; without it all are.
 
     ``ValueError`` as ``by_id``, and where a pair names an article that is not in the feed.
     """
     judged = by_id(verdicts, feed_ids)
     listed = tuple(pairs)
-    flags = [judged[article_id] for article_id in feed_ids if judged[article_id].outcome == "duplicate"]
+    of_these = {article_id: judged[article_id] for article_id in feed_ids if counted is None or article_id in counted}
+    flags = [verdict for verdict in of_these.values() if verdict.outcome == "duplicate"]
     likeness = _likeness(listed)
     named = [(flag, _likeness_of_named(flag, likeness)) for flag in flags]
     right = sum(alike.jaccard >= RIGHT_JACCARD_MIN for _, alike in named)
@@ -146,7 +154,7 @@ def measure(feed_ids: Sequence[str], pairs: Iterable[SimilarPair], verdicts: Ite
         ),
         key=lambda finding: finding.jaccard,
     )
-    owed = _most_alike_kept(listed, judged)
+    owed = {article_id: pair for article_id, pair in _most_alike_kept(listed, judged).items() if article_id in of_these}
     misses = sorted(
         (
             Finding(article_id, pair.earlier, pair.jaccard, pair.containment, None, None)
@@ -158,9 +166,9 @@ def measure(feed_ids: Sequence[str], pairs: Iterable[SimilarPair], verdicts: Ite
     found = sum(judged[article_id].outcome == "duplicate" for article_id in owed)
     precision, recall = wilson(right, right + len(wrong)), wilson(found, found + len(misses))
     return Quality(
-        articles=len(feed_ids),
-        kept=sum(verdict.outcome == "unique" for verdict in judged.values()),
-        retracted=sum(verdict.outcome == "retracted" for verdict in judged.values()),
+        articles=len(of_these),
+        kept=sum(verdict.outcome == "unique" for verdict in of_these.values()),
+        retracted=sum(verdict.outcome == "retracted" for verdict in of_these.values()),
         right=right,
         between=len(flags) - right - len(wrong),
         wrong=len(wrong),

@@ -1,0 +1,153 @@
+"""Whole web pages against the text of their article, on the test pages of mozilla/readability.
+
+``git clone https://github.com/mozilla/readability``, then ``python -m benchmarks.quality.web_pages
+readability/test/test-pages``. A folder has the page, ``source.html``, and the markup of its article, ``expected.html``.
+The texts of all articles are judged first, then what each extractor makes of the pages; a page *finds its text* if it
+is flagged as a duplicate of it, or of the article that this text was flagged as a duplicate of. An undeserved flag is
+one between texts that are less than 0.5 alike (``score``). Times are of one page each, the best of three.
+"""
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from benchmarks.quality.feed import Article, in_feed_order, write_lines
+from benchmarks.quality.pairs import similar_pairs
+from benchmarks.quality.schemes import SCHEMES, judge_with_scheme, rate_text
+from benchmarks.quality.score import Quality, Verdict, measure, wilson
+from benchmarks.speed.report import OUT, Row, publish, tell
+from consumer.decode.html_text import MarkupTooComplex, text_of_html
+from consumer.model.limits import DecodeLimits
+
+PART: Final = "web_pages"
+TIMES: Final = 3
+OWN_TEXT: Final = "~text"
+_LIMITS: Final = DecodeLimits()
+
+Extract = Callable[[str], str]
+
+
+def whole_text(markup: str) -> str:
+    """Return the text of a page with all that is around the article: ``source.body_format = "html"``."""
+    return text_of_html(markup, _LIMITS.attributes_max)
+
+
+EXTRACTORS: Final[Mapping[str, Extract]] = {"html": whole_text}
+
+
+class TestPage(NamedTuple):
+    """A page, and the text of its article."""
+
+    name: str
+    markup: str
+    text: str
+
+
+class Extracted(NamedTuple):
+    """The texts of the pages, in their order, and the time that each took; ``refused`` counts pages too complex."""
+
+    texts: list[str]
+    seconds: list[float]
+    refused: int
+
+
+def read_pages(folder: Path) -> Iterator[TestPage]:
+    """Yield the pages below a folder by name; one whose article has no text is left out."""
+    for page in sorted(folder.glob("*/source.html")):
+        expected = page.with_name("expected.html")
+        text = whole_text(expected.read_text("utf-8", "replace")) if expected.exists() else ""
+        if text:
+            yield TestPage(page.parent.name, page.read_text("utf-8", "replace"), text)
+
+
+def extracted(pages: Sequence[TestPage], extract: Extract, clock: Callable[[], float] = time.perf_counter) -> Extracted:
+    """Extract and time each page; one that is too complex gives no text."""
+    texts, seconds, refused = [], [], 0
+    for page in pages:
+        text, taken = "", []
+        try:
+            for _ in range(TIMES):
+                began = clock()
+                text = extract(page.markup)
+                taken.append(clock() - began)
+        except MarkupTooComplex:
+            refused += 1
+        texts.append(text)
+        seconds.append(min(taken, default=0.0))
+    return Extracted(texts, seconds, refused)
+
+
+def feed_of_pages(pages: Sequence[TestPage], texts: Sequence[str]) -> list[Article]:
+    """Return the articles' own texts, and then what was extracted from the pages, each in an order of its own."""
+    rng = random.Random(1)
+    own = [Article(id=f"{page.name}{OWN_TEXT}", body=page.text) for page in pages]
+    whole = [Article(id=page.name, body=text) for page, text in zip(pages, texts, strict=True)]
+    return list(in_feed_order([*rng.sample(own, len(own)), *rng.sample(whole, len(whole))]))
+
+
+def found_their_text(pages: Sequence[TestPage], verdicts: Sequence[Verdict]) -> list[bool]:
+    """Say of each page whether it was flagged as a duplicate of its own text."""
+    original = {verdict.id: verdict.duplicate_of for verdict in verdicts}
+
+    def root(article_id: str) -> str:
+        while named := original[article_id]:
+            article_id = named
+        return article_id
+
+    return [original[page.name] is not None and root(page.name) == root(f"{page.name}{OWN_TEXT}") for page in pages]
+
+
+def row(name: str, scheme: str, found: Sequence[bool], quality: Quality, done: Extracted) -> Row:
+    """Return the row of an extractor and a scheme."""
+    return {
+        "extractor": name,
+        "scheme": scheme,
+        "pages": len(found),
+        "find their text": sum(found),
+        "share": rate_text(wilson(sum(found), len(found))),
+        "undeserved flags": quality.wrong,
+        "refused": done.refused,
+        "ms a page": 1e3 * sum(done.seconds) / max(1, len(done.seconds)),
+        "worst": 1e3 * max(done.seconds, default=0.0),
+    }
+
+
+def main(
+    folder: Annotated[
+        Path, typer.Argument(exists=True, file_okay=False, help="The test pages of mozilla/readability.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
+    show: Annotated[int, typer.Option(min=0, help="How many pages to name that do not find their text.")] = 0,
+) -> None:
+    """Count the pages that find the text of their article, with each extractor and scheme."""
+    pages = list(read_pages(folder))
+    if not pages:
+        raise typer.BadParameter(f"{folder} has no folders with source.html and expected.html")
+    rows: list[Row] = []
+    for name, extract in EXTRACTORS.items():
+        tell(f"{name} …")
+        done = extracted(pages, extract)
+        feed = feed_of_pages(pages, done.texts)
+        pairs = similar_pairs(feed)
+        for scheme in SCHEMES:
+            with tempfile.TemporaryDirectory() as temporary:
+                path = Path(temporary) / "pages.jsonl"
+                write_lines(path, feed)
+                verdicts = judge_with_scheme(path, scheme)
+            found = found_their_text(pages, verdicts)
+            quality = measure([article.id for article in feed], pairs, verdicts)
+            rows.append(row(name, scheme, found, quality, done))
+            for page in [page.name for page, is_found in zip(pages, found, strict=True) if not is_found][:show]:
+                tell(f"{name}, {scheme}: {page} does not find its text")
+            for flag in quality.wrong_flags[:show]:
+                tell(f"{name}, {scheme}: {flag.id} flagged as {flag.other}, {flag.jaccard} alike")
+    publish(PART, f"Web pages of {folder.name}", rows, out=out, pages=len(pages))
+
+
+if __name__ == "__main__":
+    typer.run(main)
