@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import typer
@@ -38,7 +38,6 @@ FRAMES = {
 }
 
 Edit = Callable[[Article, random.Random, Sequence[str]], str]
-EditName = Literal["framed", "reworded", "rearranged", "truncated", "noisy"]
 
 
 def framed(article: Article, rng: random.Random, _words: Sequence[str]) -> str:
@@ -92,7 +91,7 @@ def noisy(article: Article, rng: random.Random, _words: Sequence[str]) -> str:
     return "".join(chars)
 
 
-EDITS: Mapping[EditName, Edit] = {
+EDITS: Mapping[str, Edit] = {
     "framed": framed,
     "reworded": reworded,
     "rearranged": rearranged,
@@ -106,7 +105,7 @@ def _is_word(token: str) -> bool:
 
 
 def edited_feed(
-    articles: Sequence[Article], seed: int, share: float, *, shuffle: bool, names: Sequence[EditName] = tuple(EDITS)
+    articles: Sequence[Article], seed: int, share: float, *, shuffle: bool, names: Sequence[str] = tuple(EDITS)
 ) -> list[Article]:
     """Return the feed with edited copies of a ``share`` of its articles, each somewhere after its original.
 
@@ -151,11 +150,14 @@ def main(
     output: Annotated[Path, typer.Option("-o", "--output", help="The new feed; .gz is packed.")],
     seed: Annotated[int, typer.Option(help="Of the order, the choice of articles and the edits.")] = 1,
     share: Annotated[float, typer.Option(min=0, max=1, help="Of the articles that get an edited copy.")] = 0.3,
-    edit: Annotated[list[EditName] | None, typer.Option(help="Of the copies; may be repeated, without: all.")] = None,
+    edit: Annotated[list[str] | None, typer.Option(help="Make copies of this kind only; may be repeated.")] = None,
     *,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the articles into another order first.")] = False,
 ) -> None:
     """Make another feed from a feed."""
+    unknown = sorted(set(edit or ()) - EDITS.keys())
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]} is no edit; there are {', '.join(EDITS)}", param_hint="--edit")
     edited = edited_feed(read_feed(feed), seed, share, shuffle=shuffle, names=edit or tuple(EDITS))
     typer.echo(f"{write_lines(output, edited)} articles")
 

@@ -8,11 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benchmarks.quality import web_pages
+from benchmarks.quality import edits, web_pages
 from benchmarks.quality.chinese import Convert, converted, is_chinese, is_traditional
 from benchmarks.quality.chinese_copies import OF_SIMPLIFIED, OF_TRADITIONAL, feed_of_copies
 from benchmarks.quality.edits import EDITS, edited_feed
-from benchmarks.quality.feed import Article, write_lines
+from benchmarks.quality.feed import Article, read_feed, write_lines
 from benchmarks.quality.manual_pages import HEAD_CHARS, manuals_in, passages
 from benchmarks.quality.pairs import SimilarPair, similar_pairs
 from benchmarks.quality.schemes import SCHEMES, By, groups, judge_with_scheme, rows
@@ -119,9 +119,23 @@ def test_only_the_edits_asked_for_are_made() -> None:
     articles = [Article(id=f"{number}", body=_words(number, 400), lang="ru") for number in range(40)]
     chosen = edited_feed(articles, 1, 1.0, shuffle=False, names=["reworded", "truncated"])
     assert {article.id.partition("~")[2] for article in chosen} == {"", "reworded", "truncated"}
-    assert edited_feed(articles, 1, 1.0, shuffle=False) == edited_feed(
-        articles, 1, 1.0, shuffle=False, names=list(EDITS)
-    )
+    every = edited_feed(articles, 1, 1.0, shuffle=False)
+    assert every == edited_feed(articles, 1, 1.0, shuffle=False, names=list(EDITS))
+
+
+def test_the_command_makes_the_edits_it_is_asked_for(tmp_path: Path) -> None:
+    """One that it does not know is refused with the names of those that there are."""
+    feed, output = tmp_path / "feed.jsonl", tmp_path / "edited.jsonl"
+    write_lines(feed, [Article(id=f"{number}", body=_words(number, 400), lang="ru") for number in range(9)])
+    app = typer.Typer()
+    app.command()(edits.main)
+    arguments = [str(feed), "-o", str(output), "--share", "1", "--edit"]
+    assert CliRunner().invoke(app, [*arguments, "truncated", "--edit", "framed"]).exit_code == 0
+    kinds = {article.id.partition("~")[2] for article in read_feed(output)}
+    assert kinds <= {"", "truncated", "framed"}
+    refused = CliRunner().invoke(app, [*arguments, "shouted"])
+    assert refused.exit_code == 2
+    assert "rearranged" in refused.output
 
 
 def test_truth_by_shorter_shingles() -> None:
