@@ -63,7 +63,7 @@ def rows(
     """Return a row for each group and scheme."""
     ids = [article.id for article in articles]
     copies = {article.id for article in articles if copy_kind(article)}
-    found = []
+    found: list[Row] = []
     for name, counted in groups(articles, by).items():
         of_these = copies.intersection(counted)
         for scheme, verdicts in judged.items():
