@@ -21,7 +21,9 @@ from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.schemes import SCHEMES, judge_with_scheme, rate_text
 from benchmarks.quality.score import Quality, Verdict, measure, wilson
 from benchmarks.speed.report import OUT, Row, publish, tell
-from consumer.decode.html_text import MarkupTooComplex, text_of_html
+from consumer.decode.html_text import text_of_html
+from consumer.decode.markup import MarkupTooComplex
+from consumer.decode.page import read_page
 from consumer.model.limits import DecodeLimits
 
 PART: Final = "web_pages"
@@ -37,7 +39,11 @@ def whole_text(markup: str) -> str:
     return text_of_html(markup, _LIMITS.attributes_max)
 
 
-EXTRACTORS: Final[Mapping[str, Extract]] = {"html": whole_text}
+EXTRACTORS: Final[Mapping[str, Extract]] = {
+    "html": whole_text,
+    "article, fast": lambda markup: read_page(markup, "fast", _LIMITS).text,
+    "article, precise": lambda markup: read_page(markup, "precise", _LIMITS).text,
+}
 
 
 class TestPage(NamedTuple):
