@@ -15,14 +15,14 @@ COPY requirements-image.lock ./
 RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-image.lock
 # The build requirements of our own wheel are locked too.
 RUN bin/pip install --quiet --no-index --find-links wheels hatchling
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY consumer consumer
 COPY storage storage
 COPY sample/feed.jsonl sample/
 RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
 # Install from those wheels only, as locked; build tools and pip stay behind.
 RUN python3 -m venv --without-pip /opt/dupwatch \
- && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[schemas,tracing]'
+ && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[pages,schemas,tracing]'
 
 FROM python
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin dupwatch \
