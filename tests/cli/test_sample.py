@@ -140,3 +140,19 @@ def test_compression_makes_no_difference(
     assert ended.code == 0, ended.err
     flagged = [verdict for verdict in decisions(verdicts) if verdict[2] == "duplicate"]
     assert decisions(json_lines(ended.out)) == flagged
+
+
+def test_pages_and_scripts(dupwatch: Command, tmp_path: Path) -> None:
+    """The copy on a whole page, the one in the other script, an edited Russian one, and equal posts are found."""
+    feed, sink = SAMPLE.with_name("pages_and_scripts.jsonl"), tmp_path / "out.jsonl"
+    store = ("--store", f"lmdb:{tmp_path / 'store'}")
+    ended = dupwatch(
+        "run", "--source", feed, "--sink", sink, *store, "--emit", "all", "--set", "source.body_format=article", *FAST
+    )
+    assert ended.code == 0, ended.err
+    found = json_lines(sink.read_bytes())
+    assert {verdict["id"]: verdict["duplicate_of"] for verdict in found} == {
+        article["id"]: article["id"].partition(".")[0] if "." in article["id"] else None
+        for article in json_lines(feed.read_bytes())
+    }
+    assert {verdict["id"] for verdict in found if verdict["extracted"] == "article"} == {"zh-library.page"}
