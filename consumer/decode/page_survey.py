@@ -1,4 +1,4 @@
-"""Surveys a page: how much text, how much of it in links, and how many paragraphs each of its elements has.
+"""Surveys a page: how much text each of its elements has, how much of it in links, and how many points.
 
 Scores are Readability's: a paragraph of some length gives points, more for more commas and more text, to the elements
 around it, fewer to those further out; an element keeps the share of its points that is not the text of links. Lengths
@@ -37,15 +37,13 @@ _STOPS: Final = re.compile("[,.;،؛。、，；।]")
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """An element and what is in it: bytes of text, of them in links, commas and stops, paragraphs, items of lists."""
+    """An element and what is in it: bytes of text, of them in links, commas and stops."""
 
     element: etree._Element
     parent: "Part | None"
     size: int = 0
     linked: int = 0
     stops: int = 0
-    paragraphs: int = 0
-    items: int = 0
     score: float = 0.0
     scored: bool = False
 
@@ -125,8 +123,6 @@ class _Surveyor:
             parent.size += part.size
             parent.linked += part.linked
             parent.stops += part.stops
-            parent.paragraphs += part.paragraphs + (tag == "p")
-            parent.items += part.items + (tag == "li")
         if part.size >= _PARAGRAPH_BYTES_MIN and _is_paragraph(part.element):
             _give_points(part)
         if part.scored:
