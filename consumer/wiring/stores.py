@@ -139,7 +139,9 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
     if not outlives_run(config) or not _is_there(config):
         return config
     with opened_store(config, readonly=True, quiet=answer_s is not None, answer_s=answer_s) as store:
-        stored, planned = store.settings(), store.planned()
+        stored = store.settings()
+        # Once a store has settings, they decide.
+        planned = None if stored is not None else store.planned()
     try:
         if stored is not None:
             found = completed(config, JudgeSettings.decode(stored))

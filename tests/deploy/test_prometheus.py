@@ -33,8 +33,8 @@ def feed() -> list[tuple[str | None, object]]:
 def test_a_real_prometheus_has_data_for_every_panel_and_alert(kafka_address: str, tmp_path: Path) -> None:
     """From a real consumer, with a feed of something of everything; one test, since it is started once."""
     topics = make_topics(kafka_address)
-    # A flood is seen where its copies come in more than one batch.
-    few = ("--set", "source.batch_records_max=64")
+    # A flood is seen where its copies come in more than one batch, and pages where bodies are pages.
+    few = ("--set", "source.batch_records_max=64", "--set", "source.body_format=article")
     with (
         running(topics, f"lmdb:{tmp_path / 'store'}", tmp_path, *few) as consumer,
         prometheus(tmp_path / "prometheus", f"127.0.0.1:{consumer.port}") as server,

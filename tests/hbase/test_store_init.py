@@ -81,7 +81,7 @@ class Tables:
 
 
 def test_a_store_is_made_for_a_plan(hbase_servers: tuple[Hbase, ThriftGateway], tmp_path: Path) -> None:
-    """Recorded by the script, kept, and only its consumers are let in; another plan is refused before and after."""
+    """Recorded by the script, kept, and its consumers take it; another plan is refused before and after."""
     tables = Tables(*hbase_servers)
     made = tables.init(2_000_000, tables.shell)
     assert made.code == 0, made.err
@@ -96,14 +96,13 @@ def test_a_store_is_made_for_a_plan(hbase_servers: tuple[Hbase, ThriftGateway], 
     assert (other.code, tables.made_for()) == (4, (Planned(3_000_000, "16x28"), None)), other.err
     assert "the store is made for the plan 16x28, not 4x16, and nothing was changed" in other.err
 
-    refused = tables.run(tmp_path / "refused.jsonl")
+    refused = tables.run(tmp_path / "refused.jsonl", "--set", "judge.plan=4x16")
     assert refused.code == 4
     assert 'judge.plan is 4x16. Set judge.plan to "16x28", or name another store' in refused.err
     assert tables.made_for() == (Planned(3_000_000, "16x28"), None)
-    right = ("--set", "judge.plan=16x28")
-    judged = tables.run(tmp_path / "judged.jsonl", *right)
+    judged = tables.run(tmp_path / "judged.jsonl")
     assert judged.code == 0, judged.err
-    doctor = run_process("doctor", "--source", SAMPLE, "--store", tables.url, *right)
+    doctor = run_process("doctor", "--source", SAMPLE, "--store", tables.url)
     assert doctor.code == 0, doctor.err
     assert "of 3,000,000 expected; the plan 16x28 fits." in doctor.out.decode()
 
@@ -115,7 +114,7 @@ def test_a_store_is_made_for_a_plan(hbase_servers: tuple[Hbase, ThriftGateway], 
     gateways = Gateways(parse_place(tables.url), HbaseOptions())
     gateways.calls().change(f"{tables.namespace}:meta".encode(), [Change(PLAN_ROW, b"m:v", b"16x28")])
     gateways.close()
-    damaged = run_process("doctor", "--source", SAMPLE, "--store", tables.url, *right)
+    damaged = run_process("doctor", "--source", SAMPLE, "--store", tables.url)
     assert damaged.code == 4
     assert "The row plan of meta is damaged" in damaged.out.decode()
 

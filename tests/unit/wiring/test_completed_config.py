@@ -13,7 +13,8 @@ from consumer.judge.settings import JudgeSettings, SourceRule
 from consumer.model.errors import StoreMismatch
 from consumer.wiring import parts, stores
 from consumer.wiring.planning import record_plan
-from storage.errors import StoreRefused
+from storage.errors import StoreDamaged, StoreRefused
+from storage.lmdb import LmdbStore
 from storage.planned import Planned
 
 OLDER = JudgeSettings(
@@ -89,6 +90,18 @@ def test_a_store_that_is_made_for_a_plan_gives_that(tmp_path: Path) -> None:
     assert stores.completed_config(config).judge.plan == "16x28"
     named = configured(tmp_path, judge={"plan": "4x16"})
     assert stores.completed_config(named).judge.plan == "4x16"
+
+
+def test_a_plan_does_not_count_once_there_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that cannot be read stops no consumer then."""
+    config = configured(tmp_path)
+    bound(config)
+
+    def damaged(self: LmdbStore) -> Planned:
+        raise StoreDamaged(f"the plan of {self} cannot be read")
+
+    monkeypatch.setattr(LmdbStore, "planned", damaged)
+    assert stores.completed_config(config).judge.plan == "16x28"
 
 
 def test_a_store_in_memory_is_not_opened() -> None:
