@@ -1,6 +1,6 @@
 """Extracts the text of HTML: what a reader sees, one line per block."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from lxml import etree
@@ -30,20 +30,20 @@ def text_of_html(markup: str, attributes_max: int) -> str:
     return "" if tree is None else text_of(tree)
 
 
-def text_of(tree: etree._Element) -> str:
-    """Return the text of a whole tree, as ``text_of_html`` does."""
+def text_of(tree: etree._Element, blocks: Collection[str] = _BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
+    """Return the text of a whole tree, as ``text_of_html`` does: ``blocks`` begin lines, ``hidden`` are left out."""
     pieces: list[str] = []
-    hidden = 0
+    around = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
-        is_hidden = element.tag in HIDDEN
+        is_hidden = element.tag in hidden
         if event == "end" and is_hidden:
-            hidden -= 1
-        if element.tag in _BLOCKS:
+            around -= 1
+        if element.tag in blocks:
             pieces.append("\n")
         if event == "start" and is_hidden:
-            hidden += 1
+            around += 1
         text = element.text if event == "start" else element.tail
-        if text and not hidden:
+        if text and not around:
             pieces.append(text.replace("\n", " "))
     return _lines(pieces)
 

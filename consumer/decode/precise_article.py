@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lxml import etree
 
+from consumer.decode.html_text import text_of
 from consumer.model.errors import ConfigError
 from consumer.text.install_advice import install_command
 
@@ -46,7 +47,7 @@ def precise_text(tree: etree._Element) -> str:
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, etree.LxmlError):
         # A page that the package has a defect with is a page without an article to it.
         return ""
-    return "" if found is None else _text(found.body)
+    return "" if found is None else text_of(found.body, _LINES, hidden=())
 
 
 def _is_costly(tree: etree._Element) -> bool:
@@ -60,15 +61,3 @@ def _is_costly(tree: etree._Element) -> bool:
         if elements > ELEMENTS_MAX or depth > DEPTH_MAX:
             return True
     return False
-
-
-def _text(body: etree._Element) -> str:
-    pieces: list[str] = []
-    for event, element in etree.iterwalk(body, events=("start", "end")):
-        if element.tag in _LINES:
-            pieces.append("\n")
-        text = element.text if event == "start" else element.tail
-        if text:
-            pieces.append(text.replace("\n", " "))
-    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
-    return "\n".join(line for line in lines if line)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint import Fingerprints, TextKind
+from consumer.fingerprint.engine import TEXT_DIGEST_BYTES
 from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
@@ -23,7 +24,6 @@ from storage.interface import Store
 from storage.records import Stored
 
 ROUND_ARTICLES: Final = 256
-_DIGEST_BYTES: Final = 16
 _FASTER: Final = 0.9
 _STEADY_ROUNDS: Final = 6
 
@@ -88,7 +88,7 @@ class MadeUpArticles:
             bands=self._numbers(self._bands),
             keywords=((),) * ROUND_ARTICLES,
             kinds=np.full(ROUND_ARTICLES, TextKind.LONG, np.uint8),
-            text_digests=self._random.integers(0, 256, (ROUND_ARTICLES, _DIGEST_BYTES), np.uint8),
+            text_digests=self._random.integers(0, 256, (ROUND_ARTICLES, TEXT_DIGEST_BYTES), np.uint8),
             keyword_counts=np.full(ROUND_ARTICLES, 100),
         )
 
