@@ -50,10 +50,10 @@ _EACH: Final = 6 * BATCH
 
 
 class Job(NamedTuple):
-    """What a consumer is given: the store, its plan, the model of its articles, and how many it judges in a round."""
+    """What a consumer is given: the store and how it was filled, the model of its articles, and how many in a round."""
 
     url: str
-    plan: str
+    wanted: Wanted
     model: CodeModel
     articles: int
 
@@ -111,8 +111,9 @@ class Round(NamedTuple):
 def consume(job: Job, asked: "Connection[Judged | None, Way | None]") -> None:
     """Be a consumer: prepare articles for a received way, judge them at the next message; None ends it."""
     store = HbaseStore.open(parse_place(job.url))
-    detectors = {way: _detector(store, job.plan, way) for way in WAYS}
-    feeds = {way: MadeFeed(job.model, _builder(detector.settings)) for way, detector in detectors.items()}
+    detectors = {way: _detector(store, job.wanted.plan, way) for way in WAYS}
+    dense = job.wanted.density_bits
+    feeds = {way: MadeFeed(job.model, _builder(detector.settings), dense) for way, detector in detectors.items()}
     threads = {way: SideBySide(way.judges, Turns(Hooks())) for way in WAYS}
     while (way := asked.recv()) is not None:
         versions = feeds[way].take(job.articles)
@@ -234,7 +235,7 @@ def measure(
     ways: Sequence[Way] = WAYS,
 ) -> list[Row]:
     """Let each consumer judge this many articles in a round, in these ways in turn."""
-    job = Job(filled(running, wanted), wanted.plan, model_of_texts(), each)
+    job = Job(filled(running, wanted), wanted, model_of_texts(), each)
     done: dict[Way, list[Round]] = {way: [] for way in ways}
     with consumers(consumer_count, job) as connections:
         for number in range(sum(rounds)):
@@ -253,6 +254,7 @@ def main(  # noqa: PLR0913  # one for each option
     only: Annotated[list[str] | None, typer.Option("--way", help='Only these ways, such as "both lanes".')] = None,
     folder: Annotated[Path | None, typer.Option(help="Where filled stores stay for the next time.")] = None,
     *,
+    density_bits: Annotated[int, typer.Option(min=0, max=12, help="Rows as full as at 2**N times the articles.")] = 0,
     packed: Annotated[bool, typer.Option("--packed/--hot", help="Posting sets, or a cell a posting.")] = False,
 ) -> None:
     """Measure judging on an HBase of its own."""
@@ -260,10 +262,12 @@ def main(  # noqa: PLR0913  # one for each option
     if only and len(ways) < len(only):
         raise typer.BadParameter(f"the ways are: {'; '.join(way.name for way in WAYS)}")
     with servers(folder, gateways) as running:
-        rows = measure(running, Wanted(plan, articles, packed), consumer_count, ways=ways)
+        rows = measure(running, Wanted(plan, articles, packed, density_bits), consumer_count, ways=ways)
     kind = "packed" if packed else "hot"
+    dense = f", rows as at {articles << density_bits:,}" if density_bits else ""
     title = (
-        f"Judging on HBase, {articles:,} articles, {plan}, {kind}; consumers: {consumer_count}, gateways: {gateways}"
+        f"Judging on HBase, {articles:,} articles, {plan}, {kind}{dense};"
+        f" consumers: {consumer_count}, gateways: {gateways}"
     )
     publish(
         PART,
@@ -272,6 +276,7 @@ def main(  # noqa: PLR0913  # one for each option
         articles=articles,
         plan=plan,
         packed=packed,
+        density_bits=density_bits,
         consumers=consumer_count,
         gateways=gateways,
         rounds=ROUNDS,

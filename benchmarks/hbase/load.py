@@ -51,9 +51,11 @@ def entries_of(model: CodeModel, articles: int, seed: int = SEED, density_bits: 
     With ``density_bits`` so many leading bits of every block and band are 0. There are fewer rows then, each as full as
     those of a store ``2**density_bits`` times as large: so a look-up there can be measured without filling one.
     """
-    entries = draw_entries(model, articles, np.random.default_rng(seed))
-    if not density_bits:
-        return entries
+    return denser(draw_entries(model, articles, np.random.default_rng(seed)), density_bits)
+
+
+def denser(entries: Entries, density_bits: int) -> Entries:
+    """The same articles with so many leading bits of every block and band 0."""
     blocks = entries.codes.view(np.uint16) >> np.uint16(density_bits)
     return entries._replace(codes=blocks.view(np.uint64), bands=entries.bands >> np.uint64(density_bits))
 

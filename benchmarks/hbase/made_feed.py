@@ -6,6 +6,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.hbase.load import denser
 from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import make_feed
@@ -41,11 +42,12 @@ class MadeFeed:
     """Any number of articles of a new feed.
 
     A copy differs from its original in 3 bits of the fingerprint and in one band; each article is copied once at most.
-    Originals are those of the time before.
+    Originals are those of the time before. With ``density_bits`` their keys are those of a dense store (see ``load``).
     """
 
-    def __init__(self, model: CodeModel, builder: VersionBuilder) -> None:
+    def __init__(self, model: CodeModel, builder: VersionBuilder, density_bits: int = 0) -> None:
         self._model = model
+        self._density_bits = density_bits
         self._builder = builder
         self._rng = np.random.default_rng()
         self._name = uuid4().hex
@@ -67,11 +69,12 @@ class MadeFeed:
 
     def _versions(self, drawn: _Drawn) -> list[Version]:
         count = len(drawn.sketches)
+        entries = denser(drawn.entries, self._density_bits)
         fingerprints = Fingerprints(
-            codes=drawn.entries.codes[:, np.newaxis],
+            codes=entries.codes[:, np.newaxis],
             sketches=drawn.sketches,
-            one_bits=drawn.entries.one_bits,
-            bands=drawn.entries.bands,
+            one_bits=entries.one_bits,
+            bands=entries.bands,
             keywords=(_KEYWORDS,) * count,
             kinds=np.full(count, TextKind.LONG, np.uint8),
             text_digests=_random_bytes(count, _TEXT_DIGEST_BYTES, self._rng),

@@ -2,8 +2,10 @@
 
 A broker of its own, a consumer as a process with the defaults, a producer that sends so many articles a second, and a
 reader of the topic of all verdicts. An article's latency is from the timestamp that its producer gave it to the moment
-at which the reader has the verdict, by the clock of one machine. The first seconds are not counted. With ``--hbase``
-the store is an HBase of its own, else LMDB. ``--preloaded`` fills it first with the postings of so many articles.
+at which the reader has the verdict, by the clock of one machine. Sending begins when the consumer has answered a first
+article, so that its start and its warm-up do not count; nor do the first seconds after that. With ``--hbase``
+the store is an HBase of its own, else LMDB. ``--preloaded`` fills it first with the postings of so many articles. A
+second table has every minute from the first article on: where a backlog grows, so do its latencies.
 """
 
 import tempfile
@@ -64,6 +66,20 @@ def latencies(address: str, topic: str, wanted: int) -> npt.NDArray[np.float64]:
     return np.array(found)
 
 
+def row_of(latencies_s: npt.NDArray[np.float64]) -> dict[str, float]:
+    """How many there are, and their percentiles in milliseconds."""
+    found_ms = latencies_s * 1_000
+    percentiles = {f"p{percent:g}, ms": float(np.percentile(found_ms, percent)) for percent in (50, 90, 99, 99.9)}
+    return {"articles": len(found_ms), **percentiles, "longest, ms": float(found_ms.max())}
+
+
+def minutes(found: npt.NDArray[np.float64]) -> Iterator[dict[str, float]]:
+    """A row for each minute in which articles arrived, those before the warm-up was over included."""
+    minute = ((found[:, 0] - found[:, 0].min()) // 60).astype(int)
+    for number in np.unique(minute):
+        yield {"minute": int(number) + 1, **row_of(found[minute == number, 1])}
+
+
 def _seconds(timestamp: str) -> float:
     return msgspec.convert(timestamp, datetime).timestamp()
 
@@ -95,7 +111,7 @@ def main(  # noqa: PLR0913  # options of a command
     if preloaded and not hbase:
         raise typer.BadParameter("--preloaded needs --hbase")
     # Others each time: a store that is kept has the verdicts of those that were sent before.
-    records = articles(rate * (warm_up + seconds), chars, time.time_ns() % (1 << 32))
+    first, *records = articles(1 + rate * (warm_up + seconds), chars, time.time_ns() % (1 << 32))
     more = ["--set", f"kafka.delivery={delivery}", "--workers", str(workers)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -103,20 +119,23 @@ def main(  # noqa: PLR0913  # options of a command
         store = stack.enter_context(store_of(keep or folder, preloaded, hbase=hbase))
         source, sink = make_topics(address, "feed")
         stack.enter_context(consumer(source, sink, store, more))
+        verdicts = f"{sink.rsplit('/', 1)[1]}.verdicts"
+        send(address, "feed", [first])
+        latencies(address, verdicts, 1)
         sending = threading.Thread(target=send, args=(address, "feed", records, rate))
         sending.start()
-        found = latencies(address, f"{sink.rsplit('/', 1)[1]}.verdicts", len(records))
+        found = latencies(address, verdicts, 1 + len(records))
         sending.join()
-    counted = found[found[:, 0] > found[:, 0].min() + warm_up][:, 1] * 1_000
+    found = found[np.argsort(found[:, 0])][1:]
+    counted = found[found[:, 0] > found[:, 0].min() + warm_up][:, 1]
     row = {
         "store": f"HBase, {preloaded:,} articles" if hbase else "LMDB",
         "articles a second": rate,
-        "articles": len(counted),
-        **{f"p{percent:g}, ms": float(np.percentile(counted, percent)) for percent in (50, 90, 99, 99.9)},
-        "longest, ms": float(counted.max()),
+        **row_of(counted),
     }
     title = f"Producer's timestamp to verdict, {chars:,} characters, {delivery}"
     publish(PART, title, [row], out=out, workers=workers, warm_up=warm_up)
+    publish(f"{PART}_minutes", f"{title}, {rate} a second", list(minutes(found)), out=out, workers=workers)
 
 
 if __name__ == "__main__":

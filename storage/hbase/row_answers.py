@@ -31,7 +31,10 @@ _LIST_FIELD: Final = struct.Struct(">bhbi")
 _TEXT_FIELD: Final = struct.Struct(">bhi")
 _MAP_FIELD: Final = struct.Struct(">bhbbi")
 _COLUMNS: Final = _MAP_FIELD.pack(_MAP, 2, _BINARY, _STRUCT, 0)[: -_LENGTH.size]
-_NO_VALUE: Final = _TEXT_FIELD.pack(_BINARY, 1, 0) + _FIELD.pack(_I64, 2)
+_VALUE: Final = _FIELD.pack(_BINARY, 1)
+_TIME: Final = _FIELD.pack(_I64, 2)
+_END: Final = bytes([_STOP])
+_NO_VALUE: Final = _TEXT_FIELD.pack(_BINARY, 1, 0) + _TIME
 _TIME_BYTES: Final = 8
 _CELL_BYTES_MIN: Final = _LENGTH.size + len(_NO_VALUE) + _TIME_BYTES + 1
 """Bytes of a cell without a value, in a column without a name."""
@@ -93,6 +96,27 @@ class CellShape:
         """Return the qualifiers of these cells, which have this shape, joined."""
         table = np.frombuffer(cells, np.uint8).reshape(-1, self.size)
         return table[:, self._start : self._end].tobytes()
+
+
+def _whole_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, bytes]], int]:
+    """Return column and value of the cells from ``at`` on, and where they end: at most ``count``.
+
+    It ends where not all bytes of a cell are there, and at one that has other fields than a value and then a time.
+    """
+    cells: list[tuple[bytes, bytes]] = []
+    while len(cells) < count:
+        column = at + _LENGTH.size
+        value_field = column + int.from_bytes(data[at:column], "big")
+        value = value_field + _TEXT_FIELD.size
+        time = value + int.from_bytes(data[value - _LENGTH.size : value], "big")
+        stop = time + len(_TIME) + _TIME_BYTES
+        if not (
+            data.startswith(_VALUE, value_field) and data.startswith(_TIME, time) and data[stop : stop + 1] == _END
+        ):
+            break
+        cells.append((data[column:value_field], data[value:time]))
+        at = stop + 1
+    return cells, at
 
 
 class RowAnswerReader:
@@ -182,11 +206,17 @@ class RowAnswerReader:
             left -= leading
             if leading < there:
                 break
-        # Others follow: posting sets, of which a row has few.
+        # Others follow: posting sets, of which a row has one for each day.
         values: dict[bytes, bytes] = {}
-        for _ in range(left):
-            column = self._text()
-            values[column] = self._value()
+        while left:
+            whole, self._at = _whole_cells(self._data, self._at, left)
+            values.update(whole)
+            left -= len(whole)
+            if left:
+                # One of another form, or one of which bytes are still to come.
+                column = self._text()
+                values[column] = self._value()
+                left -= 1
         self._need(1)
         return b"".join(alike), values
 
