@@ -25,6 +25,15 @@ class NotMoved(Exception):  # noqa: N818  # it is what the leaders have
     """No leader has moved."""
 
 
+def place_of_offsets(group: str, partitions: int) -> int:
+    """The partition of a group's offsets: Java's hash of its name, without the sign, modulo their number."""
+    units = group.encode("utf-16-be")
+    hashed = 0
+    for place in range(0, len(units), 2):
+        hashed = (31 * hashed + int.from_bytes(units[place : place + 2])) & 0xFFFFFFFF
+    return min(hashed, (1 << 32) - hashed) % (1 << 31) % partitions
+
+
 class Leadership:
     """Asks the brokers of a cluster, and moves leaders between them."""
 
@@ -34,9 +43,16 @@ class Leadership:
         self._chance = random.Random(f"leaders {seed}")
 
     def coordinator(self, group: str) -> int:
-        """The node that coordinates a group. Raises ``KafkaException``."""
-        (asked,) = self._admin.describe_consumer_groups([group], request_timeout=_ASK_S).values()
-        return int(asked.result().coordinator.id)
+        """The node that coordinates a group: it leads the partition with the group's offsets.
+
+        Raises ``KafkaException``, and ``NotMoved`` while no broker does. Asking for the coordinator instead, while
+        coordinators move, aborts the process (librdkafka 2.x: "Assertion `eonce->refcnt > 0' failed").
+        """
+        partitions = self._partitions(lambda name: name == OFFSETS)
+        leader = -1 if not partitions else int(partitions[OFFSETS, place_of_offsets(group, len(partitions))].leader)
+        if leader < 0:
+            raise NotMoved
+        return leader
 
     def move(self, moved: Callable[[str], bool]) -> int:
         """Let other brokers lead the partitions of these topics; how many do.
