@@ -1,0 +1,243 @@
+//! The engine: a text in, its fingerprint, sketch and evidence out.
+
+use blake2::digest::consts::U16;
+use blake2::{Blake2b, Digest};
+
+use crate::counting::{Counted, Counter};
+use crate::evidence::{self, Kind, Weighed};
+use crate::facts;
+use crate::hashes::encode;
+use crate::lexicon::Lexicon;
+use crate::normalise::normalise;
+use crate::scheme::{Definition, Parameters, Reading};
+use crate::simplified;
+use crate::sketch::{self, Sketch};
+use crate::summing::{self, WeightsTooLarge};
+
+/// The bytes of a text digest, which is of `BLAKE2b`.
+pub const DIGEST_BYTES: usize = 16;
+
+/// What the engine finds out about a text; `consumer.fingerprint.Fingerprints` says what each means.
+#[derive(Debug)]
+pub struct Fingerprint {
+    /// The fingerprint, the most significant word first; those of 64 bits have the first alone.
+    pub code: [u64; 2],
+    /// Minima of shingles, and what is folded from them.
+    pub sketch: Sketch,
+    /// The heaviest keywords with their weights.
+    pub keywords: Vec<(String, f64)>,
+    /// How the text can be matched.
+    pub kind: Kind,
+    /// The number of distinct keywords.
+    pub keyword_count: usize,
+    /// The digest of the text that is compared.
+    pub text_digest: [u8; DIGEST_BYTES],
+    /// The digest of the normalised text.
+    pub written_digest: [u8; DIGEST_BYTES],
+    /// The packed facts, empty if the scheme has none.
+    pub facts: Vec<u8>,
+}
+
+/// Computes fingerprints with one scheme; any number of threads share it.
+#[derive(Debug)]
+pub struct Engine {
+    definition: Definition,
+    parameters: Parameters,
+    lexicon: Lexicon,
+}
+
+/// Memory that one text after the other uses.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    counter: Counter,
+    utf8: Vec<u8>,
+    keywords: Vec<Keyword>,
+}
+
+/// A word that counts, by its place among the counted ones.
+#[derive(Clone, Copy, Debug)]
+struct Keyword {
+    word: usize,
+    weight: f64,
+    hash: [u64; 2],
+}
+
+impl Engine {
+    /// Put an engine together.
+    #[must_use]
+    pub const fn new(definition: Definition, parameters: Parameters, lexicon: Lexicon) -> Self {
+        Self {
+            definition,
+            parameters,
+            lexicon,
+        }
+    }
+
+    /// The definition of the scheme.
+    #[must_use]
+    pub const fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The parameters of the scheme.
+    #[must_use]
+    pub const fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Fingerprint a text without surrogates that declares this language, "" for none.
+    ///
+    /// # Errors
+    ///
+    /// [`WeightsTooLarge`] if the weights add up to 2³² or more.
+    pub fn fingerprint(
+        &self,
+        written: &str,
+        language: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Fingerprint, WeightsTooLarge> {
+        let Scratch {
+            counter,
+            utf8,
+            keywords,
+        } = scratch;
+        let normalised = normalise(written);
+        let written_digest = digest(&normalised, utf8);
+        let folded = if self.definition.folds_chinese {
+            simplified::fold(&normalised)
+        } else {
+            None
+        };
+        let (compared, text_digest) = match folded {
+            Some(form) => {
+                let of_form = digest(&form, utf8);
+                (form, of_form)
+            }
+            None => (normalised, written_digest),
+        };
+        let as_written: Vec<char>;
+        let read: &[char] = match self.definition.reading {
+            Reading::Normalised => &compared,
+            Reading::AsWritten => {
+                as_written = written.chars().collect();
+                &as_written
+            }
+        };
+        let counted = counter.count(read, &self.lexicon.cutter, self.definition.characters_min);
+        self.weigh(read, counted, keywords, utf8);
+        let keyword_count = keywords.len();
+        let facts = if self.parameters.facts {
+            self.facts(written, &compared, read, counted)
+        } else {
+            Vec::new()
+        };
+        if let Some(most) = self.parameters.keywords_max {
+            keep_heaviest(keywords, most, read, counted);
+        }
+        let sketch = if self.parameters.sketched {
+            sketch::sketch(&compared, sketch::declared_shingle(language), &self.parameters.layout)
+        } else {
+            Sketch::none(&self.parameters.layout)
+        };
+        Ok(Fingerprint {
+            code: self.code(keywords, &compared, &text_digest)?,
+            keywords: self.evidence(keywords, counted, read, &compared),
+            kind: self.kind(keyword_count, sketch.filled_bins, &compared),
+            sketch,
+            keyword_count,
+            text_digest,
+            written_digest,
+            facts,
+        })
+    }
+
+    /// Fill `keywords` with the counted words that count in the scheme, their weights and hashes.
+    fn weigh(&self, read: &[char], counted: &[Counted], keywords: &mut Vec<Keyword>, utf8: &mut Vec<u8>) {
+        keywords.clear();
+        for (word, Counted { range, id, count }) in counted.iter().enumerate() {
+            let letters = &read[range.clone()];
+            if self.lexicon.counts(letters, &self.definition) {
+                let factor = self.lexicon.factor(letters, *id, self.definition.weighting);
+                keywords.push(Keyword {
+                    word,
+                    weight: f64::from(*count) * factor,
+                    hash: self.definition.hashing.hash(letters, utf8),
+                });
+            }
+        }
+    }
+
+    fn facts(&self, written: &str, compared: &[char], read: &[char], counted: &[Counted]) -> Vec<u8> {
+        let unknown = counted.iter().filter_map(|Counted { range, id, .. }| {
+            let letters = &read[range.clone()];
+            (facts::can_be_name(letters) && self.lexicon.idf(letters, *id).is_none()).then_some(letters)
+        });
+        facts::packed(written, compared, unknown)
+    }
+
+    fn code(
+        &self,
+        keywords: &[Keyword],
+        compared: &[char],
+        text_digest: &[u8; DIGEST_BYTES],
+    ) -> Result<[u64; 2], WeightsTooLarge> {
+        if self.definition.every_script && keywords.is_empty() && !compared.is_empty() {
+            let (first, second) = text_digest.split_at(8);
+            return Ok([first, second].map(|half| half.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
+        }
+        let weighed = keywords.iter().map(|keyword| (keyword.hash, keyword.weight));
+        summing::fingerprint(weighed, self.definition.hashing.bits(), self.definition.tie)
+    }
+
+    fn kind(&self, keyword_count: usize, filled_bins: usize, compared: &[char]) -> Kind {
+        let short_max = self.parameters.short_keywords_max;
+        if self.definition.every_script {
+            Kind::in_every_script(keyword_count, short_max, filled_bins, compared)
+        } else {
+            Kind::by_keywords(keyword_count, short_max)
+        }
+    }
+
+    fn evidence(
+        &self,
+        keywords: &[Keyword],
+        counted: &[Counted],
+        read: &[char],
+        compared: &[char],
+    ) -> Vec<(String, f64)> {
+        let kept = self.parameters.keywords_kept;
+        let weighed = as_weighed(keywords, counted, read);
+        let chosen = evidence::evidence(&weighed, kept);
+        // Also where all keywords are too long.
+        if chosen.is_empty() && self.definition.every_script {
+            return evidence::runs(compared, kept);
+        }
+        chosen
+            .into_iter()
+            .map(|place| (weighed[place].word.iter().collect(), weighed[place].weight))
+            .collect()
+    }
+}
+
+/// Leave only the heaviest keywords.
+fn keep_heaviest(keywords: &mut Vec<Keyword>, most: usize, read: &[char], counted: &[Counted]) {
+    if keywords.len() > most {
+        let chosen = evidence::heaviest(&as_weighed(keywords, counted, read), Some(most));
+        *keywords = chosen.into_iter().map(|place| keywords[place]).collect();
+    }
+}
+
+fn as_weighed<'a>(keywords: &[Keyword], counted: &[Counted], read: &'a [char]) -> Vec<Weighed<'a>> {
+    keywords
+        .iter()
+        .map(|keyword| Weighed {
+            word: &read[counted[keyword.word].range.clone()],
+            weight: keyword.weight,
+        })
+        .collect()
+}
+
+/// The digest of a text's UTF-8; `utf8` is memory to encode it in.
+fn digest(text: &[char], utf8: &mut Vec<u8>) -> [u8; DIGEST_BYTES] {
+    Blake2b::<U16>::digest(encode(text, utf8)).into()
+}

@@ -1,0 +1,61 @@
+//! The facts of a text, which tell two stories in the same words apart: numbers, dates, codes and names.
+//!
+//! A record keeps a sample of their hashes that is chosen by the hashes alone (bottom-k: Cohen and Kaplan, "Summarizing
+//! Data Using Bottom-k Sketches", PODC 2007). `consumer/fingerprint/facts.py` says by regular expressions what a fact is;
+//! the functions here read the same from the left, and look at no character more than a few times.
+
+mod dates;
+mod figures;
+mod names;
+mod sample;
+
+use crate::unicode::is_letter;
+use sample::Sample;
+
+const EAST_ASIAN_FROM: char = '\u{2e80}';
+const NAME_CHARS_MIN: usize = 2;
+
+/// The packed facts of a text: how many there are, then the 64 smallest of their hashes; nothing if there are none.
+///
+/// All numbers have 4 bytes and are big-endian. `written` is the text as it came, without surrogates, and `compared` the
+/// form in which texts are compared. `unknown` are those of its words that can be names, see [`can_be_name`], and are
+/// not in the table of document frequencies.
+#[must_use]
+pub fn packed<'a>(written: &str, compared: &[char], unknown: impl Iterator<Item = &'a [char]>) -> Vec<u8> {
+    let mut facts = Sample::default();
+    figures::find(compared, &mut facts);
+    figures::find_in_words(compared, &mut facts);
+    if is_latin(compared) {
+        names::find(written, &mut facts);
+    }
+    for word in unknown {
+        facts.add(word.iter().copied());
+    }
+    facts.packed()
+}
+
+/// Whether a word is a name if no document frequency is known for it: letters of East Asia, two and more.
+#[must_use]
+pub fn can_be_name(word: &[char]) -> bool {
+    word.len() >= NAME_CHARS_MIN && word[0] >= EAST_ASIAN_FROM && word.iter().all(|&character| is_letter(character))
+}
+
+/// Whether a text has fewer than 1.25 bytes a character in UTF-8: Chinese and Japanese text has nearly 3.
+fn is_latin(text: &[char]) -> bool {
+    let bytes: usize = text.iter().map(|character| character.len_utf8()).sum();
+    4 * bytes < 5 * text.len()
+}
+
+/// The first place from `from` on with one of a kind.
+fn first<T: Copy>(items: &[T], from: usize, is_one: impl Fn(T) -> bool) -> Option<usize> {
+    let ahead = items[from..].iter().position(|&item| is_one(item))?;
+    Some(from + ahead)
+}
+
+/// Where those of a kind end that are at `from`.
+fn end_of<T: Copy>(items: &[T], from: usize, is_one: impl Fn(T) -> bool) -> usize {
+    first(items, from, |item| !is_one(item)).unwrap_or(items.len())
+}
+
+#[cfg(test)]
+mod tests;

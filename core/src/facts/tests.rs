@@ -1,0 +1,109 @@
+//! Facts by example.
+
+use super::*;
+
+fn letters(text: &str) -> Vec<char> {
+    text.chars().collect()
+}
+
+/// The sample of these facts.
+fn sample(facts: &[&str]) -> Vec<u8> {
+    let mut expected = Sample::default();
+    for fact in facts {
+        expected.add(fact.chars());
+    }
+    expected.packed()
+}
+
+#[test]
+fn figures_of_a_text() {
+    let examples: [(&str, &[&str]); 18] = [
+        ("营收12.5亿元,增长3%", &["12.5", "3"]),
+        ("revenue of 1,234,567.80 rose 5% to -3 or so", &["1234567.80", "5", "3"]),
+        ("winning numbers 3,17,25", &["3,17,25"]),
+        (
+            "于2026年8月12日和8月13号、2027年",
+            &["2026年8月12日", "8月13号", "2027年"],
+        ),
+        ("2026 年 8 月 12 日", &["2026年8月12日"]),
+        ("2026年123月5日, 12345年", &["2026年", "123", "5", "12345"]),
+        ("8月1234日", &["8", "1234"]),
+        ("on 2026-11-21 at 12:30, 3-1.", &["2026-11-21", "12:30", "3-1"]),
+        ("from 12 march 2026 to may 3rd", &["12march2026", "3may"]),
+        ("by march 12th, 2026 and 2 june", &["12march2026", "2june"]),
+        ("5年 march 20261", &["5年march", "20261"]),
+        ("abcdseptember 5", &["5september"]),
+        ("1 marching 2 mars", &["1", "2"]),
+        (
+            "航班mu5137与ca981、v1.2.3、a1b2c3.5",
+            &["mu5137", "ca981", "v1.2.3", "a1b2c3"],
+        ),
+        ("abcdefghij1", &["cdefghij1"]),
+        ("第三季度共二十三人,一个也没有", &["三", "二十三"]),
+        ("x1 年 8 月, 1,2345 1,234.5.6", &["x1年8月", "1,2345", "1,234.5.6"]),
+        ("nothing to tell here", &[]),
+    ];
+    for (text, facts) in examples {
+        assert_eq!(packed("", &letters(text), std::iter::empty()), sample(facts), "{text}");
+    }
+}
+
+#[test]
+fn names_of_a_text() {
+    let examples: [(&str, &[&str]); 8] = [
+        (
+            "The mayor of Harwick met him. Critics left in May. Joan Renner, of Aspera, stayed.",
+            &["harwick", "joan", "renner", "aspera"],
+        ),
+        ("the mayor of Ｈａｒｗｉｃｋ said", &["harwick"]),
+        (
+            "with O\u{2019}Neil, Al-Amin; Bob (Carl ( Dan",
+            &["al-amin", "bob", "dan"],
+        ),
+        ("by Har\u{200b}wick", &["harwick"]),
+        ("McDonald X Y-Z", &["mcdonald", "y-z"]),
+        ("A Bc De", &["bc", "de"]),
+        ("An\nEnd An  End", &["end", "an"]),
+        ("a \nB An End", &["an", "end"]),
+    ];
+    for (text, facts) in examples {
+        assert_eq!(
+            packed(text, &letters("latin"), std::iter::empty()),
+            sample(facts),
+            "{text}"
+        );
+        assert_eq!(packed(text, &letters("中文"), std::iter::empty()), Vec::<u8>::new());
+    }
+}
+
+#[test]
+fn words_that_can_be_names() {
+    for (word, can) in [
+        ("梁一鸣", true),
+        ("한국어", true),
+        ("梁", false),
+        ("梁1", false),
+        ("Tallis", false),
+        ("a梁", false),
+    ] {
+        assert_eq!(can_be_name(&letters(word)), can, "{word}");
+    }
+    assert!(!can_be_name(&[]));
+    assert_eq!(
+        packed("", &[], [letters("梁一鸣").as_slice()].into_iter()),
+        sample(&["梁一鸣"])
+    );
+}
+
+#[test]
+fn a_sample_has_the_count_and_the_smallest_hashes() {
+    assert_eq!(sample(&[]), Vec::<u8>::new());
+    assert_eq!(
+        sample(&["5", "12.5", "5"]),
+        [0, 0, 0, 2, 0x81, 0xb8, 0x48, 0x0d, 0xf1, 0x81, 0x28, 0x3f]
+    );
+    let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+    let packed = sample(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((packed.len(), &packed[..4]), (4 + 64 * 4, [0, 0, 3, 232].as_slice()));
+    assert!(packed[4..].chunks(4).is_sorted());
+}

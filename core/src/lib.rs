@@ -1,0 +1,24 @@
+//! From text to fingerprint, sketch and index keys: what `consumer/fingerprint` defines, compiled.
+//!
+//! ```text
+//! text ──▶ normalise ──▶ simplified ──▶ words ──▶ features ──▶ summing ──▶ fingerprint
+//!                                  ├──▶ sketch ──▶ sketch, one-bit minima, band keys
+//!                                  └──▶ facts
+//! ```
+//!
+//! The Python engine is the reference: both give the same bytes.
+
+pub mod counting;
+pub mod engine;
+pub mod evidence;
+pub mod facts;
+pub mod hashes;
+pub mod lexicon;
+pub mod normalise;
+mod python;
+pub mod scheme;
+pub mod simplified;
+pub mod sketch;
+pub mod summing;
+pub mod unicode;
+pub mod words;

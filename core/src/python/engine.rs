@@ -1,0 +1,187 @@
+//! The engine as Python sees it: batches of texts in, bytes of arrays out.
+
+use std::borrow::Cow;
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyString, PyTuple};
+
+use super::strings::text_of;
+use crate::engine::{Engine, Fingerprint, Scratch};
+use crate::lexicon::{Lexicon, OwnIdf};
+use crate::scheme::{self, Parameters};
+use crate::sketch::Layout;
+
+/// Words with their inverse document frequencies, the median and the mean one.
+type OwnTable = (Vec<(String, f64)>, f64, f64);
+
+/// What is known of the words of a scheme: `own_words` with frequencies, and `own_idf` as words, weights, median, mean.
+#[derive(FromPyObject)]
+struct Vocabulary {
+    own_words: Vec<(String, u64)>,
+    stop_words: Vec<String>,
+    own_idf: Option<OwnTable>,
+}
+
+/// The parameters of a scheme, and what of the results is wanted.
+#[derive(FromPyObject)]
+struct Wanted {
+    keywords_max: Option<usize>,
+    short_keywords_max: usize,
+    bands: usize,
+    band_minima: usize,
+    facts: bool,
+    sketched: bool,
+    keywords_kept: Option<usize>,
+}
+
+/// Computes fingerprints with one scheme. Threads may share it: it works without the interpreter lock.
+#[pyclass(frozen, name = "Engine", module = "dupwatch_core")]
+pub struct PyEngine {
+    engine: Engine,
+    /// Memory of calls that have ended.
+    spare: Mutex<Vec<Scratch>>,
+}
+
+#[pymethods]
+#[allow(clippy::needless_pass_by_value)] // values are what comes from Python
+impl PyEngine {
+    /// Build the engine of the scheme with this name. Raises `ValueError` where there is none.
+    #[new]
+    fn new(scheme: &str, wanted: Wanted, words: Vocabulary) -> PyResult<Self> {
+        let definition =
+            scheme::definition(scheme).ok_or_else(|| PyValueError::new_err(format!("unknown scheme {scheme:?}")))?;
+        let parameters = Parameters {
+            keywords_max: wanted.keywords_max,
+            short_keywords_max: wanted.short_keywords_max,
+            layout: Layout::new(wanted.bands, wanted.band_minima)
+                .ok_or_else(|| PyValueError::new_err("bands and one-bit minima need more minima than there are"))?,
+            facts: wanted.facts,
+            sketched: wanted.sketched,
+            keywords_kept: wanted.keywords_kept,
+        };
+        let engine = Engine::new(definition, parameters, words.lexicon());
+        Ok(Self {
+            engine,
+            spare: Mutex::default(),
+        })
+    }
+
+    /// Fingerprint texts that declare these languages, "" for none.
+    ///
+    /// Returns one entry for each field of `consumer.fingerprint.Fingerprints`, in its order; arrays are bytes of
+    /// little-endian numbers. Raises `ValueError` if the weights of a text add up to 2**32 or more.
+    fn fingerprint<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<Bound<'py, PyString>>,
+        languages: Vec<String>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        if texts.len() != languages.len() {
+            return Err(PyValueError::new_err("there must be as many languages as texts"));
+        }
+        let written = texts.iter().map(text_of).collect::<PyResult<Vec<_>>>()?;
+        let found = py.detach(|| self.all(&written, &languages))?;
+        self.arrays(py, &found)
+    }
+}
+
+impl PyEngine {
+    fn all(&self, texts: &[Cow<'_, str>], languages: &[String]) -> PyResult<Vec<Fingerprint>> {
+        let mut scratch = self
+            .spare
+            .lock()
+            .ok()
+            .and_then(|mut spare| spare.pop())
+            .unwrap_or_default();
+        let found = texts
+            .iter()
+            .zip(languages)
+            .map(|(text, language)| self.engine.fingerprint(text, language, &mut scratch))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| PyValueError::new_err(error.to_string()));
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(scratch);
+        }
+        found
+    }
+
+    fn arrays<'py>(&self, py: Python<'py>, found: &[Fingerprint]) -> PyResult<Bound<'py, PyTuple>> {
+        let words = self.engine.definition().hashing.bits() / 64;
+        let folds = self.engine.definition().folds_chinese;
+        let numbers =
+            |all: &mut dyn Iterator<Item = u64>| PyBytes::new(py, &all.flat_map(u64::to_le_bytes).collect::<Vec<_>>());
+        let keywords = found
+            .iter()
+            .map(|each| keywords(py, each))
+            .collect::<PyResult<Vec<_>>>()?;
+        let facts: Vec<_> = if self.engine.parameters().facts {
+            found.iter().map(|each| PyBytes::new(py, &each.facts)).collect()
+        } else {
+            Vec::new()
+        };
+        let mut counts = Vec::with_capacity(found.len());
+        for each in found {
+            counts.push(u64::try_from(each.keyword_count).map_err(|_| PyOverflowError::new_err("too many keywords"))?);
+        }
+        let sketches: Vec<u8> = found
+            .iter()
+            .flat_map(|each| each.sketch.bytes.iter().copied())
+            .collect();
+        PyTuple::new(
+            py,
+            [
+                numbers(&mut found.iter().flat_map(|each| each.code[..words].iter().copied())).into_any(),
+                PyBytes::new(py, &sketches).into_any(),
+                numbers(&mut found.iter().map(|each| each.sketch.one_bits)).into_any(),
+                numbers(&mut found.iter().flat_map(|each| each.sketch.bands.iter().copied())).into_any(),
+                PyTuple::new(py, keywords)?.into_any(),
+                PyBytes::new(py, &found.iter().map(|each| each.kind as u8).collect::<Vec<_>>()).into_any(),
+                PyBytes::new(py, &found.iter().flat_map(|each| each.text_digest).collect::<Vec<_>>()).into_any(),
+                numbers(&mut counts.into_iter()).into_any(),
+                PyTuple::new(py, facts)?.into_any(),
+                if folds {
+                    let digests: Vec<u8> = found.iter().flat_map(|each| each.written_digest).collect();
+                    PyBytes::new(py, &digests).into_any()
+                } else {
+                    py.None().into_bound(py)
+                },
+            ],
+        )
+    }
+}
+
+impl Vocabulary {
+    fn lexicon(self) -> Lexicon {
+        let own_words: Vec<_> = self
+            .own_words
+            .into_iter()
+            .map(|(word, frequency)| (word.chars().collect(), frequency))
+            .collect();
+        let stop_words = self.stop_words.iter().map(|word| word.chars().collect()).collect();
+        let own_idf = self.own_idf.map(|(weights, median, mean)| OwnIdf {
+            weights: weights
+                .into_iter()
+                .map(|(word, weight)| (word.chars().collect(), weight))
+                .collect(),
+            median,
+            mean,
+        });
+        Lexicon::new(&own_words, stop_words, own_idf)
+    }
+}
+
+fn keywords<'py>(py: Python<'py>, found: &Fingerprint) -> PyResult<Bound<'py, PyTuple>> {
+    let pairs = found
+        .keywords
+        .iter()
+        .map(|(word, weight)| {
+            PyTuple::new(
+                py,
+                [PyString::new(py, word).into_any(), PyFloat::new(py, *weight).into_any()],
+            )
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    PyTuple::new(py, pairs)
+}

@@ -1,0 +1,22 @@
+//! What Python sees: the engine, and single steps for tests.
+
+use pyo3::prelude::*;
+
+mod engine;
+mod parts_sketch;
+mod parts_text;
+mod parts_words;
+mod strings;
+
+/// What this module and `consumer.fingerprint.compiled` have agreed on.
+const REVISION: u32 = 1;
+
+#[pymodule]
+fn dupwatch_core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("REVISION", REVISION)?;
+    module.add_class::<engine::PyEngine>()?;
+    parts_text::add_to(module)?;
+    parts_words::add_to(module)?;
+    parts_sketch::add_to(module)?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The published schemes as data; `docs/schemes.md` names their sources.
+
+use crate::hashes::WordHash;
+use crate::sketch::Layout;
+
+/// The form of a text that is split into words; sketch and text digest are always of the normalised text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The text that is compared.
+    Normalised,
+    /// The text as written.
+    AsWritten,
+}
+
+/// What each occurrence of a word weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weighting {
+    /// Its inverse document frequency, for unknown words the median one.
+    IdfOrMedian,
+    /// Its inverse document frequency, for unknown words the mean one.
+    IdfOrMean,
+    /// One.
+    Count,
+}
+
+/// A scheme without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a choice of its own
+pub struct Definition {
+    /// What is split into words.
+    pub reading: Reading,
+    /// A word counts if it has at least so many characters once white space at its ends is gone.
+    pub characters_min: usize,
+    /// A word counts only if it has a letter or a digit.
+    pub letter_or_digit: bool,
+    /// What words weigh.
+    pub weighting: Weighting,
+    /// The hash of a word, as wide as the fingerprint.
+    pub hashing: WordHash,
+    /// The bit of a sum of exactly 0.
+    pub tie: bool,
+    /// Texts are compared in simplified characters.
+    pub folds_chinese: bool,
+    /// Texts with few keywords are matched by their shingles, or by their digest.
+    pub every_script: bool,
+}
+
+/// A scheme's parameters: those of `consumer.fingerprint.Scheme`, and what of the results is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters {
+    /// How many of the heaviest keywords count; `None` for all.
+    pub keywords_max: Option<usize>,
+    /// A text with at most so many distinct keywords is short.
+    pub short_keywords_max: usize,
+    /// Which minima of a sketch are used for what.
+    pub layout: Layout,
+    /// Whether facts are wanted.
+    pub facts: bool,
+    /// Whether sketches are wanted.
+    pub sketched: bool,
+    /// How many keywords go along as evidence; `None` for all.
+    pub keywords_kept: Option<usize>,
+}
+
+/// The definition of a scheme, by its name.
+#[must_use]
+pub fn definition(name: &str) -> Option<Definition> {
+    let hashing = WordHash::from_scheme(name)?;
+    let by_keywords = Definition {
+        reading: Reading::AsWritten,
+        characters_min: 2,
+        letter_or_digit: false,
+        weighting: Weighting::IdfOrMedian,
+        hashing,
+        tie: false,
+        folds_chinese: false,
+        every_script: false,
+    };
+    let normalised = Definition {
+        reading: Reading::Normalised,
+        ..by_keywords
+    };
+    Some(match name {
+        "jieba-tfidf/1" | "hyperplanes-64/1" | "hyperplanes-128/1" => normalised,
+        "jieba-tfidf/2" => Definition {
+            folds_chinese: true,
+            every_script: true,
+            ..normalised
+        },
+        "jenkins-64/1" => Definition {
+            weighting: Weighting::IdfOrMean,
+            ..by_keywords
+        },
+        _ if name.starts_with("multiply-xor") => Definition {
+            characters_min: 1,
+            letter_or_digit: true,
+            weighting: Weighting::Count,
+            tie: true,
+            ..by_keywords
+        },
+        _ => by_keywords,
+    })
+}

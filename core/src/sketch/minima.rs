@@ -1,0 +1,64 @@
+//! The minima of hashes by bin.
+
+use std::sync::LazyLock;
+
+use crate::hashes::mix_64;
+
+/// The number of bins, one for each value of the top byte of a hash.
+pub(super) const BINS: usize = 256;
+const LOW_BITS: u64 = (1 << 56) - 1;
+/// More than any minimum.
+const EMPTY: u64 = u64::MAX;
+const DONOR_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// For every bin the others in the order in which it tries them if it is empty: a fixed shuffle.
+static DONORS: LazyLock<Vec<[u8; BINS - 1]>> = LazyLock::new(|| (0..=u8::MAX).map(donors).collect());
+
+/// The minimum of the lower 56 bits of hashes, for every bin.
+pub(super) struct Minima([u64; BINS]);
+
+impl Minima {
+    pub(super) const fn new() -> Self {
+        Self([EMPTY; BINS])
+    }
+
+    /// Lowers the minimum of a hash's bin to that hash.
+    #[inline]
+    pub(super) fn lower(&mut self, hash: u64) {
+        let [bin, ..] = hash.to_be_bytes();
+        let low = hash & LOW_BITS;
+        let minimum = &mut self.0[usize::from(bin)];
+        if low < *minimum {
+            *minimum = low;
+        }
+    }
+
+    /// The number of bins with a minimum.
+    pub(super) fn filled(&self) -> usize {
+        self.0.iter().filter(|&&minimum| minimum != EMPTY).count()
+    }
+
+    /// The minima, where every empty bin has that of the first filled one in its order, or 0 where all are empty.
+    pub(super) fn densified(self) -> [u64; BINS] {
+        let mut dense = self.0;
+        for (minimum, order) in dense
+            .iter_mut()
+            .zip(DONORS.iter())
+            .filter(|(minimum, _)| **minimum == EMPTY)
+        {
+            let donor = order
+                .iter()
+                .map(|&bin| self.0[usize::from(bin)])
+                .find(|&donated| donated != EMPTY);
+            *minimum = donor.unwrap_or(0);
+        }
+        dense
+    }
+}
+
+fn donors(bin: u8) -> [u8; BINS - 1] {
+    let rank = |other: u8| mix_64((u64::from(bin) << 8 | u64::from(other)).wrapping_add(DONOR_SEED));
+    let mut others: Vec<u8> = (0..=u8::MAX).filter(|&other| other != bin).collect();
+    others.sort_by_cached_key(|&other| rank(other));
+    std::array::from_fn(|place| others[place])
+}

@@ -1,0 +1,113 @@
+//! Sketches: one-permutation `MinHash` over character shingles.
+//!
+//! Sources: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012); Shrivastava, "Optimal Densification for Fast and
+//! Accurate Minwise Hashing" (ICML 2017); Li, König, "b-Bit Minwise Hashing" (WWW 2010).
+//!
+//! The top 8 bits of a shingle's hash select a bin, which keeps the minimum of the other 56 bits. An empty bin takes the
+//! minimum of another one before any use. The uses, by bin:
+//!
+//! ```text
+//! bins 0 .. bands × band_minima − 1     lane-1 keys: consecutive minima fold into one band each
+//! the next 64 bins                        bit 8 of each minimum: the one-bit minima a posting carries
+//! all bins                                bits 0-7 of each minimum: the stored sketch
+//! ```
+
+mod minima;
+mod shingles;
+
+use crate::hashes::mix_64;
+use minima::{BINS, Minima};
+
+pub use shingles::{LONG, SHORT, declared_shingle};
+
+const BANDS_MAX: usize = 16;
+const ONE_BITS: usize = 64;
+const BAND_SEED: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// Which minima are used for bands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    bands: usize,
+    band_minima: usize,
+}
+
+impl Layout {
+    /// A layout of 0 to 16 bands of one minimum or more; `None` for others, and if no room is left for one-bit minima.
+    #[must_use]
+    pub const fn new(bands: usize, band_minima: usize) -> Option<Self> {
+        if bands > BANDS_MAX || band_minima < 1 {
+            return None;
+        }
+        match bands.checked_mul(band_minima) {
+            Some(band_bins) if band_bins <= BINS - ONE_BITS => Some(Self { bands, band_minima }),
+            _ => None,
+        }
+    }
+
+    /// The number of bands.
+    #[must_use]
+    pub const fn bands(&self) -> usize {
+        self.bands
+    }
+}
+
+/// What is kept of a text's shingles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    /// The lowest 8 bits of each minimum: 256 bytes, none where no sketch is wanted.
+    pub bytes: Vec<u8>,
+    /// The one-bit minima, the first one in the most significant bit.
+    pub one_bits: u64,
+    /// The minima of each band folded into one number; its top 16 bits are a lane-1 key.
+    pub bands: Vec<u64>,
+    /// Into how many of the bins shingles fell, which grows with the number of different ones.
+    pub filled_bins: usize,
+}
+
+impl Sketch {
+    /// What stands in for a sketch where none is wanted.
+    #[must_use]
+    pub fn none(layout: &Layout) -> Self {
+        Self {
+            bytes: Vec::new(),
+            one_bits: 0,
+            bands: vec![0; layout.bands],
+            filled_bins: 0,
+        }
+    }
+}
+
+/// Sketches a normalised text.
+///
+/// `declared` is the length of its shingles by its language, see [`declared_shingle`]; with 0 the script of its first
+/// character decides on the length of each. A text without a word character has no shingle, and all its minima are 0.
+#[must_use]
+pub fn sketch(text: &[char], declared: usize, layout: &Layout) -> Sketch {
+    let mut minima = Minima::new();
+    shingles::hash_all(text, declared, |hash| minima.lower(hash));
+    let filled_bins = minima.filled();
+    let minima = minima.densified();
+    let band_bins = layout.bands * layout.band_minima;
+    Sketch {
+        bytes: minima.iter().map(|minimum| minimum.to_le_bytes()[0]).collect(),
+        one_bits: minima
+            .iter()
+            .skip(band_bins)
+            .take(ONE_BITS)
+            .fold(0, |bits, minimum| bits << 1 | (minimum >> 8 & 1)),
+        bands: minima
+            .chunks(layout.band_minima)
+            .take(layout.bands)
+            .map(folded)
+            .collect(),
+        filled_bins,
+    }
+}
+
+fn folded(band: &[u64]) -> u64 {
+    band.iter()
+        .fold(BAND_SEED, |folded, &minimum| mix_64(folded.wrapping_add(minimum)))
+}
+
+#[cfg(test)]
+mod tests;
