@@ -94,7 +94,7 @@ def backfill(
         with progress:
             watcher.watch(ready)
             refusal = run_feed(ready)
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
         show_report(console, watcher)
     if watcher.undated:
         console.print(f"Articles without a time of publication, judged as of now: {watcher.undated:,}")

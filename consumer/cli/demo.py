@@ -116,7 +116,7 @@ def demo(
                 sending.start(lambda: not ready.health.why_not_ready())
                 ready.pipeline.run()
                 seconds = sending.seconds()
-        console.print(render.summary(ready.tally, watcher.dead_letters, seconds))
+        console.print(render.summary(ready.tally, watcher.dead_letters, seconds, ready.engine))
 
 
 def _topic_names() -> list[str]:

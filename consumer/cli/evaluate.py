@@ -18,7 +18,7 @@ from consumer.config.config import Config
 from consumer.decode.codecs import described_forms
 from consumer.evaluation.curves import Evaluation, Recommendation, evaluation_of, measure, recommend
 from consumer.evaluation.labelled_pairs import LabelCut, LabelledPair, Line, labelled_pairs
-from consumer.fingerprint import Fingerprinter, Lexicon
+from consumer.fingerprint import Lexicon
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt
 from consumer.model.article import Article
@@ -26,7 +26,7 @@ from consumer.model.errors import BadRecord, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
-from consumer.wiring.parts import STREAM, file_decoder, judge_settings, lexicon_of, version_builder
+from consumer.wiring.parts import STREAM, engine, file_decoder, judge_settings, lexicon_of, version_builder
 from storage.records import Stored
 
 UNKNOWN_SHOWN_MAX: Final = 5
@@ -139,7 +139,7 @@ def _read_named(
     """Fingerprint the articles that the pairs name. If an id occurs more than once, the first article counts."""
     wanted = {article_id for pair in pairs for article_id in (pair.a, pair.b)}
     named = _Named({}, Counter(), 0)
-    fingerprinter = Fingerprinter(settings.scheme, lexicon)
+    fingerprinting = engine(config, settings, lexicon, sketched=True)
     builder = version_builder(settings)
     limits = ReadLimits(record_bytes_max=config.source.record_bytes_max)
     source = FileSource(None if feed == STREAM else Path(feed), limits, Position())
@@ -149,7 +149,7 @@ def _read_named(
             if not fresh:
                 continue
             bodies = [article.body or "" for article in fresh]
-            fingerprints = fingerprinter.fingerprint(bodies, [article.lang for article in fresh])
+            fingerprints = fingerprinting.fingerprint(bodies, [article.lang for article in fresh])
             # All arrive at the same time, as in a run over a file, so that the window excludes no pair.
             arrivals = [ArrivedAt(0, len(named.articles) + index) for index in range(len(fresh))]
             for version in builder.versions(fresh, arrivals, fingerprints):

@@ -15,7 +15,7 @@ from consumer.cli.results import results, write_json
 from consumer.cli.stored_article import History, stored_article
 from consumer.cli.texts import check_one_stream, is_text, read_article
 from consumer.config.config import Config
-from consumer.fingerprint import Lexicon, facts_count, split_blocks
+from consumer.fingerprint import Fingerprinter, Lexicon, facts_count, split_blocks
 from consumer.judge.comparison import Comparison, compare
 from consumer.judge.events import shared_keywords, version_name
 from consumer.judge.settings import JudgeSettings, differences
@@ -24,7 +24,7 @@ from consumer.model.errors import ConfigError
 from consumer.store_tools.requested_settings import settings_to_compare
 from consumer.text.diff import Stretch, difference
 from consumer.text.timestamps import rfc3339
-from consumer.wiring.parts import fingerprinter, judge_settings, lexicon_of, version_builder
+from consumer.wiring.parts import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import STORE_EXAMPLES, opened_store, outlives_run, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
@@ -144,8 +144,8 @@ def _facts(a: _Side, b: _Side, judged_by: JudgeSettings, lexicon: Lexicon) -> _F
     """Return the facts of both; None if a text is missing, since records hold only hashes of facts."""
     if a.body is None or b.body is None:
         return None
-    engine = fingerprinter(judged_by, lexicon)
-    facts_a, facts_b = engine.facts(a.body), engine.facts(b.body)
+    reference = Fingerprinter(judged_by.scheme, lexicon)
+    facts_a, facts_b = reference.facts(a.body), reference.facts(b.body)
     return _Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
 
 
@@ -189,7 +189,7 @@ def _side(
         if version is not None:
             raise ConfigError(f"{name} is a file, and only ids have versions; omit --version-a or --version-b")
         article = read_article(name, config)
-        fingerprints = fingerprinter(settings, lexicon).fingerprint([article.body or ""], [article.lang])
+        fingerprints = engine(config, settings, lexicon).fingerprint([article.body or ""], [article.lang])
         built = version_builder(settings).versions([article], [ArrivedAt(now_ms(), 0)], fingerprints)[0]
         return _Side(Stored(built.record, None, None), article.body, ())
     if store is None:

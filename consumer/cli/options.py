@@ -54,7 +54,9 @@ SchemeOption = Annotated[
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", help="Processes that compute fingerprints; 0 (default): only this process."),
+    typer.Option(
+        "--workers", help="Threads that compute fingerprints, or processes without dupwatch-core; 0 (default): none."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 

@@ -15,7 +15,7 @@ from consumer.cli.stored_article import stored_article
 from consumer.cli.texts import is_one_article, is_text, read_article
 from consumer.config.config import Config
 from consumer.config.judging import completed
-from consumer.fingerprint import Fingerprinter
+from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
 from consumer.judge.decision import Neighbour
 from consumer.judge.detector import Detector
@@ -27,7 +27,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import Position
 from consumer.sources.file import FileSource
 from consumer.store_tools.requested_settings import check_unchanged
-from consumer.wiring.parts import STREAM, file_decoder, fingerprinter, lexicon_of, version_builder
+from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_settings
 from storage.clock import now_ms
 from storage.interface import Store
@@ -61,7 +61,7 @@ def query(
         asking = _Query(
             opened,
             Detector(opened, judged_by, now_ms),
-            fingerprinter(judged_by, lexicon),
+            engine(chosen, judged_by, lexicon),
             version_builder(judged_by),
         )
         path = Path(source)
@@ -82,7 +82,7 @@ class _Query:
 
     store: Store
     detector: Detector
-    engine: Fingerprinter
+    engine: Engine
     builder: VersionBuilder
 
     def about(self, article: Article, line: int) -> dict[str, object]:

@@ -10,6 +10,7 @@ from rich.text import Text
 from consumer.judge.tally import Tally
 from consumer.model.verdict import Released, Verdict
 from consumer.text.visible import one_line
+from consumer.workers.engines import ChosenEngine
 from storage.records import Record
 
 _TITLE_CHARS_MAX = 60
@@ -64,7 +65,7 @@ def flag(verdict: Verdict, title: str, other_title: str) -> RenderableType:
     return Group(head, other, Text(measures, "green"), Text(shared, "dim"))
 
 
-def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
+def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngine) -> Table:
     """Return the summary of a run."""
     table = pairs("Summary")
     judged = max(tally.versions, 1)
@@ -78,6 +79,7 @@ def summary(tally: Tally, dead_letters: int, seconds: float) -> Table:
     if tally.replays:
         table.add_row("already judged", f"{tally.replays}")
     table.add_row("articles per second", f"{tally.versions / max(seconds, 1e-9):,.0f}")
+    table.add_row("engine", plain(engine.described))
     table.add_row("posting rows read per article", f"{tally.row_reads / judged:.1f}")
     table.add_row("records read per article", f"{tally.record_reads / judged:.1f}")
     if tally.truncated:

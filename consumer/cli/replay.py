@@ -112,7 +112,7 @@ def replay(
         with progress:
             watcher.watch(ready)
             ready.pipeline.run()
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
         if watcher.undated:
             console.print(f"Messages without a time, or with one in the future, judged as of now: {watcher.undated:,}")
         if stopping.asked_by is None:

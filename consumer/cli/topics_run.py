@@ -12,7 +12,6 @@ from consumer.cli.flags import show_flags
 from consumer.cli.results import standard_error, standard_output
 from consumer.config.config import Config
 from consumer.config.time_limits import ENDING_S
-from consumer.judge.tally import Tally
 from consumer.lifecycle.stopping import Stopping
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -40,7 +39,7 @@ def run_topics(config: Config, *, show: bool) -> None:
         enforce(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)
         _show_start(console, config, ready)
         ready.pipeline.run()
-    _show_end(console, ready.tally, report, time.monotonic() - began_s)
+    _show_end(console, ready, report, time.monotonic() - began_s)
 
 
 def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
@@ -56,13 +55,15 @@ def _show_start(console: Console, config: Config, ready: TopicsRun) -> None:
             "sink": config.sink.url,
             "store": config.store.url,
             "pages": ready.address,
+            "engine": ready.engine.described,
         },
     )
 
 
-def _show_end(console: Console, tally: Tally, report: FeedReport, seconds: float) -> None:
+def _show_end(console: Console, ready: TopicsRun, report: FeedReport, seconds: float) -> None:
+    tally = ready.tally
     if logs.tells_people():
-        console.print(render.summary(tally, report.dead_letters, seconds))
+        console.print(render.summary(tally, report.dead_letters, seconds, ready.engine))
         for line in report.lines():
             console.print(line)
         return

@@ -20,6 +20,8 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
     """Check that a run could be built from this configuration; ``settings`` raises ``ConfigError`` if not."""
     judged = settings()
     yield ok(f"The scheme is {judged.scheme.name}, the plan {judged.plan.name}, the digest {judged.short_digest()}.")
+    chosen = parts.engine_choice(config, judged, parts.lexicon_of(config))
+    yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
     if is_kafka(config.source.url):
         yield from _stream(config)
     else:

@@ -10,6 +10,7 @@ How a text becomes a fingerprint and keys::
 from consumer.fingerprint.engine import (
     KEYWORDS_KEPT,
     Breakdown,
+    Engine,
     Fingerprinter,
     Fingerprints,
     WeighedWord,
@@ -51,6 +52,7 @@ __all__ = [
     "BlockPlan",
     "Breakdown",
     "ChineseTables",
+    "Engine",
     "FactOverlap",
     "Fingerprinter",
     "Fingerprints",

@@ -4,10 +4,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from consumer.fingerprint.facts import facts_of, pack_facts
 from consumer.fingerprint.features import Features, WordTable
@@ -115,8 +116,25 @@ class Breakdown(NamedTuple):
     fingerprint: int
 
 
-class Fingerprinter:
-    """Computes fingerprints with one scheme; not thread-safe.
+class Engine(Protocol):
+    """Computes fingerprints with one scheme: ``Fingerprinter`` in Python, or the compiled one."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme of all fingerprints computed here."""
+        ...
+
+    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+        """Fingerprint raw texts; the result of each is independent of the rest of the batch.
+
+        ``languages`` are those that the texts declare, "" for none; only the sketch depends on them. Raises
+        ``ValueError`` if the weights of a text add up to 2**32 or more.
+        """
+        ...
+
+
+class Fingerprinter(Engine):
+    """Computes fingerprints with one scheme in Python, the reference of the compiled engine; not thread-safe.
 
     ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed.
     Neither changes a fingerprint. ``tokenizer`` is used instead of the scheme's own. Each worker process builds its
@@ -140,15 +158,12 @@ class Fingerprinter:
         self._word_table = WordTable(scheme.definition, self._lexicon)
 
     @property
+    @override
     def scheme(self) -> Scheme:
-        """The scheme of all fingerprints computed here."""
         return self._scheme
 
+    @override
     def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
-        """Fingerprint raw texts; the result of each is independent of the rest of the batch.
-
-        ``languages`` are those that the texts declare, "" for none; only the sketch depends on them.
-        """
         declared = [""] * len(texts) if languages is None else languages
         return joined([self._fingerprint(texts[chunk], declared[chunk]) for chunk in chunks(texts, CHUNK_CHARACTERS)])
 

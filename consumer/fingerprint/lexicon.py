@@ -32,7 +32,8 @@ class Lexicon:
     ``table`` returns the frequencies, always the same, and is called when a word is weighed: a process that only names
     the scheme, or lets workers compute fingerprints, neither waits for the table nor keeps it in memory. ``own_words``
     are added to jieba's dictionary. ``own_table`` says that the table is the user's. ``digest`` covers all source
-    files, including the tokenizer's dictionary, but not the tables of ``chinese``, which only some schemes use.
+    files, including the tokenizer's dictionary, but not the tables of ``chinese``, which only some schemes use;
+    ``jieba_digest`` covers those of jieba alone.
     """
 
     table: Callable[[], IdfTable] = field(repr=False, compare=False)
@@ -40,6 +41,7 @@ class Lexicon:
     digest: bytes
     own_words: tuple[OwnWord, ...] = field(default=(), repr=False)
     own_table: bool = False
+    jieba_digest: bytes = field(default=b"", repr=False)
     chinese: Callable[[], ChineseTables] = field(default=lambda: NO_TABLES, repr=False, compare=False)
 
     @property

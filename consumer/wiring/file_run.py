@@ -42,6 +42,7 @@ from consumer.wiring.file_resuming import (
 from consumer.wiring.outputs import FileOutput, StreamOutput
 from consumer.wiring.parts import (
     Streams,
+    engine_choice,
     field_map,
     file_decoder,
     file_writing,
@@ -52,6 +53,7 @@ from consumer.wiring.parts import (
 )
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.stores import bind, completed_config, opened_store
+from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
 from storage.interface import Store
 from storage.kinds import store_identity
@@ -69,6 +71,7 @@ class Run:
     tally: Tally
     resumed_at: Position
     resumable: bool
+    engine: ChosenEngine
 
 
 @contextmanager
@@ -134,7 +137,8 @@ def prepared_run(
             Control(stopping, drain),
             hooks,
         )
-        yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal))
+        chosen = engine_choice(config, settings, lexicon)
+        yield Run(pipeline, source, store, detector.tally, start, isinstance(journal, FileJournal), chosen)
 
 
 def _gate(config: Config, source: FileSource, before: Checkpoint | None) -> FeedGate:

@@ -17,6 +17,7 @@ from consumer.pages.server import PageServer
 from consumer.pages.tls import tls_context
 from consumer.telemetry.metrics import Bounds, Build, Metrics
 from consumer.wiring import parts
+from consumer.workers.engines import EngineName
 
 
 def consumer_metrics(config: Config) -> Metrics:
@@ -25,14 +26,15 @@ def consumer_metrics(config: Config) -> Metrics:
     return Metrics(bounds=Bounds(parts.read_limits(config), config.http.sources_max, sources, config.workers))
 
 
-def build_of(settings: JudgeSettings) -> Build:
-    """Return what the metrics show of a run with these settings."""
+def build_of(settings: JudgeSettings, engine: EngineName) -> Build:
+    """Return what the metrics show of a run with these settings and this engine."""
     return Build(
         metadata.version("dupwatch"),
         settings.scheme.name,
         settings.plan.name,
         settings.digest(),
         larger_plan(settings.plan, settings.max_distance) or "",
+        engine,
     )
 
 

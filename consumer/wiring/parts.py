@@ -16,7 +16,7 @@ from consumer.decode.published_at import TimeForm
 from consumer.decode.registry import RegistryOptions
 from consumer.decode.registry_outages import Briefly
 from consumer.decode.schema_value import schema_parser
-from consumer.fingerprint import Fingerprinter, Lexicon, Scheme
+from consumer.fingerprint import Engine, Lexicon, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.kafka.client_settings import KafkaOptions
@@ -28,7 +28,8 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.text.timestamps import parse_zone
-from consumer.workers.pool import Fingerprinting, InProcess, OnWorkers
+from consumer.workers.engines import COMPILED, ChosenEngine, built_engine, chosen_engine
+from consumer.workers.pool import Fingerprinting, InProcess, OnThreads, OnWorkers
 from consumer.workers.word_files import WordFiles, load_lexicon
 from storage.files import FileWriting
 
@@ -76,9 +77,15 @@ def judge_settings(config: Config, lexicon: Lexicon) -> JudgeSettings:
         raise ConfigError(f"judge: {error}") from error
 
 
-def fingerprinter(settings: JudgeSettings, lexicon: Lexicon) -> Fingerprinter:
-    """Build what computes fingerprints in this process."""
-    return Fingerprinter(settings.scheme, lexicon, sketched=settings.sketched)
+def engine_choice(config: Config, settings: JudgeSettings, lexicon: Lexicon) -> ChosenEngine:
+    """Return which engine computes fingerprints; ConfigError where the configured one cannot be had."""
+    return chosen_engine(config.fingerprint.engine, settings.scheme, lexicon)
+
+
+def engine(config: Config, settings: JudgeSettings, lexicon: Lexicon, *, sketched: bool = False) -> Engine:
+    """Build what computes fingerprints in this process, with sketches where the judge needs them, or always."""
+    name = engine_choice(config, settings, lexicon).name
+    return built_engine(name, settings.scheme, lexicon, sketched=sketched or settings.sketched)
 
 
 def version_builder(settings: JudgeSettings) -> VersionBuilder:
@@ -109,10 +116,12 @@ def fingerprinting(
     hooks: Hooks | None = None,
 ) -> Fingerprinting:
     """Build what computes fingerprints: here, asking ``interruption``, or in workers, which report to ``hooks``."""
-    if config.workers:
-        scheme, words = settings.scheme, word_files(config)
-        return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, hooks=hooks)
-    return InProcess(fingerprinter(settings, lexicon), interruption.while_preparing)
+    if not config.workers:
+        return InProcess(engine(config, settings, lexicon), interruption.while_preparing)
+    if engine_choice(config, settings, lexicon).name == COMPILED:
+        return OnThreads(engine(config, settings, lexicon), config.workers, hooks)
+    scheme, words = settings.scheme, word_files(config)
+    return OnWorkers(scheme, words, config.workers, sketched=settings.sketched, hooks=hooks)
 
 
 def file_decoder(config: Config) -> Callable[[RawRecord], Article]:

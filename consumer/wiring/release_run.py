@@ -102,6 +102,6 @@ def _is_version(config: Config, record: RawRecord, stored: Stored) -> bool:
         return False
     lexicon = parts.lexicon_of(config)
     settings = parts.judge_settings(config, lexicon)
-    fingerprints = parts.fingerprinter(settings, lexicon).fingerprint([article.body], [article.lang])
+    fingerprints = parts.engine(config, settings, lexicon).fingerprint([article.body], [article.lang])
     (version,) = parts.version_builder(settings).versions([article], [ArrivedAt(0, 0)], fingerprints)
     return version.record.reference == stored.record.reference

@@ -27,6 +27,7 @@ from consumer.wiring.kafka_parts import headers_of, message_decoder, record_time
 from consumer.wiring.outputs import NoOutput, TopicOutput
 from consumer.wiring.parts import kafka_options
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
+from consumer.workers.engines import ChosenEngine
 from storage.interface import Store
 
 
@@ -38,6 +39,7 @@ class ReplayRun:
     source: RangeSource
     store: Store
     tally: Tally
+    engine: ChosenEngine
 
 
 @contextmanager
@@ -77,7 +79,8 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
             Control(stopping, drain),
             hooks,
         )
-        yield ReplayRun(pipeline, source, store, detector.tally)
+        chosen = parts.engine_choice(config, settings, lexicon)
+        yield ReplayRun(pipeline, source, store, detector.tally, chosen)
 
 
 def _source(config: Config, offsets: OffsetRange, stopping: Stopping) -> RangeSource:

@@ -36,6 +36,7 @@ from consumer.wiring.page_server import build_of, consumer_metrics, flag_pages, 
 from consumer.wiring.pipeline_factory import Control, Judging, Route, build_pipeline, interruptible_detector
 from consumer.wiring.topics_checks import check_not_filling, check_time_limits, check_topic_ends
 from consumer.wiring.topics_ends import build_arrivals, build_delivery, build_gate, build_intake
+from consumer.workers.engines import ChosenEngine
 from storage.clock import now_ms
 from storage.interface import Store
 
@@ -51,6 +52,7 @@ class TopicsRun:
     tally: Tally
     health: Health
     address: str | None
+    engine: ChosenEngine
 
 
 @contextmanager
@@ -79,7 +81,8 @@ def prepared_topics_run(
         )
         settings = parts.judge_settings(config, lexicon)
         decode = message_decoder(config, waiting_for_registry(hooks, stopping))
-        shown.metrics.show_build(build_of(settings))
+        chosen = parts.engine_choice(config, settings, lexicon)
+        shown.metrics.show_build(build_of(settings, chosen.name))
 
         # Workers are started before any client exists: a client's threads and sockets must not be inherited.
         fingerprinting = parts.fingerprinting(config, settings, lexicon, ReportedDrain(turns, drain), hooks)
@@ -120,7 +123,7 @@ def prepared_topics_run(
         _warm_up(config, store, settings, starting, hooks)
         # From here on the run waits for records, and for nothing else.
         turns.rest()
-        yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address)
+        yield TopicsRun(pipeline, store, detector.tally, shown.health, shown.address, chosen)
 
 
 def _warm_up(config: Config, store: Store, settings: JudgeSettings, starting: Starting, hooks: Hooks) -> None:

@@ -1,4 +1,4 @@
-"""Computes fingerprints in this process, or on worker processes while the previous batch is judged."""
+"""Computes fingerprints in this thread, or on others or on worker processes while the previous batch is judged."""
 
 import multiprocessing
 import os
@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from typing_extensions import override
 
-from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme, chunks, joined
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Scheme, chunks, joined
 from consumer.lifecycle.interruption import UNINTERRUPTED
 from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Fatal
@@ -60,10 +60,8 @@ class Fingerprinting(Protocol):
 class InProcess(Fingerprinting):
     """Computes fingerprints at once in the caller's thread; ``proceed`` is called before each piece and may raise."""
 
-    def __init__(
-        self, fingerprinter: Fingerprinter, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing
-    ) -> None:
-        self._fingerprinter = fingerprinter
+    def __init__(self, engine: Engine, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing) -> None:
+        self._engine = engine
         self._proceed = proceed
 
     @property
@@ -77,13 +75,42 @@ class InProcess(Fingerprinting):
         results = []
         for piece in pieces(texts):
             self._proceed()
-            results.append(_timed(self._fingerprinter, texts[piece], languages[piece]))
+            results.append(_timed(self._engine, texts[piece], languages[piece]))
         future.set_result(_joined(results))
         return future
 
     @override
     def close(self) -> None:
         pass
+
+
+class OnThreads(Fingerprinting):
+    """Computes fingerprints on threads that share an engine, which has to work without the interpreter lock.
+
+    ``WorkerTurned`` is reported for each finished piece, from these threads.
+    """
+
+    def __init__(self, engine: Engine, workers: int, hooks: Hooks | None = None) -> None:
+        self._engine = engine
+        self._workers = workers
+        self._hooks = hooks or Hooks()
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fingerprint")
+
+    @property
+    @override
+    def ahead(self) -> int:
+        """One batch for each thread, and one for the next free thread."""
+        return self._workers + 1
+
+    @override
+    def submit(self, texts: Sequence[str], languages: Sequence[str]) -> "Future[TimedFingerprints]":
+        futures = [self._pool.submit(_timed, self._engine, texts[piece], languages[piece]) for piece in pieces(texts)]
+        return _gathered(futures, self._hooks)
+
+    @override
+    def close(self) -> None:
+        """Cancel waiting pieces; threads finish their current ones first."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class OnWorkers(Fingerprinting):
@@ -223,7 +250,7 @@ def _fingerprint(texts: list[str], languages: list[str]) -> TimedFingerprints:
     return _timed(_worker, texts, languages)
 
 
-def _timed(fingerprinter: Fingerprinter, texts: Sequence[str], languages: Sequence[str]) -> TimedFingerprints:
+def _timed(engine: Engine, texts: Sequence[str], languages: Sequence[str]) -> TimedFingerprints:
     began_s = time.perf_counter()
-    fingerprints = fingerprinter.fingerprint(texts, languages)
+    fingerprints = engine.fingerprint(texts, languages)
     return TimedFingerprints(fingerprints, time.perf_counter() - began_s)

@@ -73,6 +73,7 @@ def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None,
         digest=hasher.digest(),
         own_words=own_words,
         own_table=weights is not None,
+        jieba_digest=_jieba_hasher(folder).digest(),
         chinese=_chinese_tables,
     )
 

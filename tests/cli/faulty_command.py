@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from consumer.cli import main
-from consumer.fingerprint import Fingerprinter, Fingerprints
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
+from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.pipeline.interruptible_store import InterruptibleStore
 from consumer.wiring import kafka_parts
 from storage.lmdb import LmdbStore
@@ -64,14 +66,15 @@ def _hangs_in_decoding() -> None:
 
 
 def _hangs_in_fingerprinting() -> None:
-    fingerprint = Fingerprinter.fingerprint
+    for engine in (Fingerprinter, CompiledFingerprinter):
+        fingerprint: Callable[..., Fingerprints] = vars(engine)["fingerprint"]
 
-    def hang(self: Fingerprinter, texts: Any, languages: Any = None) -> Fingerprints:  # noqa: ANN401  # as there
-        if any(HANGS in text for text in texts):
-            hang_here()
-        return fingerprint(self, texts, languages)
+        def hang(self: Engine, texts: Any, languages: Any = None, *, compute: Any = fingerprint) -> Any:  # noqa: ANN401  # as there
+            if any(HANGS in text for text in texts):
+                hang_here()
+            return compute(self, texts, languages)
 
-    Fingerprinter.fingerprint = hang  # type: ignore[method-assign]
+        engine.fingerprint = hang  # type: ignore[method-assign]
 
 
 if "FAULT" in os.environ:

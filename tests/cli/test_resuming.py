@@ -100,8 +100,9 @@ def test_a_slow_store_holds_up_no_end(place: Place, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.15])
 def test_signal_to_workers_that_are_starting(place: Place, delay_s: float) -> None:
-    """Ctrl-C to the whole group while the workers start ends the run without a traceback."""
-    process = start(*place.options("--workers", "2"), stderr=subprocess.PIPE)
+    """Ctrl-C to the whole group while the worker processes start ends the run without a traceback."""
+    on_processes = ("--workers", "2", "--set", "fingerprint.engine=python")
+    process = start(*place.options(*on_processes), stderr=subprocess.PIPE)
     wait_for(place.checkpoint.exists)
     time.sleep(delay_s)
     os.killpg(process.pid, signal.SIGINT)

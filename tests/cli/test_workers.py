@@ -27,6 +27,9 @@ from tests.cli.command import (
     write_lines,
 )
 
+ON_PROCESSES = ("--set", "fingerprint.engine=python")
+"""With the compiled engine, workers are threads."""
+
 
 def processes_of(group: int) -> dict[int, str]:
     """Return the live processes of a process group, with their command lines."""
@@ -53,7 +56,7 @@ def begin(folder: Path) -> tuple[list[str], "subprocess.Popen[bytes]", list[str]
     source = write_lines(folder / "feed.jsonl", feed)
     arguments = [
         "run", "--source", str(source), "--sink", str(folder / "out.jsonl"), "--store", f"lmdb:{folder / 'store'}",
-        "--emit", "all", "--set", "source.batch_records_max=10", *FAST,
+        "--emit", "all", "--set", "source.batch_records_max=10", *ON_PROCESSES, *FAST,
     ]  # fmt: skip
     process = start(*arguments, "--workers", "2", stderr=subprocess.PIPE)
     wait_for(lambda: line_count(folder / "out.jsonl") >= 50)

@@ -1,6 +1,6 @@
 """What makes two articles near-duplicates: ``[fingerprint]``, ``[judge]`` and ``[rules.SOURCE]``."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -28,6 +28,8 @@ class FingerprintSection(Section):
     short_keywords_max: Annotated[int, Field(ge=0)] = _SCHEME.short_keywords_max
     bands: Annotated[int, Field(ge=1, le=16)] = _SCHEME.sketch.bands
     band_minima: Annotated[int, Field(ge=1, le=8)] = _SCHEME.sketch.band_minima
+    engine: Literal["auto", "compiled", "python"] = "auto"
+    """What computes fingerprints: auto is compiled where dupwatch-core is installed, else python. The same bytes."""
 
 
 class JudgeSection(Section):

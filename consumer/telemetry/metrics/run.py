@@ -19,12 +19,17 @@ BUILD: Final = Measure(
     "dupwatch_build_info",
     "info",
     "What runs; settings is the SHA-256 of all settings that change verdicts, larger_plan the plan to move to when the "
-    "window outgrows this one, if there is one.",
+    "window outgrows this one, if there is one, engine what computes fingerprints: compiled or python.",
     "1",
-    tuple(Label(name, others="one value") for name in ("version", "scheme", "plan", "settings", "larger_plan")),
+    tuple(
+        Label(name, others="one value") for name in ("version", "scheme", "plan", "settings", "larger_plan", "engine")
+    ),
 )
 WORKERS: Final = Measure(
-    "dupwatch_workers", "gauge", "Worker processes that compute fingerprints; 0: the main process does.", "processes"
+    "dupwatch_workers",
+    "gauge",
+    "Threads that compute fingerprints, or processes with the engine in Python; 0: the main thread does.",
+    "workers",
 )
 OWN_MEMORY: Final = Measure(
     "dupwatch_own_memory_bytes",
@@ -53,7 +58,8 @@ GROUP: Final = Group("The process", (BUILD, WORKERS, OWN_MEMORY, BUSY, LAST_PROC
 class Build(NamedTuple):
     """What runs: the version of dupwatch, the scheme, the block plan, and the digest of all that changes verdicts.
 
-    ``larger_plan`` is the plan to move to when the window outgrows this one, empty if there is none.
+    ``larger_plan`` is the plan to move to when the window outgrows this one, empty if there is none; ``engine`` names
+    what computes fingerprints.
     """
 
     version: str
@@ -61,6 +67,7 @@ class Build(NamedTuple):
     plan: str
     settings: str = ""
     larger_plan: str = ""
+    engine: str = ""
 
 
 class RunMetrics:

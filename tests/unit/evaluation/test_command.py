@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from consumer.cli import evaluation_plot
 from consumer.cli.main import app
-from consumer.fingerprint import Fingerprinter, Fingerprints
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
+from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.text.install_advice import install_command
 
@@ -173,6 +174,16 @@ def test_short_and_empty_texts_are_equal_or_are_not(write: Write) -> None:
     assert judged(found) == (1, 0)
 
 
+def _noting(engine: type[Engine], texts: list[str]) -> Callable[..., Fingerprints]:
+    compute: Callable[..., Fingerprints] = vars(engine)["fingerprint"]
+
+    def fingerprint(self: Engine, bodies: list[str], languages: list[str]) -> Fingerprints:
+        texts.extend(bodies)
+        return compute(self, bodies, languages)
+
+    return fingerprint
+
+
 def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Articles in no pair are not fingerprinted; of a repeated id the first text counts, with a notice."""
     feed = write(
@@ -181,13 +192,8 @@ def test_only_named_articles_are_fingerprinted(write: Write, monkeypatch: pytest
          {"id": "2", "body": LONG.format("market")}, {"id": "2", "body": None}],
     )  # fmt: skip
     texts: list[str] = []
-    original = Fingerprinter.fingerprint
-
-    def spy(self: Fingerprinter, bodies: list[str], languages: list[str]) -> Fingerprints:
-        texts.extend(bodies)
-        return original(self, bodies, languages)
-
-    monkeypatch.setattr(Fingerprinter, "fingerprint", spy)
+    for engine in (Fingerprinter, CompiledFingerprinter):
+        monkeypatch.setattr(engine, "fingerprint", _noting(engine, texts))
     found = evaluated(feed, write("pairs.jsonl.gz", [{"a": 1, "b": "2", "label": 1}]))
     assert texts == [LONG.format("market")] * 2
     assert (found["articles"], found["repeated_ids"], judged(found)) == (2, 1, (1, 0))

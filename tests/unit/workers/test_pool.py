@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.fingerprint import Fingerprinter, Fingerprints, Scheme
+from consumer.lifecycle.turns import WorkerTurned
 from consumer.model.errors import Abandoned
+from consumer.model.hooks import Hooks
 from consumer.workers import pool
-from consumer.workers.pool import PIECE_CHARS_MAX, InProcess, pieces
+from consumer.workers.pool import PIECE_CHARS_MAX, InProcess, OnThreads, pieces
 from consumer.workers.word_files import load_lexicon
 
 TEXTS = ["一场大雨过后，河水上涨了。", "", "The ferry leaves at noon.", "渡船中午出发。", "short"]
@@ -59,3 +61,38 @@ def test_a_batch_is_given_up_between_two_pieces() -> None:
 
     with pytest.raises(Abandoned):
         InProcess(Fingerprinter(Scheme(), load_lexicon()), turn).submit(TEXTS, LANGUAGES)
+
+
+def test_threads_share_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are computed ahead, in pieces; each is what it would be at once, and each piece is a turn."""
+    monkeypatch.setattr(pool, "PIECE_CHARS_MAX", 20)
+    hooks = Hooks()
+    turned: list[WorkerTurned] = []
+    hooks.on(WorkerTurned, turned.append)
+    engine = Fingerprinter(Scheme(), load_lexicon())
+    expected = engine.fingerprint(TEXTS, LANGUAGES)
+    threads = OnThreads(engine, 1, hooks)
+    try:
+        assert threads.ahead == 2
+        found = [threads.submit(TEXTS, LANGUAGES).result(60).fingerprints for _ in range(3)]
+    finally:
+        threads.close()
+    for fingerprints in found:
+        np.testing.assert_array_equal(fingerprints.codes, expected.codes)
+        assert fingerprints.keywords == expected.keywords
+    assert len(turned) == 3 * len(pieces(TEXTS)) > 3
+
+
+def test_an_error_in_a_thread_is_that_of_the_batch() -> None:
+    """As if it had been computed here."""
+
+    class Failing(Fingerprinter):
+        def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+            raise ValueError("too heavy")
+
+    threads = OnThreads(Failing(Scheme(), load_lexicon()), 2)
+    try:
+        with pytest.raises(ValueError, match="too heavy"):
+            threads.submit(TEXTS, LANGUAGES).result(60)
+    finally:
+        threads.close()

@@ -51,7 +51,7 @@ def test_jieba_is_not_imported() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_jiebas_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Naming the scheme does not load 270,132 words; weighing always uses the same table."""
     opened: Counter[str] = Counter()
     really = Path.open
@@ -60,12 +60,14 @@ def test_jiebas_files_are_read_once_and_the_table_when_a_word_is_weighed(monkeyp
         opened[path.name] += 1
         return really(path, *how, **more)
 
-    for made_once in (consumer.workers.word_files._jieba_hasher, consumer.workers.word_files._jieba_table):
+    files = consumer.workers.word_files
+    for made_once in (files._jieba_hasher, files._jieba_table, files._chinese_tables):
         made_once.cache_clear()
     monkeypatch.setattr(Path, "open", noted)
     lexicon, other = load_lexicon(), load_lexicon()
     assert Scheme().digest(lexicon) == Scheme().digest(other)
-    assert opened == dict.fromkeys(("dict.txt", "prob_start.py", "prob_trans.py", "prob_emit.py", "idf.txt"), 1)
+    jiebas = ("dict.txt", "prob_start.py", "prob_trans.py", "prob_emit.py", "idf.txt")
+    assert opened == dict.fromkeys((*jiebas, "traditional_chinese.tsv"), 1)
     assert lexicon.idf is other.idf
     assert opened["idf.txt"] == 2
 

@@ -1,0 +1,150 @@
+"""The compiled engine, dupwatch-core, where it is installed: the bytes of ``Fingerprinter`` in less time.
+
+It works without the interpreter lock, so that threads may share it. What it consists of is in ``core/``.
+"""
+
+import math
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import override
+
+from consumer.fingerprint.engine import KEYWORDS_KEPT, TEXT_DIGEST_BYTES, Engine, Fingerprints
+from consumer.fingerprint.keywords import with_frequencies
+from consumer.fingerprint.lexicon import Lexicon
+from consumer.fingerprint.own_words import in_simplified
+from consumer.fingerprint.scheme import Scheme
+
+REVISION: Final = 1
+"""What this module and the core have agreed on; a core of another revision is not used."""
+_MODULE: Final = "dupwatch_core"
+_DISTRIBUTION: Final = "dupwatch-core"
+_WORD_BITS: Final = 64
+_SKETCH_BYTES: Final = 256
+
+
+class _Wanted(NamedTuple):
+    """The parameters of a scheme, and what of the results is wanted."""
+
+    keywords_max: int | None
+    short_keywords_max: int
+    bands: int
+    band_minima: int
+    facts: bool
+    sketched: bool
+    keywords_kept: int | None
+
+
+class _Words(NamedTuple):
+    """The user's own words: with frequencies; in lower case; and with IDF, the median and the mean one."""
+
+    own_words: list[tuple[str, int]]
+    stop_words: list[str]
+    own_idf: tuple[list[tuple[str, float]], float, float] | None
+
+
+class CompiledFingerprinter(Engine):
+    """Computes fingerprints with one scheme by the compiled engine; any number of threads may share it.
+
+    The parameters are those of ``Fingerprinter``. Raises ``ValueError`` with a sentence where the installed core cannot
+    compute this scheme, see ``why_not``.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        lexicon: Lexicon,
+        keywords_kept: int | None = KEYWORDS_KEPT,
+        *,
+        sketched: bool = True,
+    ) -> None:
+        core = _core()
+        reason = why_not(scheme, lexicon)
+        if core is None or reason is not None:
+            raise ValueError(reason)
+        self._scheme = scheme
+        self._sketched = sketched
+        known = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
+        layout = scheme.sketch
+        wanted = _Wanted(
+            scheme.keywords_max,
+            scheme.short_keywords_max,
+            layout.bands,
+            layout.band_minima,
+            scheme.facts,
+            sketched,
+            keywords_kept,
+        )
+        self._engine = core.Engine(scheme.name, wanted, _words(known))
+
+    @property
+    @override
+    def scheme(self) -> Scheme:
+        return self._scheme
+
+    @override
+    def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
+        declared = [""] * len(texts) if languages is None else list(languages)
+        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written = self._engine.fingerprint(
+            list(texts), declared
+        )
+        count = len(texts)
+        return Fingerprints(
+            codes=_numbers(codes).reshape(count, self._scheme.bits // _WORD_BITS),
+            sketches=_rows(sketches, count, _SKETCH_BYTES if self._sketched else 0),
+            one_bits=_numbers(one_bits),
+            bands=_numbers(bands).reshape(count, self._scheme.sketch.bands),
+            keywords=keywords,
+            kinds=_rows(kinds, count, 1).reshape(count),
+            text_digests=_rows(digests, count, TEXT_DIGEST_BYTES),
+            keyword_counts=_numbers(counts).astype(np.int64),
+            facts=facts,
+            written_digests=None if written is None else _rows(written, count, TEXT_DIGEST_BYTES),
+        )
+
+
+def core_version() -> str | None:
+    """Return the version of the installed core, None where there is none."""
+    return None if _core() is None else metadata.version(_DISTRIBUTION)
+
+
+def why_not(scheme: Scheme, lexicon: Lexicon) -> str | None:
+    """Return why the compiled engine cannot compute a scheme with these words; None where it can."""
+    core = _core()
+    if core is None:
+        return "dupwatch-core is not installed"
+    if core.REVISION != REVISION:
+        return f"dupwatch-core has revision {core.REVISION}, and this dupwatch needs {REVISION}: build it again"
+    if lexicon.jieba_digest != core.JIEBA_DIGEST:
+        return "dupwatch-core was built with another version of jieba: build it again"
+    if scheme.definition.folds_chinese and lexicon.chinese().digest != core.CHINESE_DIGEST:
+        return "dupwatch-core was built with other tables of Chinese characters: build it again"
+    return None
+
+
+def _core() -> ModuleType | None:
+    try:
+        return import_module(_MODULE)
+    except ModuleNotFoundError:
+        return None
+
+
+def _words(lexicon: Lexicon) -> _Words:
+    own_idf = None
+    if lexicon.own_table:
+        weights, median = lexicon.table()
+        mean = math.fsum(weights.values()) / len(weights) if weights else median
+        own_idf = (list(weights.items()), median, mean)
+    return _Words(with_frequencies(lexicon.own_words), sorted(lexicon.stop_words), own_idf)
+
+
+def _numbers(content: bytes) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(content, dtype="<u8").astype(np.uint64)
+
+
+def _rows(content: bytes, count: int, width: int) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(content, dtype=np.uint8).reshape(count, width)

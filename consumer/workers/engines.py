@@ -1,0 +1,43 @@
+"""Chooses what computes fingerprints: the compiled engine where it is installed and fits, else the one in Python."""
+
+from typing import Final, Literal, NamedTuple
+
+from consumer.fingerprint import Engine, Fingerprinter, Lexicon, Scheme
+from consumer.fingerprint.compiled import CompiledFingerprinter, core_version, why_not
+from consumer.model.errors import ConfigError
+
+EngineName = Literal["compiled", "python"]
+EngineChoice = Literal["auto", "compiled", "python"]
+COMPILED: Final[EngineName] = "compiled"
+PYTHON: Final[EngineName] = "python"
+
+
+class ChosenEngine(NamedTuple):
+    """An engine by its name, and ``why``: its version, or why it is not the compiled one."""
+
+    name: EngineName
+    why: str
+
+    @property
+    def described(self) -> str:
+        """The engine in words."""
+        return f"{self.name} ({self.why})"
+
+
+def chosen_engine(wanted: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> ChosenEngine:
+    """Choose the engine for a scheme; ``ConfigError`` where the compiled one is asked for and cannot be had."""
+    if wanted == PYTHON:
+        return ChosenEngine(PYTHON, "fingerprint.engine asks for it")
+    reason = why_not(scheme, lexicon)
+    if reason is None:
+        return ChosenEngine(COMPILED, f"dupwatch-core {core_version()}")
+    if wanted == COMPILED:
+        raise ConfigError(f'fingerprint.engine is "compiled", but {reason}; in a checkout, make core builds it')
+    return ChosenEngine(PYTHON, reason)
+
+
+def built_engine(name: EngineName, scheme: Scheme, lexicon: Lexicon, *, sketched: bool) -> Engine:
+    """Build the engine with this name."""
+    if name == COMPILED:
+        return CompiledFingerprinter(scheme, lexicon, sketched=sketched)
+    return Fingerprinter(scheme, lexicon, sketched=sketched)
