@@ -2,8 +2,7 @@
 
 Each case is a record of a given length that tries one stage: parsing, HTML, folding, words, figures, names, shingles.
 Its processor time, from bytes to fingerprint, is compared with what ordinary text takes for as many characters, or
-ordinary markup
-where the case is markup. docs/load_tests.md has the figures.
+ordinary markup where the case is markup, by the same engine. docs/load_tests.md has the figures.
 """
 
 import json
@@ -17,10 +16,11 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 import typer
 
 from consumer.decode.article import FieldMap, decode
-from consumer.fingerprint import Fingerprinter, Scheme
+from consumer.fingerprint import Engine, Scheme
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
+from consumer.workers.engines import EngineChoice, EngineName, built_engine, chosen_engine
 from consumer.workers.word_files import load_lexicon
 
 SAMPLE: Final = Path(__file__).parents[1] / "sample" / "feed.jsonl"
@@ -245,7 +245,8 @@ def cases() -> list[str]:
 class Bench:
     """Takes the time from bytes to fingerprint, facts among it, with no word known beforehand."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: EngineName) -> None:
+        self._engine = engine
         self._lexicon = load_lexicon()
         # Tables that are built once a process are not the record's.
         self._fingerprint(Article(id="a", body=ordinary(2_000)))
@@ -269,8 +270,8 @@ class Bench:
         body = ordinary(chars) if body_format == "text" else markup(chars)
         return min(self.cost(encoded(body), body_format) for _ in range(3))
 
-    def _fingerprinter(self) -> Fingerprinter:
-        return Fingerprinter(Scheme(facts=True), self._lexicon)
+    def _fingerprinter(self) -> Engine:
+        return built_engine(self._engine, Scheme(facts=True), self._lexicon, sketched=True)
 
     def _fingerprint(self, article: Article) -> None:
         self._fingerprinter().fingerprint([article.body or ""], [""])
@@ -279,9 +280,12 @@ class Bench:
 def main(
     chars: Annotated[int, typer.Option(min=1_000, help="Characters of each record.")] = CHARS,
     rounds: Annotated[int, typer.Option(min=1, help="The cheapest of so many counts.")] = 2,
+    engine: Annotated[EngineChoice, typer.Option(help="What computes fingerprints.")] = "auto",
 ) -> None:
     """Print every case with its processor time and its ratio to what is ordinary."""
-    bench = Bench()
+    chosen = chosen_engine(engine, Scheme(facts=True), load_lexicon())
+    typer.echo(f"Engine: {chosen.described}")
+    bench = Bench(chosen.name)
     usual = {form: bench.ordinary(chars, form) for form in get_args(Form)}
     for form, cost in usual.items():
         typer.echo(f"{cost.work_s:8.3f} s  {1:6.1f}  ordinary {form}")

@@ -19,7 +19,7 @@ TRIES = 5
 @pytest.fixture(scope="module")
 def bench() -> Bench:
     """With the dictionary, which takes a moment."""
-    return Bench()
+    return Bench("python")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,139 @@
+"""The compiled engine gives the same bytes as the one in Python."""
+
+import json
+import random
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from consumer.fingerprint import SCHEME_NAMES, Fingerprinter, Lexicon, Scheme, SketchLayout
+from consumer.fingerprint.compiled import CompiledFingerprinter
+from consumer.workers.word_files import load_lexicon
+from tests.dev_feed import dev_articles
+from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, written
+
+# Of code points that this Python has no character for, the engine may know some: see test_text.py.
+ASSIGNED = st.characters(exclude_categories=["Cn"])
+ANY_TEXT = st.lists(st.sampled_from(PIECES) | st.text(ASSIGNED, max_size=12), max_size=30).map("".join)
+SCHEMES = (
+    *(Scheme(name, facts=True) for name in SCHEME_NAMES),
+    Scheme("jieba-tfidf/1", keywords_max=5, short_keywords_max=2),
+    Scheme("jieba-tfidf/2", keywords_max=1, facts=True, sketch=SketchLayout(bands=9, band_minima=5)),
+    Scheme("jieba-tfidf/2", sketch=SketchLayout(bands=0)),
+)
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> Lexicon:
+    """The words of the jieba package."""
+    return load_lexicon()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+def test_equal_on_written_texts(scheme: Scheme) -> None:
+    """Every scheme, with facts, with few keywords, and with other layouts of the sketch."""
+    folder = Path(__file__).parents[2] / "fixtures" / "fingerprint"
+    texts = list(json.loads((folder / "texts.json").read_text(encoding="utf-8")).values())
+    texts += [*written(), "", " ", "的", "字", "x", "_", "\u0301", *PIECES, "".join(PIECES)]
+    assert_same(scheme, texts, [LANGUAGES[number % len(LANGUAGES)] for number in range(len(texts))])
+
+
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "multiply-xor-utf16-128/1"])
+def test_equal_on_the_development_feed(name: str) -> None:
+    """All real articles, with the languages that they declare."""
+    articles = dev_articles()
+    for start in range(0, len(articles), 500):
+        part = articles[start : start + 500]
+        bodies = [article["body"] for article in part]
+        assert_same(Scheme(name, facts=True), bodies, [article.get("lang", "") for article in part])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(ANY_TEXT, st.sampled_from(LANGUAGES)), max_size=6), st.sampled_from(SCHEMES))
+def test_equal_on_generated_texts(texts: list[tuple[str, str]], scheme: Scheme) -> None:
+    """Mixed scripts, marks, surrogates, invisible characters, digits with points, long words."""
+    assert_same(scheme, [text for text, _ in texts], [language for _, language in texts])
+
+
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2"])
+def test_equal_on_many_random_texts(name: str) -> None:
+    """Thousands of texts, put together from the pieces at random and from all of Unicode."""
+    rng = random.Random(19)
+    texts = []
+    for _ in range(4_000):
+        pieces = rng.choices(PIECES, k=rng.randrange(25))
+        others = (chr(rng.randrange(0x110000)) for _ in range(rng.randrange(4)))
+        pieces += [other for other in others if unicodedata.category(other) != "Cn"]
+        rng.shuffle(pieces)
+        texts.append("".join(pieces))
+    assert_same(Scheme(name, facts=True), texts, rng.choices(LANGUAGES, k=len(texts)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ﷺ" * 60_000,
+        "好" * 300_000,
+        "a" * 1_000_000,
+        "e\u0301" * 200_000,
+        "\u0301" * 300_000,
+        "a b " * 200_000,
+        "軟體" * 100_000,
+    ],
+    ids=["U+FDFA", "one character", "one word", "marks", "only marks", "words", "traditional"],
+)
+def test_equal_on_hostile_texts(text: str) -> None:
+    """Texts of the greatest length, of one kind."""
+    for name in ("jieba-tfidf/1", "jieba-tfidf/2"):
+        assert_same(Scheme(name, facts=True), [text, "后面还有一篇。"])
+
+
+def test_equal_with_all_keywords_and_without_sketches(lexicon: Lexicon) -> None:
+    """Whatever of the results is wanted."""
+    texts = [*written(), "", "short"]
+    reference, compiled = engines(Scheme(), None)
+    assert_equal(compiled.fingerprint(texts), reference.fingerprint(texts))
+    bare = CompiledFingerprinter(Scheme(), lexicon, sketched=False)
+    assert_equal(bare.fingerprint(texts), Fingerprinter(Scheme(), lexicon, sketched=False).fingerprint(texts))
+
+
+@pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jenkins-64/1"])
+def test_equal_with_own_words(tmp_path: Path, name: str) -> None:
+    """The user's dictionary, stop words and table of frequencies."""
+    own = {
+        "dictionary": "苍浦地铁\n藏书很多 50 n\n软体开发 7\nAT&T 3\n新馆 9000000\n",
+        "stop_words": "公里\n的\nSHA\n滑鼠\n",
+        "idf": "公里 3.5\n机场 8.25\n软体 2\n苍浦地铁 12.5\n",
+    }
+    for file, content in own.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    texts = [*written(), *PIECES, "苍浦地铁5号线，藏书很多很多，軟體開發與滑鼠，AT&T 新馆。The SHA 公里"]
+    for wanted in ([*own], ["dictionary"], ["stop_words"], ["idf"]):
+        lexicon = load_lexicon(**{file: tmp_path / file for file in wanted})
+        scheme = Scheme(name, facts=True)
+        compiled = CompiledFingerprinter(scheme, lexicon).fingerprint(texts)
+        assert_equal(compiled, Fingerprinter(scheme, lexicon).fingerprint(texts))
+
+
+def test_threads_share_an_engine() -> None:
+    """Each gets what it would get alone."""
+    reference, compiled = engines(Scheme())
+    batches = [[text, "".join(PIECES)] * 20 for text in written()[:24]]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled.fingerprint, batches))
+    for batch, ours in zip(batches, found, strict=True):
+        assert_equal(ours, reference.fingerprint(batch))
+
+
+def test_refuses_weights_that_cannot_be_summed() -> None:
+    """Both engines say the same."""
+    scheme, lexicon = Scheme("jieba-tfidf/1"), load_lexicon()
+    heavy = replace(lexicon, table=lambda: lexicon.table()._replace(median=float(1 << 31)), own_table=True)
+    for engine in (Fingerprinter(scheme, heavy), CompiledFingerprinter(scheme, heavy)):
+        with pytest.raises(ValueError, match=r"2\*\*32 or more"):
+            engine.fingerprint(["qwertyuiop asdfghjkl zxcvbnm"])

@@ -1,0 +1,183 @@
+"""Texts have the same facts in the compiled engine as in the Python one."""
+
+import random
+import time
+from collections.abc import Sequence
+from itertools import product
+
+import dupwatch_core as core
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from consumer.fingerprint import Lexicon
+from consumer.fingerprint.facts import _MONTHS, facts_of, pack_facts
+from consumer.fingerprint.keywords import RustTokenizer
+from consumer.fingerprint.normalise import normalise, without_surrogates
+from consumer.workers.word_files import load_lexicon
+from tests.dev_feed import dev_articles
+
+FIGURES = (
+    *("0", "1", "12", "31", "123", "1234", "2026", "20261", "1,234", "1,234,567.80", "12.5", "٣", "²", "１"),
+    *("年", "月", "日", "号", "第", "一", "二", "十", "〇", "亿", "字", "，"),
+    *(".", ",", ":", "/", "-", "..", ",,", " ", "  ", "\n", "\t", "%", "_"),
+    *("a", "x", "mu", "v", "km", "st", "nd", "rd", "th", "march", "may", "mar", "sept", "september", "marchx", "xmay"),
+    *("abcdefghi", "é", "É", "A", "March", "\u2019", "'", "\u3000", "\ufffd"),
+)
+LETTERS = ("A", "Bc", "aD", "e", "fg", "H-i", "J_k", "9", "Ｌｍ", "ｎ", "Ｏ", "May", "Sept", "É", "ß", "字")
+JOINTS = (
+    " ",
+    " ",
+    " ",
+    "  ",
+    "\n",
+    ",",
+    ", ",
+    ";",
+    "; ",
+    "(",
+    " (",
+    ")",
+    "-",
+    "_",
+    ".",
+    ". ",
+    "'",
+    "\u2019",
+    "\u200b",
+    "\x00",
+)
+FIGURE_TEXTS = some.lists(some.sampled_from(FIGURES) | some.text(max_size=3), max_size=24).map("".join)
+NAME_TEXTS = some.lists(some.sampled_from(LETTERS + JOINTS) | some.text(some.characters(codec=None), max_size=2)).map(
+    "".join
+)
+WORDS = some.lists(some.text("ab1_中文字あ한\u2e7f\u2e80ー々〇𠮷Ａ²\u0301", max_size=4), max_size=12, unique=True)
+
+
+def assert_same(
+    texts: Sequence[tuple[str, str]], words: Sequence[str] = (), known: frozenset[str] = frozenset()
+) -> None:
+    """Both engines find the same facts in these texts, each as written and as compared."""
+    expected = pack_facts([facts_of(text, compared, words, known) for text, compared in texts])
+    for (text, compared), packed in zip(texts, expected, strict=True):
+        found = core.facts(text, compared, list(words), set(known))
+        assert found == packed, (text, compared, facts_of(text, compared, words, known))
+
+
+def all_of(pieces: Sequence[str], pieces_max: int) -> list[str]:
+    """Every text of up to so many pieces."""
+    return ["".join(chosen) for count in range(pieces_max + 1) for chosen in product(pieces, repeat=count)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pieces_max"),
+    [
+        (("1", " ", "年", "月", "日"), 7),
+        (("12", "3", " ", "月", "号", "a"), 6),
+        (("a", "1", ".", ",", "-", "年"), 6),
+        (("1", "234", ",", "."), 8),
+        (("1", "31", " ", "th", "may", "march", ",", "2026", "x"), 5),
+        (("5", "september ", "abc", "oct", " ", "年", "st"), 5),
+        (("一", "二", "第", "x", "\n"), 6),
+        (("abcdefgh", "z", "1", " ", "-"), 5),
+    ],
+    ids=lambda value: "".join(value) if isinstance(value, tuple) else None,
+)
+def test_every_small_text_with_figures(pieces: tuple[str, ...], pieces_max: int) -> None:
+    """All texts of a few pieces of what a pattern is about."""
+    assert_same([("", text) for text in all_of(pieces, pieces_max)])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pieces_max"),
+    [
+        (("A", "b", " ", ",", "-", "\n"), 6),
+        (("Ab", "C", " ", "_", ";", "("), 6),
+        (("May", "Mayo", " ", ", ", "1", "\u2019"), 5),
+        (("Ａｂ", "Ｃ", "d", " ", "é", "\u200b"), 5),
+    ],
+    ids=lambda value: "".join(value) if isinstance(value, tuple) else None,
+)
+def test_every_small_text_with_names(pieces: tuple[str, ...], pieces_max: int) -> None:
+    """All texts of a few pieces of what a capitalised word is about."""
+    assert_same([(text, "latin") for text in all_of(pieces, pieces_max)])
+
+
+@settings(max_examples=1_500)
+@given(FIGURE_TEXTS)
+def test_figures_are_pythons(compared: str) -> None:
+    """Dates, numbers, codes and numerals, amid anything."""
+    assert_same([("", without_surrogates(compared))])
+
+
+@settings(max_examples=1_500)
+@given(NAME_TEXTS)
+def test_names_are_pythons(text: str) -> None:
+    """Capitalised words amid anything, surrogates included, and full-width ones."""
+    assert_same([(text, "latin"), (text, "中文"), (text, normalise(text))])
+
+
+@settings(max_examples=1_000)
+@given(NAME_TEXTS | FIGURE_TEXTS, WORDS, some.sets(some.sampled_from(["中文", "字あ", "文字", "한한"])))
+def test_facts_are_pythons(text: str, words: list[str], known: set[str]) -> None:
+    """All kinds of facts together, with words that are known and others."""
+    assert_same([(text, normalise(text))], words, frozenset(known))
+
+
+@pytest.mark.parametrize(("pieces", "lengths"), [(FIGURES, (4, 10, 40)), (LETTERS + JOINTS, (4, 12, 60))])
+def test_many_random_texts(pieces: tuple[str, ...], lengths: tuple[int, ...]) -> None:
+    """More than hypothesis tries, of all lengths."""
+    rng = random.Random(19)
+    texts = ["".join(rng.choices(pieces, k=rng.choice(lengths))) for _ in range(20_000)]
+    assert_same([(text, "latin") for text in texts])
+    assert_same([("", text) for text in texts])
+
+
+@pytest.mark.parametrize("month", sorted(_MONTHS))
+def test_every_month_is_known(month: str) -> None:
+    """Behind a number, before it, and not as a name."""
+    assert_same([("", f"12 {month} 2026"), ("", f"{month} 12th, 2026"), (f"in {month.capitalize()} he", "latin")])
+
+
+@pytest.mark.parametrize(
+    ("characters", "latin"), [("é" * 100 + "a" * 300, False), ("é" * 99 + "a" * 300, True), ("", False)]
+)
+def test_names_are_looked_for_in_latin_text_only(characters: str, latin: bool) -> None:  # noqa: FBT001
+    """Just below 1.25 bytes a character, and at it."""
+    assert_same([("to Harwick", characters)])
+    assert bool(core.facts("to Harwick", characters, [], set())) is latin
+
+
+@pytest.fixture(scope="module")
+def lexicon() -> Lexicon:
+    """The words of the jieba package."""
+    return load_lexicon()
+
+
+def test_articles_have_pythons_facts(lexicon: Lexicon) -> None:
+    """All of the development feed, with the words that jieba finds."""
+    tokenizer = RustTokenizer()
+    for article in dev_articles():
+        text, compared = article["body"], normalise(article["body"])
+        words = list(tokenizer.count(compared))
+        known = lexicon.idf.keys() & words
+        assert core.facts(text, compared, words, known) == pack_facts([facts_of(text, compared, words, known)])[0]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "A", "A ", "Ab ", "1", "1,", "a1", "一", "mar ", "1年", "A-", "9 ma", "第", " ", "1年1月1", "1 ", "1,111"],
+)
+def test_the_longest_texts(piece: str) -> None:
+    """A million characters of what would make a reader go over them again and again, in less than 0.3 µs each."""
+    text = piece * (1_000_000 // len(piece))
+    assert_same([(text, text), (text, "latin")])
+    began_s = time.thread_time()
+    core.facts(text, text, [text], set())
+    assert time.thread_time() - began_s < 0.3
+
+
+def test_a_sample_of_many_facts() -> None:
+    """The count of all, and the smallest hashes; equal facts once."""
+    for count in (1, 63, 64, 65, 100_000):
+        assert_same([("", " ".join(f"{number} {number}" for number in range(count)))])
