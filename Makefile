@@ -1,6 +1,8 @@
 # make run        judge the sample feed; needs only Python 3.11 or newer
 # make test       all checks and tests that a change must pass; needs Java 17 and Maven, for Kafka and HBase
-# make test-core  the same without servers; needs only Python
+# make test-light  the same without servers; needs only Python
+# make core       build and install the compiled engine; needs cargo and rustc 1.88 or newer; without it Python does its work
+# make wheels     the compiled engine as a wheel for x86_64 with glibc 2.17 or newer, in core/target/wheels
 # make test-load  long versions of some tests, one after another; about 25 minutes on two idle cores
 # make chaos      forty faults in the whole consumer, six ways, then 100,000 messages, half of them hostile, then on a cluster;
 #                 takes two hours and a half; to repeat a run: make chaos SEED=123; a part: make chaos CHAOS="-k cluster"
@@ -21,8 +23,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # With this variable set, each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-core test-load checks lint types contracts servers unit unit-core stack-up stack-down stack-status bench
-.PHONY: chaos compose-test mutants format clean
+# The compiled engine is built and tested where cargo is installed, and always in CI.
+CARGO := $(shell command -v cargo)
+WITH_CORE := $(if $(CARGO)$(CI),yes)
+MANIFEST := --manifest-path core/Cargo.toml --locked
+CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml $(shell find core/src core/build -name '*.rs' 2>/dev/null)
+
+.PHONY: run test test-light test-load checks lint types contracts rust servers unit unit-light stack-up stack-down
+.PHONY: core wheels stack-status bench chaos compose-test mutants format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -33,12 +41,12 @@ run: .venv/run.stamp
 
 # The tests spend half of their time waiting for servers; run the checks meanwhile.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 servers .venv/test.stamp
+	@$(MAKE) --no-print-directory --jobs=2 servers .venv/test.stamp $(if $(WITH_CORE),core)
 	@$(MAKE) --no-print-directory --jobs=2 unit checks
 
-test-core: checks unit-core
+test-light: $(if $(WITH_CORE),core) checks unit-light
 
-checks: lint types contracts
+checks: lint types contracts $(if $(WITH_CORE),rust)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check --quiet .
@@ -50,16 +58,23 @@ types: .venv/test.stamp
 contracts: .venv/test.stamp
 	$(BIN)/lint-imports
 
+# In the profile of the build, so that crates are compiled once.
+rust: export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+rust: core
+	cargo fmt --manifest-path core/Cargo.toml --check
+	cargo clippy $(MANIFEST) --release --all-targets --quiet -- -D warnings
+	cargo test $(MANIFEST) --release --quiet
+
 # Java, Maven, the jars of the servers, Chromium, Prometheus and kustomize. Reports what is missing and not installable.
 servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch >/dev/null
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
 
-unit: servers .venv/test.stamp
-	$(BIN)/pytest
+unit: servers .venv/test.stamp $(if $(WITH_CORE),core,no-core)
+	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest
 
-unit-core: .venv/test.stamp
-	$(BIN)/pytest -m "not servers and not load and not chaos and not compose"
+unit-light: .venv/test.stamp $(if $(WITH_CORE),core,no-core)
+	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest -m "not servers and not load and not chaos and not compose"
 
 test-load: servers .venv/test.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
@@ -69,6 +84,17 @@ chaos: servers .venv/test.stamp
 
 compose-test: .venv/test.stamp
 	$(BIN)/pytest -m compose -n 0 --capture=no tests/compose $(COMPOSE_TESTS)
+
+core: .venv/core.stamp
+
+.PHONY: no-core
+no-core:
+	@echo "cargo is not installed: the compiled engine is neither built nor tested" >&2
+
+wheels: .venv/core.stamp
+	@$(PIP) --require-hashes -r requirements-wheels.lock
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 \
+	    --manifest-path core/Cargo.toml --interpreter $(BIN)/python
 
 stack-up: .venv/run.stamp
 	@$(BIN)/python -m deploy.local.fetch --servers-only >/dev/null
@@ -83,15 +109,16 @@ stack-status: .venv/run.stamp
 mutants: servers .venv/mutation.stamp
 	$(BIN)/python -m tests.mutation --seed $(SEED) $(MUTANTS)
 
-bench: .venv/bench.stamp
+bench: .venv/bench.stamp $(if $(CARGO),core)
 	$(BIN)/python -m benchmarks.speed $(BENCH)
 
 format: .venv/test.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(if $(CARGO),cargo fmt --manifest-path core/Cargo.toml)
 
 clean:
-	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv out core/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -108,6 +135,14 @@ clean:
 .venv/test.stamp: requirements-test.lock .venv/run.stamp | .venv/bin/python
 	@echo "Installing test dependencies ..." >&2
 	@$(PIP) --require-hashes -r requirements-test.lock
+	@touch $@
+
+.venv/core.stamp: $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | .venv/bin/python
+	@command -v cargo >/dev/null || { echo "The compiled engine needs cargo and rustc 1.88 or newer: install them from" \
+	    "your distribution, or as https://www.rust-lang.org/tools/install says; dupwatch runs without it" >&2; exit 1; }
+	@echo "Building the compiled engine ..." >&2
+	@$(PIP) --require-hashes -r requirements-core.lock
+	@PATH="$(CURDIR)/$(BIN):$$PATH" PYO3_PYTHON=$(CURDIR)/$(BIN)/python $(PIP) --no-deps --no-build-isolation --force-reinstall ./core
 	@touch $@
 
 .venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python

@@ -7,12 +7,24 @@ RUN apt-get update \
  && apt-get install --yes --quiet --no-install-recommends ca-certificates python3 \
  && rm -rf /var/lib/apt/lists /var/cache/apt
 
-FROM python AS build
+FROM python AS packages
 RUN apt-get update && apt-get install --yes --quiet --no-install-recommends python3-venv
 WORKDIR /build
 RUN python3 -m venv .
 COPY requirements-image.lock ./
 RUN bin/pip wheel --quiet --use-pep517 --require-hashes --wheel-dir wheels --requirement requirements-image.lock
+
+# The compiled engine: Rust stays in this stage.
+FROM packages AS core
+RUN apt-get update && apt-get install --yes --quiet --no-install-recommends cargo-web gcc libc6-dev rustc-web
+COPY requirements-core.lock ./
+RUN bin/pip install --quiet --require-hashes --requirement requirements-core.lock \
+ && bin/pip install --quiet --no-index --find-links wheels jieba
+COPY core core
+COPY consumer/workers/traditional_chinese.tsv consumer/workers/
+RUN PATH="/build/bin:$PATH" PYO3_PYTHON=/build/bin/python bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir built ./core
+
+FROM packages AS build
 # The build requirements of our own wheel are locked too.
 RUN bin/pip install --quiet --no-index --find-links wheels hatchling
 COPY pyproject.toml README.md LICENSE NOTICE ./
@@ -20,9 +32,10 @@ COPY consumer consumer
 COPY storage storage
 COPY sample/feed.jsonl sample/
 RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .
+COPY --from=core /build/built wheels
 # Install from those wheels only, as locked; build tools and pip stay behind.
 RUN python3 -m venv --without-pip /opt/dupwatch \
- && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[pages,schemas,tracing]'
+ && bin/pip --quiet --python /opt/dupwatch/bin/python install --no-index --find-links wheels 'dupwatch[pages,schemas,tracing]' dupwatch-core
 
 FROM python
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin dupwatch \

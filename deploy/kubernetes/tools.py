@@ -24,7 +24,7 @@ from deploy.local.packages import MissingTools
 KUSTOMIZE: Final = "sigs.k8s.io/kustomize/kustomize/v5@v5.0.3"
 """The last version that the Go of Debian 12 (1.19) can build."""
 MISSING: Final = (
-    "the checks of the cluster's manifests need Go; on Debian: apt-get install golang-go. Without it: make test-core"
+    "the checks of the cluster's manifests need Go; on Debian: apt-get install golang-go. Without it: make test-light"
 )
 _MAJOR: Final = "v5."
 _GO_FLAGS: Final = "-modcacherw -trimpath"

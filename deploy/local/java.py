@@ -16,7 +16,7 @@ PACKAGES: Final = ("openjdk-17-jdk-headless", "maven")
 _LATER_PACKAGES: Final = ("openjdk-21-jdk-headless", "maven")
 """For releases of Debian without Java 17."""
 _MISSING: Final = (
-    "Kafka and HBase need Java 17 and Maven; on Debian: apt-get install {}. Without them: make test-core"
+    "Kafka and HBase need Java 17 and Maven; on Debian: apt-get install {}. Without them: make test-light"
 ).format(" ".join(PACKAGES))
 
 

@@ -35,7 +35,8 @@ def check(commands: Mapping[str, str] = COMMANDS) -> None:
     if lacking:
         packages = " ".join(packages_of(lacking, commands))
         raise MissingTools(
-            f"Some tests need {', '.join(lacking)}; on Debian: apt-get install {packages}. Without them: make test-core"
+            f"Some tests need {', '.join(lacking)}; on Debian: apt-get install {packages}. "
+            "Without them: make test-light"
         )
 
 

@@ -152,7 +152,7 @@ def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert ran.stderr.count("\n") == 1
-    assert "make test-core" in ran.stderr
+    assert "make test-light" in ran.stderr
     assert ran.stdout == ""
 
 
