@@ -75,15 +75,18 @@ class PostingLayout:
         object.__setattr__(self, "posting_bytes", self.code_bytes + _TAIL.size)
         object.__setattr__(self, "dtype", np.dtype(fields))
 
-    def distances(self, postings: bytes, code: bytes) -> NDArray[np.uint8]:
-        """Return in how many bits the code of each posting differs from this one: uint8[n]."""
+    def distances(self, postings: bytes, codes: bytes) -> NDArray[np.uint8]:
+        """Return in how many bits the code of each posting differs from these: uint8[n].
+
+        ``codes`` is one code for all postings, or one for each, one after the other.
+        """
         # The count of bits does not depend on the machine's byte order.
         every = self.posting_bytes // _WORD_BYTES
         theirs = np.frombuffer(postings, np.uint64)
-        ours = np.frombuffer(self.widened(code), np.uint64)
-        distances: NDArray[np.uint8] = np.bitwise_count(theirs[::every] ^ ours[0])
-        for word in range(1, len(ours)):
-            distances += np.bitwise_count(theirs[word::every] ^ ours[word])
+        ours = np.frombuffer(self.widened(codes), np.uint64).reshape(-1, self.code_bytes // _WORD_BYTES)
+        distances: NDArray[np.uint8] = np.bitwise_count(theirs[::every] ^ ours[:, 0])
+        for word in range(1, ours.shape[1]):
+            distances += np.bitwise_count(theirs[word::every] ^ ours[:, word])
         return distances
 
     def within(self, postings: bytes, code: bytes, distance_max: int) -> WithinDistance:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumer.fingerprint import LANE_MINHASH, LANE_SIMHASH
+from consumer.judge.first_look import Rows, has_others_near
 from consumer.judge.settings import ONE_BITS_DISTANCE_MAX, JudgeSettings
 from storage.postings import TAIL_WORDS, WORD_SPREAD, KeyedCode, Row, code_of, lane_of, layout_of
 from storage.records import REFERENCE_BYTES, Record
@@ -123,7 +124,27 @@ def find_candidates(
     """
     # Articles of a crowd have the same code and the same rows: lane 0 is searched once for all of them.
     shared: _Shared = {}
-    return [_find(probe, rows, settings, sought, shared) for probe in probes]
+    return [
+        _find(probe, rows, settings, sought, shared) if may_have_some else Candidates((), 0, truncated=False)
+        for probe, may_have_some in zip(probes, _may_have_candidates(probes, rows, settings), strict=True)
+    ]
+
+
+def _may_have_candidates(
+    probes: Sequence[Probe], rows: Mapping[bytes, Row], settings: JudgeSettings
+) -> NDArray[np.bool_]:
+    """Return for each probe whether a row was truncated, or shows another id that is near by code: bool[n]."""
+    found = np.array([any(rows[key].truncated for key in probe.keys) for probe in probes], np.bool_)
+    if not probes:
+        return found
+    layout = layout_of(probes[0].record)
+    for lane, distance_max in ((LANE_SIMHASH, settings.suspect_distance_max), (LANE_MINHASH, ONE_BITS_DISTANCE_MAX)):
+        of_lane = [
+            Rows(record.reference, code_of(record, lane), [rows[key].packed for key in keys if lane_of(key) == lane])
+            for record, keys in probes
+        ]
+        found |= has_others_near(of_lane, layout, distance_max)
+    return found
 
 
 def _find(
