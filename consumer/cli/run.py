@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from typing_extensions import override
 
-from consumer.cli import render, topics_run
+from consumer.cli import render
 from consumer.cli.feed_report import FeedReport
 from consumer.cli.flags import show_flags
 from consumer.cli.options import ConfigOption, SchemeOption, SetOption, StoreOption, WorkersOption, configured
@@ -105,6 +105,8 @@ def run(
         fingerprint__scheme=scheme,
     )
     if is_kafka(chosen.source.url):
+        from consumer.cli import topics_run  # noqa: PLC0415  # 0.1 s, for the clients of Kafka, that a file must not cost
+
         topics_run.run_topics(chosen, show=show)
         return
     console = render.console(stderr=True)
@@ -119,7 +121,7 @@ def run(
         with progress:
             watcher.watch(ready)
             refusal = run_feed(ready)
-        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s))
+        console.print(render.summary(ready.tally, watcher.dead_letters, time.monotonic() - began_s, ready.engine))
         show_report(console, watcher)
     _show_paths(console, chosen, watcher.dead_letters, judged=bool(ready.tally.versions))
     if refusal is not None:
