@@ -23,11 +23,14 @@ from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.peers import DATASKETCH, STOCK, MinHashLsh, StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import FeedText, make_feed
+from consumer.fingerprint.compiled import core_version
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "end_to_end"
 CHARS: Final = (500, 2_000)
 DEFAULT: Final = "dupwatch, default, LMDB"
+IN_PYTHON: Final = "dupwatch, engine in Python, LMDB"
+"""Measured beside the default where that has the compiled engine."""
 LIKE_LMDB: Final = "dupwatch, like for like, LMDB"
 LIKE_MEMORY: Final = "dupwatch, like for like, memory"
 _MODEL_TEXTS: Final = 1_500
@@ -37,6 +40,7 @@ _SETTINGS: Final[tuple[tuple[str, str, dict[str, Any]], ...]] = (
     (LIKE_LMDB, "lmdb:{scratch}/like", LIKE_FOR_LIKE),
     (LIKE_MEMORY, "memory:", LIKE_FOR_LIKE),
 )
+_IN_PYTHON: Final = (IN_PYTHON, "lmdb:{scratch}/python", {"fingerprint": {"engine": "python"}})
 
 
 class Judging(NamedTuple):
@@ -52,7 +56,7 @@ def preloaded_judges(stack: ExitStack, count: int, scratch: Path, model_texts: i
     texts = [text.body for text in make_feed(model_texts, _MODEL_CHARS, copies_share=0.0, seed=2)]
     built: list[Judging] = []
     model: CodeModel | None = None
-    for name, url, overrides in _SETTINGS:
+    for name, url, overrides in _SETTINGS if core_version() is None else (*_SETTINGS, _IN_PYTHON):
         ours = Dupwatch.opened(stack, lexicon, url.format(scratch=scratch), overrides)
         if model is None:
             model = CodeModel.fitted(ours.fingerprinter.fingerprint(texts).codes.reshape(-1))

@@ -11,14 +11,14 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
 from benchmarks.speed.texts import FeedText
 from consumer.config.loading import load_config
-from consumer.fingerprint import Fingerprints, Lexicon, TextKind
+from consumer.fingerprint import Engine, Fingerprints, Lexicon, TextKind
 from consumer.judge import events
 from consumer.judge.detector import Detector
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import VerdictEvent
-from consumer.wiring.parts import fingerprinter, judge_settings, version_builder
+from consumer.wiring.parts import engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store
 from storage.clock import now_ms
 from storage.interface import Store
@@ -35,9 +35,9 @@ _KEYWORDS: Final = (("预装", 12.5), ("文章", 9.25), ("关键词", 7.0))
 class Dupwatch:
     """Everything between a text and its verdict, over one store."""
 
-    def __init__(self, store: Store, settings: JudgeSettings, lexicon: Lexicon) -> None:
+    def __init__(self, store: Store, settings: JudgeSettings, fingerprinter: Engine) -> None:
         self.detector = Detector(store, settings, now_ms)
-        self.fingerprinter = fingerprinter(settings, lexicon)
+        self.fingerprinter = fingerprinter
         self.builder: VersionBuilder = version_builder(settings)
         self._store = store
         self._settings = settings
@@ -47,7 +47,8 @@ class Dupwatch:
     def opened(cls, stack: ExitStack, lexicon: Lexicon, store_url: str, overrides: dict[str, Any]) -> Self:
         """Build it with these settings over the store of this URL, which ``held`` closes."""
         config = load_config(None, overrides | {"store": {"url": store_url}})
-        return cls(stack.enter_context(opened_store(config)), judge_settings(config, lexicon), lexicon)
+        settings = judge_settings(config, lexicon)
+        return cls(stack.enter_context(opened_store(config)), settings, engine(config, settings, lexicon))
 
     def preload(self, model: CodeModel, count: int, rng: np.random.Generator) -> None:
         """Store articles that were kept: record, verdict and postings of each, without a body."""

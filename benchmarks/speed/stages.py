@@ -1,9 +1,9 @@
 """Where the time of one article goes, stage by stage: what to make faster next.
 
 ``python -m benchmarks.speed.stages [--like-for-like] [--chars 2000]``. The stages of judging are timed by stand-ins
-around the store's calls; those of a fingerprint by calling the engine's public functions once more on the same
-texts. What is left of each whole is its last line. Processor time, not time on the clock: a busy machine changes it
-little, and waiting for the disk is not in it.
+around the store's calls; those of a fingerprint, where Python computes it, by calling the engine's public functions
+once more on the same texts. What is left of each whole is its last line. Processor time, not time on the clock: a busy
+machine changes it little, and waiting for the disk is not in it.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import FeedText, make_feed
-from consumer.fingerprint import default_tokenizer, normalise, sketch_batch
+from consumer.fingerprint import Fingerprinter, default_tokenizer, normalise, sketch_batch
 from consumer.judge import detector, search
 from consumer.judge.comparison import ComparisonBatch
 from consumer.workers.word_files import load_lexicon
@@ -80,7 +80,8 @@ def measure(ours: Dupwatch, feed: Sequence[FeedText]) -> dict[str, float]:
     with watched(clock, store), mock.patch.object(ours.fingerprinter, "fingerprint", fingerprint):
         for start in range(0, len(feed), _BATCH):
             judge(versions(feed[start : start + _BATCH]))
-    _engine(clock, ours, feed)
+    if isinstance(ours.fingerprinter, Fingerprinter):
+        _engine(clock, ours.fingerprinter, feed, sketched=ours.detector.settings.sketched)
     clock.seconds["whole"] = clock.seconds["fingerprint and versions"] + clock.seconds["judge"]
     clock.seconds["versions"] = clock.seconds.pop("fingerprint and versions") - clock.seconds["fingerprint"]
     inner = [name for name in clock.seconds if name.startswith(("store: ", "judge: "))]
@@ -90,10 +91,9 @@ def measure(ours: Dupwatch, feed: Sequence[FeedText]) -> dict[str, float]:
     return {name: 1e6 * seconds / len(feed) for name, seconds in sorted(clock.seconds.items())}
 
 
-def _engine(clock: Clock, ours: Dupwatch, feed: Sequence[FeedText]) -> None:
-    sketched = ours.detector.settings.sketched
+def _engine(clock: Clock, engine: Fingerprinter, feed: Sequence[FeedText], *, sketched: bool) -> None:
     tokenizer = default_tokenizer()
-    layout = ours.fingerprinter.scheme.sketch
+    layout = engine.scheme.sketch
     for start in range(0, len(feed), _BATCH):
         texts = [text.body for text in feed[start : start + _BATCH]]
         normalised = clock.timed("fingerprint: normalise", lambda texts=texts: [normalise(text) for text in texts])()

@@ -24,7 +24,7 @@ from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
 from benchmarks.speed.texts import make_feed
 from consumer.config.loading import load_config
-from consumer.wiring.parts import judge_settings
+from consumer.wiring.parts import engine, judge_settings
 from consumer.wiring.stores import opened_store
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Answer, Store
@@ -82,7 +82,8 @@ def judge_share(url: str, number: int, batches: int, chars: int, begin: Callable
     lexicon, config = load_lexicon(), load_config(None, {"store": {"url": url}})
     with opened_store(config) as store:
         waits = Waits(store)
-        ours = Dupwatch(waits, judge_settings(config, lexicon), lexicon)
+        settings = judge_settings(config, lexicon)
+        ours = Dupwatch(waits, settings, engine(config, settings, lexicon))
         parts = [
             [article._replace(id=f"{number} {article.id}") for article in feed[start : start + BATCH]]
             for start in range(0, len(feed), BATCH)
