@@ -53,6 +53,7 @@ def test_mutants_are_equal(name: str) -> None:
 
 
 @pytest.mark.load
+@pytest.mark.timeout(1_800)
 def test_a_million_strings_are_equal() -> None:
     """Pieces that are hard for one of the engines, put together at random with characters of all of Unicode."""
     seed = int(os.environ.get(SEED_VARIABLE) or random.SystemRandom().randrange(1 << 32))

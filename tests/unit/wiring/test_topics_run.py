@@ -246,3 +246,18 @@ def test_pages_are_read_as_the_store_has_them(tmp_path: Path) -> None:
         with prepared_topics_run(config, streams, Hooks(Until(1, stopping)), stopping) as run:
             run.pipeline.run()
             assert value(scraped(run), "dupwatch_pages_total", extracted="article") == 1
+
+
+@pytest.mark.parametrize(("seconds", "looked_up"), [(5.0, True), (0.0, False)])
+def test_a_store_is_warmed_up_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, *, looked_up: bool
+) -> None:
+    """Made-up articles are looked up, once where rows are empty, while no consumer is in the group; 0 turns it off."""
+    monkeypatch.setattr(stores, "warm_up_s", lambda config: seconds)
+    with mock_cluster(TOPICS) as address:
+        streams, stopping = Streams(io.BytesIO(), io.BytesIO()), Stopping(interrupts=False)
+        with prepared_topics_run(configured(address, tmp_path, 0), streams, Hooks(), stopping) as run:
+            families = scraped(run)
+    calls = value(families, "dupwatch_store_operations_total", operation="look_up", outcome="ok")
+    assert (calls > 0) is looked_up
+    assert value(families, "dupwatch_articles_total") == 0
