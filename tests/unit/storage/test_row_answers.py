@@ -1,6 +1,7 @@
 """Answers with rows, decoded from bytes that the Thrift library has written."""
 
 import io
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -146,3 +147,18 @@ def test_bytes_after_the_answer_are_those_of_the_next() -> None:
     reader.message()
     assert len(reader.rows(SHAPE)) == 1
     assert reader.rest == answer({})
+
+
+@pytest.mark.parametrize("field", [struct.pack(">bh", 11, 1), struct.pack(">bh", 10, 2)], ids=["value", "time"])
+@pytest.mark.parametrize("other", [struct.pack(">bh", 11, 7), struct.pack(">bh", 10, 1)], ids=["binary", "number"])
+def test_other_fields_of_a_cell_are_refused(field: bytes, other: bytes) -> None:
+    """A value or a time is told by the type and number of its field, also where cells are cut out whole."""
+    # Eight bytes of value: with the length before it as long as a time is with the field before.
+    whole = answer({b"row": {b"s:set": (b"8 bytes!", 0x0B00_0100_0000_0000)}})
+    assert whole.count(field) >= 1
+    place = whole.rindex(b"8 bytes!") - 7 if field[0] == 11 else whole.rindex(b"8 bytes!") + 8
+    assert whole[place : place + 3] == field
+    reader = RowAnswerReader(received(whole[:place] + other + whole[place + 3 :]))
+    reader.message()
+    with pytest.raises(MalformedAnswer):
+        reader.rows(SHAPE)
