@@ -1,10 +1,9 @@
 //! Counts the words of a text: each distinct word once, with how often it occurs.
 
-use std::hash::Hasher;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::words::{self, Cutter, WordId};
 
@@ -19,10 +18,15 @@ pub struct Counted {
     pub count: u32,
 }
 
+/// Memory for more different words than this is given back.
+const KEPT_WORDS_MAX: usize = 1 << 13;
+
 /// Memory that one text after the other uses.
 #[derive(Debug, Default)]
 pub struct Counter {
     cutting: words::Scratch,
+    /// With a seed by chance: whoever writes a text could choose words that collide under a known one.
+    hashing: DefaultHashBuilder,
     table: HashTable<usize>,
     counted: Vec<Counted>,
 }
@@ -32,20 +36,25 @@ impl Counter {
     pub fn count(&mut self, text: &[char], cutter: &Cutter, characters_min: usize) -> &[Counted] {
         let Self {
             cutting,
+            hashing,
             table,
             counted,
         } = self;
         table.clear();
         counted.clear();
+        if counted.capacity() > KEPT_WORDS_MAX {
+            *table = HashTable::new();
+            counted.shrink_to(KEPT_WORDS_MAX);
+        }
         cutter.cut(text, cutting, |range, id| {
             if range.len() < characters_min {
                 return;
             }
             let place = counted.len();
             let found = table.entry(
-                hash(text, &range, id),
+                hash(hashing, text, &range, id),
                 |&other| same(text, &counted[other], &range, id),
-                |&other| hash(text, &counted[other].range, counted[other].id),
+                |&other| hash(hashing, text, &counted[other].range, counted[other].id),
             );
             match found {
                 hashbrown::hash_table::Entry::Occupied(entry) => counted[*entry.get()].count += 1,
@@ -59,15 +68,11 @@ impl Counter {
     }
 }
 
-fn hash(text: &[char], range: &Range<usize>, id: Option<WordId>) -> u64 {
-    let mut hasher = FxHasher::default();
+fn hash(hashing: &impl BuildHasher, text: &[char], range: &Range<usize>, id: Option<WordId>) -> u64 {
     match id {
-        Some(known) => hasher.write_u32(known.number()),
-        None => text[range.clone()]
-            .iter()
-            .for_each(|&letter| hasher.write_u32(u32::from(letter))),
+        Some(known) => hashing.hash_one(known),
+        None => hashing.hash_one(&text[range.clone()]),
     }
-    hasher.finish()
 }
 
 fn same(text: &[char], counted: &Counted, range: &Range<usize>, id: Option<WordId>) -> bool {
@@ -76,5 +81,47 @@ fn same(text: &[char], counted: &Counted, range: &Range<usize>, id: Option<WordI
         (Some(one), Some(other)) => one == other,
         (None, None) => text[counted.range.clone()] == text[range.clone()],
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_counted_in_the_order_in_which_they_occur_first() {
+        let text: Vec<char> = "the wing, the new wing of the museum".chars().collect();
+        let mut counter = Counter::default();
+        let cutter = Cutter::new(&[]);
+        for _ in 0..2 {
+            let found: Vec<(String, u32)> = counter
+                .count(&text, &cutter, 3)
+                .iter()
+                .map(|word| (text[word.range.clone()].iter().collect(), word.count))
+                .collect();
+            let expected = [("the", 3), ("wing", 2), ("new", 1), ("museum", 1)];
+            assert_eq!(found, expected.map(|(word, count)| (word.to_owned(), count)));
+        }
+    }
+
+    #[test]
+    fn memory_of_a_long_text_is_given_back() {
+        let long: Vec<char> = (0..100_000)
+            .flat_map(|word| format!("w{word} ").chars().collect::<Vec<_>>())
+            .collect();
+        let (mut counter, cutter) = (Counter::default(), Cutter::new(&[]));
+        assert_eq!(counter.count(&long, &cutter, 2).len(), 100_000);
+        assert!(counter.count(&[], &cutter, 2).is_empty());
+        assert!(counter.counted.capacity() <= KEPT_WORDS_MAX && counter.table.capacity() == 0);
+    }
+
+    #[test]
+    fn nobody_can_foresee_which_words_collide() {
+        let word = ['w', 'o', 'r', 'd'];
+        let mut hashes: Vec<u64> = (0..8)
+            .map(|_| hash(&Counter::default().hashing, &word, &(0..word.len()), None))
+            .collect();
+        hashes.dedup();
+        assert!(hashes.len() > 1);
     }
 }

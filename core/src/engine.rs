@@ -16,6 +16,8 @@ use crate::summing::{self, WeightsTooLarge};
 
 /// The bytes of a text digest, which is of `BLAKE2b`.
 pub const DIGEST_BYTES: usize = 16;
+const KEPT_UTF8_BYTES_MAX: usize = 1 << 18;
+const KEPT_KEYWORDS_MAX: usize = 1 << 13;
 
 /// What the engine finds out about a text; `consumer.fingerprint.Fingerprints` says what each means.
 #[derive(Debug)]
@@ -52,6 +54,16 @@ pub struct Scratch {
     counter: Counter,
     utf8: Vec<u8>,
     keywords: Vec<Keyword>,
+}
+
+impl Scratch {
+    /// Free what only a text far longer than others needed.
+    fn give_back(&mut self) {
+        self.utf8.clear();
+        self.utf8.shrink_to(KEPT_UTF8_BYTES_MAX);
+        self.keywords.clear();
+        self.keywords.shrink_to(KEPT_KEYWORDS_MAX);
+    }
 }
 
 /// A word that counts, by its place among the counted ones.
@@ -96,6 +108,7 @@ impl Engine {
         language: &str,
         scratch: &mut Scratch,
     ) -> Result<Fingerprint, WeightsTooLarge> {
+        scratch.give_back();
         let Scratch {
             counter,
             utf8,
