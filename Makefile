@@ -23,8 +23,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # With this variable set, each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The compiled engine is built and tested where cargo is installed, and always in CI.
-CARGO := $(shell command -v cargo)
+# The compiled engine is built and tested where cargo and a new enough rustc are installed, and always in CI.
+RUSTC_MIN := 1.88
+CARGO := $(shell command -v cargo >/dev/null && rustc --version 2>/dev/null | awk -v least=$(RUSTC_MIN) \
+    '{ split($$2, has, "."); split(least, wants, "."); if (has[1] * 1000 + has[2] >= wants[1] * 1000 + wants[2]) print "yes" }')
 WITH_CORE := $(if $(CARGO)$(CI),yes)
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml $(shell find core/src core/build -name '*.rs' 2>/dev/null)
@@ -89,7 +91,7 @@ core: .venv/core.stamp
 
 .PHONY: no-core
 no-core:
-	@echo "cargo is not installed: the compiled engine is neither built nor tested" >&2
+	@echo "There is no cargo with rustc $(RUSTC_MIN) or newer: the compiled engine is neither built nor tested" >&2
 
 wheels: .venv/core.stamp
 	@$(PIP) --require-hashes -r requirements-wheels.lock
@@ -138,7 +140,7 @@ clean:
 	@touch $@
 
 .venv/core.stamp: $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | .venv/bin/python
-	@command -v cargo >/dev/null || { echo "The compiled engine needs cargo and rustc 1.88 or newer: install them from" \
+	@test -n "$(CARGO)" || { echo "The compiled engine needs cargo and rustc $(RUSTC_MIN) or newer: install them from" \
 	    "your distribution, or as https://www.rust-lang.org/tools/install says; dupwatch runs without it" >&2; exit 1; }
 	@echo "Building the compiled engine ..." >&2
 	@$(PIP) --require-hashes -r requirements-core.lock

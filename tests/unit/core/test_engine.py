@@ -16,7 +16,9 @@ from consumer.workers.word_files import load_lexicon
 from tests.dev_feed import dev_articles
 from tests.unit.core.comparing import LANGUAGES, PIECES, assert_equal, assert_same, engines, known, written
 
-ANY_TEXT = st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=12), max_size=30).map("".join).map(known)
+ANY_TEXT = (
+    st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=12), max_size=30).map("".join).map(known)
+)
 SCHEMES = (
     *(Scheme(name, facts=True) for name in SCHEME_NAMES),
     Scheme("jieba-tfidf/1", keywords_max=5, short_keywords_max=2),
