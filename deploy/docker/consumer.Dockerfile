@@ -20,8 +20,10 @@ RUN apt-get update && apt-get install --yes --quiet --no-install-recommends carg
 COPY requirements-core.lock ./
 RUN bin/pip install --quiet --require-hashes --requirement requirements-core.lock \
  && bin/pip install --quiet --no-index --find-links wheels jieba
-COPY core core
+# core has links to these.
+COPY LICENSE NOTICE ./
 COPY consumer/workers/traditional_chinese.tsv consumer/workers/
+COPY core core
 RUN PATH="/build/bin:$PATH" PYO3_PYTHON=/build/bin/python bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir built ./core
 
 FROM packages AS build

@@ -13,7 +13,7 @@ use blake2::{Blake2b128, Digest};
 use step::Step;
 
 /// On each line the number of a step, a phrase or character, and its form; all normalised.
-const TABLES: &str = include_str!("../../../consumer/workers/traditional_chinese.tsv");
+const TABLES: &str = include_str!("traditional_chinese.tsv");
 /// A text is Japanese where one of so many of its kana and Han characters is kana.
 const JAPANESE_SHARE: usize = 8;
 const BITS: usize = u64::BITS as usize;

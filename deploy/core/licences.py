@@ -1,0 +1,141 @@
+"""The licences of what is linked into the compiled engine: ``python -m deploy.core.licences > core/THIRD_PARTY``.
+
+Whoever distributes the engine has to hand them on, so wheels and images carry the file. A test fails where it is not
+that of ``core/Cargo.lock``.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[2]
+MANIFEST: Final = ROOT / "core" / "Cargo.toml"
+APACHE: Final = "Apache-2.0"
+"""Ours, and that of most crates. It asks for its own text and for notices, not for the copyright lines of others."""
+_RULE: Final = "=" * 80
+_TEXTS: Final = ("LICENSE*", "LICENCE*", "COPYING*", "UNLICENSE*")
+_NOTICES: Final = ("NOTICE*", "COPYRIGHT*")
+_HEAD: Final = """\
+What is linked into dupwatch-core, and under which licences
+
+This file is made by: python -m deploy.core.licences > core/THIRD_PARTY
+
+Apache License, Version 2.0; its text is in LICENSE. Those that offer other licences too are taken under this one.
+
+"""
+_COMPILERS: Final = """\
+  The Rust standard library (https://github.com/rust-lang/rust), Copyright (c) The Rust Project Contributors. Its tables
+  of Unicode, Copyright (c) 1991-2024 Unicode, Inc., are under Unicode-3.0, and its hash tables use foldhash, under
+  Zlib; see below for both. Its compiler-builtins are under Apache-2.0 WITH LLVM-exception and under MIT.
+  In wheels of make wheels also the libunwind of LLVM (https://llvm.org), under Apache-2.0 WITH LLVM-exception.
+
+MIT License. The mathematical functions of compiler-builtins come from musl, Copyright (c) 2005-2020 Rich Felker, et
+al., and from CORE-MATH (https://core-math.gitlabpages.inria.fr). Wheels of make wheels have the compiler_rt of Zig,
+Copyright (c) Zig contributors.
+
+  Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+  documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+  rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+  permit persons to whom the Software is furnished to do so, subject to the following conditions:
+
+  The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+  Software.
+
+  THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+  WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS
+  OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+  OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+"""
+
+
+class Crate(NamedTuple):
+    """A crate: its name and version, its licence as an SPDX expression, where it comes from, and its folder here."""
+
+    name: str
+    version: str
+    licence: str
+    repository: str
+    folder: Path
+
+    @property
+    def described(self) -> str:
+        """The crate in a line."""
+        return f"{self.name} {self.version} ({self.licence}) {self.repository}".rstrip()
+
+
+def metadata(manifest: Path = MANIFEST) -> dict[str, Any]:
+    """Return what cargo says of the crates of the lock file, those for other systems too."""
+    command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603  # a command of ours
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def linked(found: Mapping[str, Any]) -> list[Crate]:
+    """Return the crates of others that are linked in on some system: neither what only builds, nor macros, nor ours."""
+    packages = {package["id"]: package for package in found["packages"]}
+    needs = {node["id"]: node["deps"] for node in found["resolve"]["nodes"]}
+    root = found["resolve"]["root"]
+    reached: set[str] = set()
+    ahead = [root]
+    while ahead:
+        package = ahead.pop()
+        if package in reached or _is_macro(packages[package]):
+            continue
+        reached.add(package)
+        ahead += [need["pkg"] for need in needs[package] if any(kind["kind"] is None for kind in need["dep_kinds"])]
+    return sorted(_crate(packages[package]) for package in reached - {root})
+
+
+def third_party(crates: Sequence[Crate]) -> str:
+    """Return the file: the crates by licence, each text once. Raises ``ValueError`` where one is missing."""
+    ours = [crate for crate in crates if APACHE in alternatives(crate.licence)]
+    lines = "".join(f"  {crate.described}\n" for crate in ours)
+    carriers: dict[str, list[Crate]] = {}
+    for crate in crates:
+        for text in _texts(crate, needed=crate not in ours):
+            carriers.setdefault(text, []).append(crate)
+    return _HEAD + lines + _COMPILERS + "".join(_section(text, of) for text, of in carriers.items())
+
+
+def alternatives(expression: str) -> list[str]:
+    """Return the licences that an SPDX expression joins by OR, or by a slash; all of it where it has AND."""
+    return [expression] if re.search(r" AND |\(", expression) else re.split(r" OR |/", expression)
+
+
+def _is_macro(package: Mapping[str, Any]) -> bool:
+    return any("proc-macro" in target["kind"] for target in package["targets"])
+
+
+def _crate(package: Mapping[str, Any]) -> Crate:
+    folder = Path(package["manifest_path"]).parent
+    return Crate(package["name"], package["version"], package["license"] or "", package["repository"] or "", folder)
+
+
+def _texts(crate: Crate, *, needed: bool) -> Iterator[str]:
+    """The notices of a crate, and its licences if they are needed."""
+    yield from _read(crate, _NOTICES)
+    if needed:
+        texts = list(_read(crate, _TEXTS))
+        if not texts:
+            raise ValueError(f"{crate.described} has no file with its licence: {crate.folder}")
+        yield from texts
+
+
+def _read(crate: Crate, patterns: Sequence[str]) -> Iterator[str]:
+    for path in sorted(path for pattern in patterns for path in crate.folder.glob(pattern)):
+        yield path.read_text(encoding="utf-8").strip()
+
+
+def _section(text: str, crates: Sequence[Crate]) -> str:
+    names = "".join(f"{crate.described}\n" for crate in crates)
+    return f"\n{_RULE}\n{names}{_RULE}\n\n{text}\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # it is a file, whatever the locale
+    sys.stdout.write(third_party(linked(metadata())))
