@@ -1,0 +1,72 @@
+"""Whether the Rust here can build the compiled engine: ``python -m deploy.core.rust``.
+
+cargo says it too, but at the end of pages that pip prints.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+MANIFEST: Final = Path(__file__).parents[2] / "core" / "Cargo.toml"
+"""Its ``rust-version`` is the oldest Rust that builds the engine."""
+ANSWER_S: Final = 60.0
+"""rustup may have to fetch a toolchain first."""
+
+
+def oldest_rust(manifest: Path = MANIFEST) -> str:
+    """Return the version of the oldest Rust that builds the engine."""
+    version: str = tomllib.loads(manifest.read_text())["package"]["rust-version"]
+    return version
+
+
+def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return what the programs on the PATH lack to build the engine, and what to do, in a sentence; None: nothing."""
+    oldest = oldest_rust()
+    for program in ("cargo", "rustc"):
+        path = shutil.which(program, path=environment.get("PATH"))
+        fault = "is not on the PATH" if path is None else _fault(path, oldest, environment)
+        if fault is not None:
+            return (
+                f"The compiled engine needs cargo and rustc {oldest} or newer, and {program} {fault}: install them "
+                "from your distribution, or as https://www.rust-lang.org/tools/install says, or run rustup update; "
+                + ("CI tests no dupwatch without it" if environment.get("CI") else "dupwatch runs without it too")
+            )
+    return None
+
+
+def _fault(path: str, oldest: str, environment: Mapping[str, str]) -> str | None:
+    """What is wrong with a program of Rust."""
+    try:
+        answer = subprocess.run(  # noqa: S603  # a program of the PATH
+            [path, "--version"], capture_output=True, text=True, env=environment, timeout=ANSWER_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"({path}) cannot be run ({error})"
+    found = re.match(r"\w+ (\d+\.\d+[.\d]*)", answer.stdout)
+    if answer.returncode or found is None:
+        said = (answer.stderr or answer.stdout).strip().partition("\n")[0]
+        return f"({path}) does not say its version ({said})"
+    return None if _numbers(found[1]) >= _numbers(oldest) else f"({path}) is {found[1]}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.strip(".").split("."))
+
+
+def main() -> int:
+    """Say what is missing, if anything."""
+    missing = what_is_missing()
+    if missing is None:
+        return 0
+    print(missing, file=sys.stderr)  # noqa: T201  # what make shows
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""What can build the compiled engine, and what is said of what cannot; Rust here is scripts that tell a version."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.core.rust import oldest_rust, what_is_missing
+
+ROOT = Path(__file__).parents[3]
+INSTALL = "https://www.rust-lang.org/tools/install"
+
+
+def path_with(folder: Path, **versions: str) -> dict[str, str]:
+    """An environment whose PATH has programs of these versions, and what make needs."""
+    folder.mkdir()
+    for tool in ("sh", "make", "find"):
+        (folder / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is missing"))
+    for program, version in versions.items():
+        (folder / program).write_text(f"#!/bin/sh\necho '{program} {version}'\n")
+        (folder / program).chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+def test_the_oldest_rust_is_that_of_the_manifest() -> None:
+    """And documentation says the same."""
+    oldest = oldest_rust()
+    for page in ("Makefile", "README.md", "CHANGELOG.md", "docs/operations.md"):
+        assert set(re.findall(r"[Rr]ustc? (\d+\.\d+)", (ROOT / page).read_text())) == {oldest}, page
+
+
+@pytest.mark.parametrize("version", ["{oldest}.0 (6b00bc388 2025-06-23)", "1.100.0", "2.0.0-nightly", "{oldest}"])
+def test_rust_that_is_new_enough_lacks_nothing(tmp_path: Path, version: str) -> None:
+    """As numbers, not as text: 1.100 is newer than 1.88."""
+    version = version.format(oldest=oldest_rust())
+    assert what_is_missing(path_with(tmp_path / "bin", cargo=version, rustc=version)) is None
+
+
+@pytest.mark.parametrize(
+    ("versions", "named"),
+    [
+        ({}, "cargo is not on the PATH"),
+        ({"cargo": "1.95.0"}, "rustc is not on the PATH"),
+        ({"cargo": "1.95.0", "rustc": "1.70.0 (90c541806 2023-05-31)"}, "rustc ({path}/rustc) is 1.70.0"),
+        ({"cargo": "1.65.0", "rustc": "1.95.0"}, "cargo ({path}/cargo) is 1.65.0"),
+        ({"cargo": "none", "rustc": "1.95.0"}, "cargo ({path}/cargo) does not say its version (cargo none)"),
+    ],
+)
+def test_what_is_missing_or_too_old_is_named_with_what_to_do(
+    tmp_path: Path, versions: dict[str, str], named: str
+) -> None:
+    """In one sentence."""
+    said = what_is_missing(path_with(tmp_path / "bin", **versions))
+    assert said is not None
+    assert f"needs cargo and rustc {oldest_rust()} or newer, and {named.format(path=tmp_path / 'bin')}" in said
+    assert INSTALL in said
+    assert "\n" not in said
+
+
+def test_a_program_without_a_toolchain_is_named_with_what_it_says(tmp_path: Path) -> None:
+    """As rustup's are, where none was chosen."""
+    environment = path_with(tmp_path / "bin", cargo="1.95.0", rustc="1.95.0")
+    (tmp_path / "bin" / "rustc").write_text(
+        "#!/bin/sh\necho 'error: no default is configured' >&2\necho more >&2\nexit 1\n"
+    )
+    said = what_is_missing(environment)
+    assert said is not None
+    assert "does not say its version (error: no default is configured)" in said
+
+
+@pytest.mark.parametrize("goal", ["core", "wheels"])
+def test_make_asks_before_it_builds(tmp_path: Path, goal: str) -> None:
+    """The sentence is the last that it says but for its own."""
+    environment = path_with(tmp_path / "bin", cargo="1.70.0", rustc="1.70.0")
+    ran = subprocess.run(["make", goal], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert f"cargo ({tmp_path}/bin/cargo) is 1.70.0" in ran.stderr.splitlines()[0]
+    assert ran.stdout == ""
+
+
+def commands_of(goal: str, environment: dict[str, str]) -> list[str]:
+    """What make would do, the first of it first."""
+    command = ["make", "--dry-run", "--no-print-directory", goal]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize("goal", ["test", "test-light"])
+def test_ci_does_not_do_without(tmp_path: Path, goal: str) -> None:
+    """Before anything else it asks for Rust, and says that CI needs it; elsewhere tests run without."""
+    without = path_with(tmp_path / "bin")
+    in_ci = without | {"CI": "true"}
+    asked = "-m deploy.core.rust"
+    assert asked in commands_of(goal, in_ci)[0]
+    assert not [command for command in commands_of(goal, without) if asked in command]
+    assert "CI tests no dupwatch without it" in (what_is_missing(in_ci) or "")
+    assert "dupwatch runs without it too" in (what_is_missing(without) or "")
+
+
+def test_the_engine_is_left_out_where_cargo_is_not_to_be_used(tmp_path: Path) -> None:
+    """For those whose Rust is too old: make test CARGO=."""
+    environment = path_with(tmp_path / "bin", cargo="1.70.0", rustc="1.70.0")
+    assert [command for command in commands_of("test", environment) if "deploy.core.rust" in command]
+    command = ["make", "--dry-run", "test", "CARGO="]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert "deploy.core.rust" not in ran.stdout
