@@ -26,6 +26,13 @@ true
 """
 
 
+FIND_LICENCES: Final = "cd /opt/dupwatch/lib/python3*/site-packages && ls dupwatch_core-*.dist-info/licenses"
+JUDGE_THE_SAMPLE: Final = """
+sample=$(python3 -c 'import importlib.util as found; print(found.find_spec("consumer").submodule_search_locations[0])')
+dupwatch run --source "$sample/sample/feed.jsonl" --sink /tmp/verdicts.jsonl --store memory: 2>&1
+"""
+
+
 @pytest.fixture(params=OURS)
 def image(request: pytest.FixtureRequest, images: Stack) -> str:
     """The name of one of our images."""
@@ -35,8 +42,13 @@ def image(request: pytest.FixtureRequest, images: Stack) -> str:
 @pytest.fixture
 def inside(images: Stack, image: str) -> Callable[[str], str]:
     """Run a script in the image as its own user, without a network, as docker-compose.yml confines it."""
-    confined = ["--rm", "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
-    return lambda script: images.container("run", *confined, "--entrypoint", "sh", image, "-c", script)
+    return lambda script: _inside(images, image, script)
+
+
+def _inside(images: Stack, image: str, script: str) -> str:
+    confined = ["--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp"]
+    confined += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    return images.container("run", *confined, "--entrypoint", "sh", image, "-c", script)
 
 
 def test_the_user_is_not_root(images: Stack, image: str, inside: Callable[[str], str]) -> None:
@@ -73,3 +85,11 @@ def test_it_has_a_health_check_and_its_size_is_told(images: Stack, image: str) -
     check = found["Config"].get("Healthcheck") or found["Healthcheck"]
     assert check["Test"][0] == "CMD"
     images.say(f"{image}: {found['Size'] / MB:.0f} MB")
+
+
+def test_the_consumer_has_the_compiled_engine(images: Stack) -> None:
+    """It judges with it, `doctor` says so, and the licences of what is linked in are beside it."""
+    image, _ = next(images.images())
+    assert re.search(r"engine +compiled \(dupwatch-core \d", _inside(images, image, JUDGE_THE_SAMPLE))
+    assert "by the engine compiled (dupwatch-core " in _inside(images, image, "dupwatch doctor; true")
+    assert _inside(images, image, FIND_LICENCES).split() == ["LICENSE", "NOTICE", "THIRD_PARTY"]

@@ -173,6 +173,11 @@ def test_prometheus_has_the_metrics(stack: Stack, trials: list[Trial]) -> None:
     stack.wait(lambda: asked(stack, query) == counts, f"Prometheus has {', '.join(shown)}", "prometheus")
 
 
+def test_the_consumer_computes_with_the_compiled_engine(stack: Stack) -> None:
+    """As its metrics say."""
+    assert metric(stack, "dupwatch_build_info", engine="compiled") == 1
+
+
 def test_a_killed_consumer_comes_back_and_nothing_is_lost(stack: Stack, trials: list[Trial]) -> None:
     """Killed with -9 in the middle of a feed, the container is started again, and every article gets its verdict."""
     (consumer,) = stack.ids("consumer")

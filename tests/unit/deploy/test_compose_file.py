@@ -157,3 +157,16 @@ def test_hbase_is_told_of_later_javas_what_it_is_told_in_tests() -> None:
     written = {f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in packages.split()}
     for option in hadoop.options():
         assert option in written or option in script.split(), option
+
+
+def test_the_consumer_has_the_compiled_engine_and_what_it_is_built_from() -> None:
+    """It is installed by name, so that an image without it is not built, and its stage has all that core/ links to."""
+    stages = re.split(r"^FROM .+$", (DOCKER / "consumer.Dockerfile").read_text(), flags=re.MULTILINE)
+    (core,) = [stage for stage in stages if "rustc" in stage]
+    (install,) = [line for stage in stages for line in stage.splitlines() if "/opt/dupwatch/bin/python install" in line]
+    assert "dupwatch-core" in install.split()
+    copied = [word for line in re.findall(r"^COPY (.+)$", core, re.MULTILINE) for word in line.split()[:-1]]
+    links = [path for path in (ROOT / "core").rglob("*") if path.is_symlink() and "target" not in path.parts]
+    assert len(links) == 3
+    for link in links:
+        assert str(link.resolve(strict=True).relative_to(ROOT)) in copied, link
