@@ -32,10 +32,11 @@ def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
         path = shutil.which(program, path=environment.get("PATH"))
         fault = "is not on the PATH" if path is None else _fault(path, oldest, environment)
         if fault is not None:
+            alternative = "but CI has to test it" if environment.get("CI") else "only slower"
             return (
                 f"The compiled engine needs cargo and rustc {oldest} or newer, and {program} {fault}: install them "
                 "from your distribution, or as https://www.rust-lang.org/tools/install says, or run rustup update; "
-                + ("CI tests no dupwatch without it" if environment.get("CI") else "dupwatch runs without it too")
+                f"dupwatch runs without the engine, {alternative}"
             )
     return None
 
