@@ -20,8 +20,8 @@ grep -rlI -e '-----BEGIN [A-Z ]*PRIVATE KEY-----$' /opt /var/lib/dupwatch /var/l
 true
 """
 FIND_TOOLS: Final = """
-for tool in gcc cc make pip pip3 mvn git javac; do command -v $tool; done
-ls /opt/dupwatch/lib/python3*/site-packages 2>/dev/null | grep -E '^(pip|hatchling|setuptools|wheel|editables)$'
+for tool in gcc cc cargo rustc make pip pip3 mvn git javac; do command -v $tool; done
+ls /opt/dupwatch/lib/python3*/site-packages 2>/dev/null | grep -E '^(pip|hatchling|maturin|setuptools|wheel|editables)$'
 true
 """
 
