@@ -89,7 +89,8 @@ class _Query:
         """Return what an article would duplicate."""
         fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
         version = self.builder.versions([article], [ArrivedAt(now_ms(), line)], fingerprints)[0]
-        return _answer(article.id, *self.detector.query(version))
+        found = self.detector.query(version)
+        return _answer(article.id, found.matches, found.truncated)
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
         """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
@@ -97,12 +98,11 @@ class _Query:
             raise SourceError(f"no file named {article_id!r}, and no article with that id in {config.store.url}")
         stored = stored_article(self.store, config.store.url, article_id).stored
         record = msgspec.structs.replace(stored.record, time_ms=now_ms())
-        matches, truncated = self.detector.query(Version(record, None))
-        others = self.store.read([match.record.reference for match in matches])
-        pairs = zip(matches, others, strict=True)
-        return _answer(
-            article_id, [match for match, other in pairs if other is None or not_released(stored, other)], truncated
-        )
+        found = self.detector.query(Version(record, None))
+        others = self.store.read([match.record.reference for match in found.matches])
+        pairs = zip(found.matches, others, strict=True)
+        matches = [match for match, other in pairs if other is None or not_released(stored, other)]
+        return _answer(article_id, matches, found.truncated)
 
 
 @dataclass(slots=True)

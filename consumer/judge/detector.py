@@ -47,10 +47,14 @@ SETTLE_ROUNDS_MAX: Final = 1_000
 
 
 class QueryResult(NamedTuple):
-    """The kept versions that an article would be flagged for, best first, and whether the search was cut short."""
+    """The kept versions that an article would be flagged for, best first.
+
+    ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet.
+    """
 
     matches: list[Neighbour]
     truncated: bool
+    pending: bool
 
 
 class Situation(NamedTuple):
@@ -162,11 +166,13 @@ class Detector(Judge):
         record = version.record
         found = self.search.look_up([record], created={}, unstored={record.reference: Stored(record, None, None)})
         states = {reference: state_of(stored) for reference, stored in found.stored.items()}
-        near = [other for other in found.neighbours[record.reference] if states[other.record.reference] is State.KEPT]
+        neighbours = found.neighbours[record.reference]
+        near = [other for other in neighbours if states[other.record.reference] is State.KEPT]
+        pending = any(states[other.record.reference] is State.PENDING for other in neighbours)
         never = frozenset({record.reference} if self._never_flagged(record) else ())
         decisions = decide([record], {record.reference: near}, states, never)
         matches = [match for duplicate in decisions.duplicates for match in duplicate.matches]
-        return QueryResult(matches, bool(found.truncated))
+        return QueryResult(matches, bool(found.truncated), pending)
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:

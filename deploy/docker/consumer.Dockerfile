@@ -31,6 +31,7 @@ FROM packages AS build
 RUN bin/pip install --quiet --no-index --find-links wheels hatchling
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY consumer consumer
+COPY dupwatch dupwatch
 COPY storage storage
 COPY sample/feed.jsonl sample/
 RUN bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir wheels .

@@ -16,7 +16,7 @@ PAGES: Final = sorted(
 )
 DESCRIBING_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"]
 """Decisions and changes name what was there when they were written."""
-NAMING_FOLDERS: Final = ("consumer", "storage", "deploy", "benchmarks", "tests")
+NAMING_FOLDERS: Final = ("consumer", "dupwatch", "storage", "deploy", "benchmarks", "tests")
 _FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)

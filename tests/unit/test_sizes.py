@@ -8,7 +8,9 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 FUNCTION_LINES_MAX: Final = 70
 MODULE_LINES_MAX: Final = 350
-MODULES: Final = sorted(path for package in ("consumer", "storage") for path in (ROOT / package).rglob("*.py"))
+MODULES: Final = sorted(
+    path for package in ("consumer", "dupwatch", "storage") for path in (ROOT / package).rglob("*.py")
+)
 
 
 def function_lines(source: str) -> Iterator[tuple[str, int]]:

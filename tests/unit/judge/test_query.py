@@ -7,7 +7,7 @@ from itertools import count
 
 import msgspec
 
-from consumer.judge.detector import Detector
+from consumer.judge.detector import Detector, QueryResult
 from consumer.judge.events import version_name
 from consumer.judge.settings import SourceRule
 from consumer.model.verdict import decode_verdict
@@ -34,7 +34,7 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
     for arrived in unseen(store):
         if isinstance(arrived, Version):
             before = store.stats()
-            matches, truncated = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
+            matches, truncated, _ = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
             assert not truncated
             assert store.stats() == before
             assert store.read([arrived.record.reference]) == [None]
@@ -52,16 +52,17 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
 
 
 def test_a_query_passes_over_what_is_pending() -> None:
-    """Only kept versions are matched."""
+    """Only kept versions are matched; of those that may yet be, the answer says that there are some."""
     store = MemoryStore()
     first = version_of("first", new_text(random.Random("pending")), 0)
     store.create([first])
     store.add([first.record])
     copy = Version(msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32), None)
     detector = Detector(store, SETTINGS, lambda: TIME_MS)
-    assert detector.query(copy) == ([], False)
+    assert detector.query(copy) == QueryResult([], truncated=False, pending=True)
     detector.judge([first])
-    assert [match.record.id for match in detector.query(copy)[0]] == [first.record.id]
+    found = detector.query(copy)
+    assert ([match.record.id for match in found.matches], found.pending) == ([first.record.id], False)
 
 
 def test_a_query_for_a_source_that_is_never_flagged_finds_nothing() -> None:
@@ -73,4 +74,4 @@ def test_a_query_for_a_source_that_is_never_flagged_finds_nothing() -> None:
     detector.judge([first])
     record = msgspec.structs.replace(first.record, id="copy", reference=b"c" * 32)
     assert detector.query(Version(msgspec.structs.replace(record, source="other"), None))[0]
-    assert detector.query(Version(msgspec.structs.replace(record, source="wire"), None)) == ([], False)
+    assert detector.query(Version(msgspec.structs.replace(record, source="wire"), None)).matches == []

@@ -1,0 +1,41 @@
+"""dupwatch from Python: whether a text is nearly the same as one that came before.
+
+    >>> import dupwatch
+    >>> a = ("The harbour council opened the new ferry terminal on Monday, said the mayor. Ships to all seven islands "
+    ...      "leave every hour. Tickets cost four pounds; children and dogs travel free until the end of the month.")
+    >>> b = a.replace("Monday", "Tuesday")
+    >>> dupwatch.compare(a, b).near
+    True
+    >>> with dupwatch.open("memory:") as window:
+    ...     first, second = window.judge([dupwatch.Article("a", a), dupwatch.Article("b", b)])
+    >>> first.outcome, second.outcome, second.duplicate_of
+    ('unique', 'duplicate', 'a')
+
+What ``dupwatch.__all__`` names stays compatible from one version to the next. The packages ``consumer`` and ``storage``
+are its inside, and may change in any.
+"""
+
+from consumer.model.verdict import Match, Released, Verdict
+from dupwatch.articles import Article
+from dupwatch.errors import ConfigError, Error, InvalidArticle, StoreError
+from dupwatch.texts import Comparison, Fingerprint, compare, fingerprint
+from dupwatch.window import Check, Repeated, Window, open  # noqa: A004  # as in gzip.open
+
+__all__ = [
+    "Article",
+    "Check",
+    "Comparison",
+    "ConfigError",
+    "Error",
+    "Fingerprint",
+    "InvalidArticle",
+    "Match",
+    "Released",
+    "Repeated",
+    "StoreError",
+    "Verdict",
+    "Window",
+    "compare",
+    "fingerprint",
+    "open",
+]

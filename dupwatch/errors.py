@@ -1,0 +1,52 @@
+"""The errors that a caller can meet."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from consumer.model.errors import BadRecord, DupwatchError, StoreBroken, StoreMismatch
+from consumer.model.errors import ConfigError as WrongConfig
+from storage.errors import StoreError as StoreFailed
+
+
+class Error(Exception):
+    """The base class. The message says what happened and what to do, in a sentence or two."""
+
+
+class ConfigError(Error):
+    """A setting, or what a call was given, is wrong."""
+
+
+class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at fault
+    """An article cannot be judged; nothing of the call was stored.
+
+    ``id`` is the article's, ``reason`` one of those of dead letters, ``detail`` is for a person.
+    """
+
+    def __init__(self, article_id: str, reason: str, detail: str) -> None:
+        super().__init__(f"article {article_id!r}: {reason}: {detail}")
+        self.id = article_id
+        self.reason = reason
+        self.detail = detail
+
+
+class StoreError(Error):
+    """The store cannot be used, cannot be reached, or was made with other settings.
+
+    What a call had judged by then is stored: calling again gives the same verdicts.
+    """
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise what callers know in place of what happens inside."""
+    try:
+        yield
+    except WrongConfig as error:
+        raise ConfigError(str(error)) from error
+    except (StoreFailed, StoreMismatch, StoreBroken) as error:
+        raise StoreError(str(error)) from error
+    except BadRecord:
+        # The caller knows which article it is of.
+        raise
+    except DupwatchError as error:
+        raise Error(str(error)) from error

@@ -1,0 +1,213 @@
+"""A window over what came before: ask about texts, judge articles, undo flags."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Final, Self
+
+from consumer.config.config import Config
+from consumer.config.loading import load_config
+from consumer.fingerprint import Engine
+from consumer.judge import events
+from consumer.judge.detector import Detector, QueryResult
+from consumer.judge.settings import JudgeSettings
+from consumer.judge.versions import ArrivedAt, VersionBuilder
+from consumer.model import article as model
+from consumer.model.errors import BadRecord
+from consumer.model.verdict import Verdict, decode_verdict
+from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
+from consumer.store_tools.releases import Attribution, releasable
+from consumer.store_tools.releases import release as release_version
+from consumer.wiring.parts import body_form, decode_limits, engine, judge_settings, lexicon_of, version_builder
+from consumer.wiring.stores import bind, completed_config, opened_store
+from dupwatch.articles import Article, Checked, checked_by
+from dupwatch.errors import Error, InvalidArticle, translated
+from storage.clock import MS_PER_S, now_ms
+from storage.interface import Store
+from storage.records import Record, Version
+
+_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A stored version that a text repeats, and what they share.
+
+    ``version`` names it in events. ``distance`` is in bits; ``similarity`` is None where the store judges by
+    fingerprints alone. ``shared_keywords`` begin with the heaviest.
+    """
+
+    id: str
+    version: str
+    title: str
+    distance: int
+    similarity: float | None
+    shared_keywords: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a text would repeat if it arrived now: the best match first, none where it would be unique.
+
+    ``truncated`` says that a limit cut the search short, ``pending`` that a near version is still being judged by
+    another process, so that the answer may change.
+    """
+
+    repeats: tuple[Repeated, ...]
+    truncated: bool
+    pending: bool
+
+    @property
+    def outcome(self) -> str:
+        """Return ``duplicate`` or ``unique``."""
+        return "duplicate" if self.repeats else "unique"
+
+
+class Window:
+    """The articles of a store, and the judge that compares with them. Made by ``dupwatch.open``.
+
+    Any number of processes may have windows on one store, and threads may share a window: their calls take turns.
+    """
+
+    def __init__(self, store: str, config: Path | None, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        overrides = {section: dict(values) for section, values in settings.items()}
+        overrides["store"] = overrides.get("store", {}) | {"url": store}
+        with translated(), ExitStack() as resources:
+            configured = load_config(config, overrides)
+            lexicon = lexicon_of(configured)
+            self._config: Config = completed_config(configured)
+            judged_by: JudgeSettings = judge_settings(self._config, lexicon)
+            self._engine: Engine = engine(self._config, judged_by, lexicon)
+            self._builder: VersionBuilder = version_builder(judged_by)
+            self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
+            self._store: Store = resources.enter_context(opened_store(self._config))
+            bind(self._store, judged_by)
+            self._detector = Detector(self._store, judged_by, now_ms)
+            self._lock = Lock()
+            self._sequence = count()
+            self._latest_ms = 0
+            self._closed = False
+            self._resources = resources.pop_all()
+
+    def check(self, texts: str | Article | Iterable[str | Article]) -> list[Check]:
+        """Return for each text what it would repeat if it arrived now. Stores nothing.
+
+        An article is not compared with earlier versions of its own id; a text alone has no id. Raises
+        ``InvalidArticle`` and ``StoreError``.
+        """
+        asked = [texts] if isinstance(texts, (str, Article)) else list(texts)
+        with self._used():
+            valid = [self._valid(Article(uuid.uuid4().hex, each) if isinstance(each, str) else each) for each in asked]
+            return [
+                _check_of(version.record, self._detector.query(version))
+                for part in _batches(valid)
+                for version in self._versions(part)
+            ]
+
+    def judge(self, articles: Article | Iterable[Article]) -> list[Verdict]:
+        """Judge articles in their order, and store them; return a verdict on each.
+
+        An article that was judged before, by whatever process, gets the same verdict again, byte for byte. All
+        articles are checked before the first is stored. Raises ``InvalidArticle`` and ``StoreError``; after a
+        ``StoreError`` call again with the same articles.
+        """
+        given = [articles] if isinstance(articles, Article) else list(articles)
+        with self._used():
+            valid = [self._valid(article) for article in given]
+            return [verdict for part in _batches(valid) for verdict in self._judge(part)]
+
+    def release(
+        self, article_id: str, *, version: str | None = None, by: str | None = None, reason: str | None = None
+    ) -> Verdict:
+        """Undo a flag: the article counts as unique, and is not flagged against the same article again.
+
+        ``version`` is one that an event names, by default the latest. Who did it, and why, is in the verdict. Releasing
+        again returns the same verdict. Raises ``ConfigError`` where the article is not stored or not flagged, and
+        ``StoreError``.
+        """
+        with self._used():
+            attribution = Attribution(by, reason)
+            stored = releasable(self._store, article_id, version)
+            return decode_verdict(release_version(self._store, stored.record.reference, attribution, now_ms))
+
+    def close(self) -> None:
+        """Close the store. A window that is closed cannot be used again; closing it again does nothing."""
+        with self._lock:
+            self._closed = True
+            self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """Wait until other threads are done, and raise what callers know."""
+        with translated(), self._lock:
+            if self._closed:
+                raise Error("this window is closed; open another one")
+            yield
+
+    def _judge(self, articles: Sequence[model.Article]) -> list[Verdict]:
+        arrived = self._versions(articles)
+        verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
+        # What has left the window goes, as in a run.
+        self._detector.sweep(self._latest_ms - self._config.lifetime_s * MS_PER_S, SWEEP_FACTOR * len(arrived))
+        return verdicts
+
+    def _versions(self, articles: Sequence[model.Article]) -> list[Version]:
+        fingerprints = self._engine.fingerprint(
+            [article.body or "" for article in articles], [article.lang for article in articles]
+        )
+        # The clock may have been set back.
+        self._latest_ms = max(self._latest_ms, now_ms())
+        arrivals = [ArrivedAt(self._latest_ms, next(self._sequence)) for _ in articles]
+        return self._builder.versions(articles, arrivals, fingerprints)
+
+    def _valid(self, article: Article) -> model.Article:
+        if not isinstance(article, Article):
+            raise TypeError(f"{type(article).__name__} is not a dupwatch.Article")
+        try:
+            return self._checked(article)
+        except BadRecord as error:
+            raise InvalidArticle(article.id, error.reason, error.detail) from error
+
+
+def open(  # noqa: A001  # as gzip.open
+    store: str, *, config: str | Path | None = None, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> Window:
+    """Open a window on a store: ``memory:``, ``lmdb:DIRECTORY`` or ``hbase://HOST:PORT/NAMESPACE``.
+
+    ``config`` is a file as ``dupwatch run --config`` takes it; ``settings`` are laid over it, by section and name, for
+    example ``{"judge": {"similarity_min": 0.9}}``. Environment variables count too. What neither names is as in the
+    store. Use it in a ``with`` statement, or call ``close``. Raises ``ConfigError`` and ``StoreError``.
+    """
+    return Window(store, None if config is None else Path(config), settings or {})
+
+
+def _batches(articles: Sequence[model.Article]) -> Iterator[Sequence[model.Article]]:
+    return (articles[start : start + _BATCH] for start in range(0, len(articles), _BATCH))
+
+
+def _check_of(record: Record, found: QueryResult) -> Check:
+    repeats = tuple(
+        Repeated(
+            id=match.record.id,
+            version=events.version_name(match.record.reference),
+            title=match.record.title,
+            distance=match.distance,
+            similarity=events.rounded(match.similarity),
+            shared_keywords=events.shared_keywords(record, match.record),
+        )
+        for match in found.matches
+    )
+    return Check(repeats, found.truncated, found.pending)
