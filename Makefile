@@ -8,7 +8,7 @@
 #                 takes two hours and a half; to repeat a run: make chaos SEED=123; a part: make chaos CHAOS="-k cluster"
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
 #                 three brokers and two region servers
-# make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 6 to build the images once
+# make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 10 to build the images once
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
 # make bench      compare the speed with other libraries; takes about 25 minutes, or less with make bench BENCH=--quick
 # make format     format the code and fix what the linter can fix
@@ -23,8 +23,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # With this variable set, each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The compiled engine is built and tested where cargo is installed, unless by make test CARGO=, and always in CI.
-CARGO := $(shell command -v cargo)
+# The compiled engine is built and tested where cargo and a new enough rustc are installed, and always in CI.
+CARGO := $(shell command -v cargo >/dev/null && $(or $(wildcard $(BIN)/python),$(PYTHON)) -m deploy.core.rust 2>/dev/null && echo yes)
 WITH_CORE := $(if $(CARGO)$(CI),yes)
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
@@ -94,7 +94,7 @@ rust-toolchain: | .venv/bin/python
 
 .PHONY: no-core
 no-core:
-	@echo "Without cargo the compiled engine is neither built nor tested." >&2
+	@echo "Without a Rust that is new enough (see make core) the compiled engine is neither built nor tested." >&2
 
 wheels: rust-toolchain .venv/run.stamp
 	@$(PIP) --require-hashes -r requirements-wheels.lock

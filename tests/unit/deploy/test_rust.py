@@ -56,6 +56,7 @@ def test_what_is_missing_or_too_old_is_named_with_what_to_do(
     assert said is not None
     assert f"needs cargo and rustc {oldest_rust()} or newer, and {named.format(path=tmp_path / 'bin')}" in said
     assert INSTALL in said
+    assert "dupwatch runs without the engine" in said
     assert "\n" not in said
 
 
@@ -80,29 +81,48 @@ def test_make_asks_before_it_builds(tmp_path: Path, goal: str) -> None:
     assert ran.stdout == ""
 
 
-def commands_of(goal: str, environment: dict[str, str]) -> list[str]:
+def commands_of(environment: dict[str, str], goal: str, *options: str) -> list[str]:
     """What make would do, the first of it first."""
-    command = ["make", "--dry-run", "--no-print-directory", goal]
+    command = ["make", "--dry-run", "--no-print-directory", goal, *options]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()
 
 
+def asks_for_rust(commands: list[str]) -> list[bool]:
+    """Of each command whether it fails without a Rust that builds the engine."""
+    return [command.endswith("-m deploy.core.rust") for command in commands]
+
+
 @pytest.mark.parametrize("goal", ["test", "test-light"])
 def test_ci_does_not_do_without(tmp_path: Path, goal: str) -> None:
-    """Before anything else it asks for Rust, and says that CI needs it; elsewhere tests run without."""
-    without = path_with(tmp_path / "bin")
-    in_ci = without | {"CI": "true"}
-    asked = "-m deploy.core.rust"
-    assert asked in commands_of(goal, in_ci)[0]
-    assert not [command for command in commands_of(goal, without) if asked in command]
-    assert "but CI has to test it" in (what_is_missing(in_ci) or "")
-    assert "dupwatch runs without the engine, only slower" in (what_is_missing(without) or "")
+    """Before anything else it asks for Rust, and says that CI needs it."""
+    environment = path_with(tmp_path / "bin") | {"CI": "true"}
+    assert asks_for_rust(commands_of(environment, goal))[0]
+    assert "but CI has to test it" in (what_is_missing(environment) or "")
+
+
+@pytest.mark.parametrize("goal", ["test", "test-light"])
+@pytest.mark.parametrize(
+    ("versions", "fits"),
+    [
+        ({}, False),
+        ({"rustc": "1.99.0"}, False),
+        ({"cargo": "1.99.0"}, False),
+        ({"cargo": "1.70.0", "rustc": "1.70.0 (90c541806 2023-05-31)"}, False),
+        ({"cargo": "1.100.1", "rustc": "1.100.1-nightly"}, True),
+    ],
+)
+def test_elsewhere_tests_go_on_without(tmp_path: Path, goal: str, versions: dict[str, str], *, fits: bool) -> None:
+    """An old distribution's Rust is as if there were none; what is left out is said."""
+    environment = path_with(tmp_path / "bin", **versions)
+    commands = commands_of(environment, goal)
+    assert any(asks_for_rust(commands)) is fits
+    assert any("neither built nor tested" in command for command in commands) is not fits
+    assert any("cargo clippy" in command for command in commands) is fits
 
 
 def test_the_engine_is_left_out_where_cargo_is_not_to_be_used(tmp_path: Path) -> None:
-    """For those whose Rust is too old: make test CARGO=."""
-    environment = path_with(tmp_path / "bin", cargo="1.70.0", rustc="1.70.0")
-    assert [command for command in commands_of("test", environment) if "deploy.core.rust" in command]
-    command = ["make", "--dry-run", "test", "CARGO="]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert "deploy.core.rust" not in ran.stdout
+    """Whatever Rust is there: make test CARGO=."""
+    environment = path_with(tmp_path / "bin", cargo="1.100.1", rustc="1.100.1")
+    assert any(asks_for_rust(commands_of(environment, "test")))
+    assert not any(asks_for_rust(commands_of(environment, "test", "CARGO=")))
