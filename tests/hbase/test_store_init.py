@@ -148,14 +148,14 @@ def test_an_outgrown_window_is_found_by_a_sample(
     config, settings = load_config(None, given), JudgeSettings(BlockPlan.named("4x16"), "")
     store = HbaseStore.open(parse_place(url))
     store.agree(settings.encode())
-    records = [make_record(str(number), str(number).encode()) for number in range(10_000)]
+    records = [make_record(str(number), str(number).encode()) for number in range(20_000)]
     # A sample reads lane 0 only.
     store.add([msgspec.structs.replace(record, keys=record.keys[:4]) for record in records])
     store.close()
     (fits,) = check_size(config, lambda: settings)
     assert fits.status == "ok"
     assert "the plan 4x16 fits" in fits.found
-    # 10,000 articles read two postings each.
+    # 20,000 articles read four postings each: far from one, whatever rows the sample draws.
     monkeypatch.setattr(plan_choice, "_OUTGROWN_POSTINGS", {True: 1})
     (grown,) = check_size(config, lambda: settings)
     assert grown.status == "warning"
