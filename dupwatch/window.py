@@ -19,7 +19,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model import article as model
 from consumer.model.errors import BadRecord
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
 from consumer.pipeline.loop import SWEEP_FACTOR, distinct_ids
 from consumer.store_tools.releases import Attribution, releasable
 from consumer.store_tools.releases import release as release_version
@@ -55,12 +55,14 @@ class Check:
     """What a text would repeat if it arrived now: the best match first, none where it would be unique.
 
     ``truncated`` says that a limit cut the search short, ``pending`` that a near version is still being judged by
-    another process, so that the answer may change.
+    another process, so that the answer may change. ``seen_before`` says when the same text came earlier than the
+    window, where ``judge.seen_days`` is set.
     """
 
     repeats: tuple[Repeated, ...]
     truncated: bool
     pending: bool
+    seen_before: SeenBefore | None = None
 
     @property
     def outcome(self) -> str:
@@ -87,7 +89,7 @@ class Window:
             self._checked: Checked = checked_by(decode_limits(self._config), body_form(self._config))
             self._store: Store = resources.enter_context(opened_store(self._config))
             bind(self._store, judged_by)
-            self._detector = Detector(self._store, judged_by, now_ms)
+            self._detector = Detector(self._store, judged_by, now_ms, seen_ms=self._config.seen_s * MS_PER_S)
             self._lock = Lock()
             self._sequence = count()
             self._latest_ms = 0
@@ -162,6 +164,7 @@ class Window:
         verdicts = [event.verdict for part in distinct_ids(arrived) for event in self._detector.judge(part)]
         # What has left the window goes, as in a run.
         self._detector.sweep(self._latest_ms - self._config.lifetime_s * MS_PER_S, SWEEP_FACTOR * len(arrived))
+        self._detector.forget(self._latest_ms, SWEEP_FACTOR * len(arrived))
         return verdicts
 
     def _versions(self, articles: Sequence[model.Article]) -> list[Version]:
@@ -210,4 +213,4 @@ def _check_of(record: Record, found: QueryResult) -> Check:
         )
         for match in found.matches
     )
-    return Check(repeats, found.truncated, found.pending)
+    return Check(repeats, found.truncated, found.pending, found.seen_before)

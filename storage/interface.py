@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 
 Answer = TypeVar("Answer")
 
@@ -31,7 +32,7 @@ class Stats(NamedTuple):
     """How much a store holds; ``size_bytes`` is its size on disk or in memory, None if unknown.
 
     ``crowded_rows`` is the number of rows with more postings than the store's cap, ``widest_row`` the number of
-    postings in the widest row.
+    postings in the widest row, ``seen_texts`` the number of texts that are remembered beyond the window.
     """
 
     versions: int
@@ -42,6 +43,7 @@ class Stats(NamedTuple):
     size_bytes: int | None
     crowded_rows: int = 0
     widest_row: int = 0
+    seen_texts: int = 0
 
 
 class VersionStore(Protocol):
@@ -144,6 +146,37 @@ class VerdictStore(Protocol):
         ...
 
 
+class SeenStore(Protocol):
+    """What is remembered of texts beyond the window: an entry for each digest, with a life of its own.
+
+    A store may be without; then it remembers nothing, and refuses to be changed.
+    """
+
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        """Read what is remembered of these texts. The digests differ. Called before a batch is decided (*decide*)."""
+        ...
+
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        """Carry out each compare-and-set. The digests of a call differ.
+
+        Called once the verdicts of a batch are written (*note*). Returns True where ``after`` is what is stored from
+        now on, also if it was stored before: after an unknown outcome the caller repeats the call.
+        """
+        ...
+
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        """Look at up to ``texts_max`` entries, and delete those last seen and last written before ``before_ms``.
+
+        Called between batches. Each call goes on where the one before stopped, and in the end begins again, so that all
+        entries get their turn. Returns how many were deleted; a store that expires cells by itself returns 0.
+        """
+        ...
+
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        """Iterate over all entries with their digests, as ``scan`` does. Called by inspection and migration."""
+        ...
+
+
 class SettingsStore(Protocol):
     """The settings that a store is bound to: consumers with other settings must be refused."""
 
@@ -214,5 +247,5 @@ class StoreUpkeep(Protocol):
         ...
 
 
-class Store(VersionStore, PostingStore, VerdictStore, SettingsStore, BatchStore, StoreUpkeep, Protocol):
+class Store(VersionStore, PostingStore, VerdictStore, SeenStore, SettingsStore, BatchStore, StoreUpkeep, Protocol):
     """Everything that ``consumer.judge.detector`` judges with."""

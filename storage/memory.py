@@ -16,6 +16,7 @@ from typing_extensions import override
 from storage.clock import Clock, now_ms
 from storage.interface import Stats, Store
 from storage.kind import Opening, StoreKind, no_files
+from storage.memory_seen import SeenEntries
 from storage.planned import Planned
 from storage.postings import (
     DEFAULT_LAYOUT,
@@ -28,6 +29,7 @@ from storage.postings import (
     truncated_to,
 )
 from storage.records import Arrival, Record, Release, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 
 ROW_POSTINGS_MAX: Final = 10_000
 
@@ -60,6 +62,7 @@ class MemoryStore(Store):
         self._layout: PostingLayout | None = None
         self._expiries: list[_Expiry] = []
         self._settings: bytes | None = None
+        self._seen = SeenEntries()
 
     @override
     def create(self, versions: Sequence[Version]) -> list[Stored]:
@@ -158,6 +161,27 @@ class MemoryStore(Store):
             ]
 
     @override
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        with self._lock:
+            return self._seen.read(digests)
+
+    @override
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        with self._lock:
+            return self._seen.change(changes, self._clock())
+
+    @override
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        with self._lock:
+            return self._seen.forget(before_ms, texts_max)
+
+    @override
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        with self._lock:
+            entries = self._seen.items()
+        yield from entries
+
+    @override
     def agree(self, settings: bytes) -> bytes:
         with self._lock:
             if self._settings is None:
@@ -210,6 +234,7 @@ class MemoryStore(Store):
                 size_bytes=None,
                 crowded_rows=sum(width > self._row_postings_max for width in widths),
                 widest_row=max(widths, default=0),
+                seen_texts=len(self._seen),
             )
 
     @override

@@ -11,14 +11,28 @@ from storage.interface import Answer, Stats, Store
 from storage.planned import Planned
 from storage.postings import KeyedCode, Row
 from storage.records import Record, Release, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 
 Result = TypeVar("Result")
 
 Operation = Literal[
-    "agree", "retract", "create", "read", "bodies", "add", "look_up", "seek", "remove", "settle", "sweep"
+    "agree",
+    "retract",
+    "create",
+    "read",
+    "bodies",
+    "add",
+    "look_up",
+    "seek",
+    "remove",
+    "settle",
+    "seen",
+    "change_seen",
+    "sweep",
+    "forget_seen",
 ]
 """The calls that a run makes."""
-StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "stats"]
+StoreCall = Literal[Operation, "history", "release", "settings", "planned", "scan", "scan_seen", "stats"]
 """All calls but ``together`` and ``close``. Those added are made by commands, and by a run that opens its store."""
 
 
@@ -82,6 +96,22 @@ class WrappedStore(Store):
     @override
     def release(self, releases: Sequence[Release]) -> list[bytes | None]:
         return self._around("release", len(releases), partial(self._store.release, releases))
+
+    @override
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        return self._around("seen", len(digests), partial(self._store.seen, digests))
+
+    @override
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        return self._around("change_seen", len(changes), partial(self._store.change_seen, changes))
+
+    @override
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        return self._around("forget_seen", texts_max, partial(self._store.forget_seen, before_ms, texts_max))
+
+    @override
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        return self._around("scan_seen", 1, self._store.scan_seen)
 
     @override
     def agree(self, settings: bytes) -> bytes:

@@ -32,7 +32,7 @@ from deploy.local.packages import MissingTools
 from deploy.local.ports import free_ports
 from deploy.local.process import Process
 from deploy.local.server import Server, ServerFailed, start_together
-from storage.hbase.schema import Share, schema_of
+from storage.hbase.schema import Schema, Share, schema_of
 from storage.hbase.table_script import render_script
 
 # Not DUPWATCH_...: those are settings, and an unknown one is an error.
@@ -112,7 +112,7 @@ def hbase_servers() -> tuple[Hbase, ThriftGateway]:
             _write_state("hbase", ports, [hbase, gateway])
             workers = [f"gw{number}" for number in range(int(os.environ.get(_WORKERS, "0")))] or ["main"]
             names = [_namespace(worker, purpose) for worker in workers for purpose in (COMMON, SCANNED)]
-            shell.make_tables(hbase.conf, "".join(render_script(schema_of(name, _TTL_S)) for name in names))
+            shell.make_tables(hbase.conf, "".join(render_script(_schema(name)) for name in names))
     return hbase, gateway
 
 
@@ -156,7 +156,7 @@ def own_hbase(tmp_path: Path) -> Iterator[Callable[[str], tuple[Hbase, ThriftGat
             hbase, gateway = _hbase(tmp_path / f"hbase-{len(started)}", None)
             started.extend((hbase, gateway))
             start_together([hbase, gateway])
-            shell.make_tables(hbase.conf, render_script(schema_of(namespace, _TTL_S)))
+            shell.make_tables(hbase.conf, render_script(_schema(namespace)))
         return hbase, gateway
 
     with _ended(started):
@@ -207,12 +207,17 @@ def own_cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
             launch_cluster(made, started)
             for server in started:
                 server.wait(CLUSTER_WAIT_S)
-            schema = schema_of(namespace, _TTL_S, _SHARES, _CLUSTER_REGIONS)
+            schema = schema_of(namespace, _TTL_S, _SHARES, _CLUSTER_REGIONS, seen_ttl_s=_TTL_S)
             shell.make_tables(made.master.conf, render_script(schema))
         return made
 
     with _ended(started):
         yield start
+
+
+def _schema(namespace: str) -> Schema:
+    """Return all tables that a store may have."""
+    return schema_of(namespace, _TTL_S, seen_ttl_s=_TTL_S)
 
 
 def fresh_namespace(address: str, purpose: str = COMMON) -> str:
@@ -226,8 +231,8 @@ def fresh_namespace(address: str, purpose: str = COMMON) -> str:
     try:
         if f"{name}:meta".encode() not in connection.tables():
             # A worker that came for one that had died, or a namespace that few runs need.
-            shell.make_tables(_folder() / "hbase" / "conf", render_script(schema_of(name, _TTL_S)))
-        for table in schema_of(name, _TTL_S).tables:
+            shell.make_tables(_folder() / "hbase" / "conf", render_script(_schema(name)))
+        for table in _schema(name).tables:
             _empty(connection.table(table.name), [family.name.encode() for family in table.families])
     finally:
         connection.close()

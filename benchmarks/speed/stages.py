@@ -24,7 +24,7 @@ from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint import Fingerprinter, default_tokenizer, normalise, sketch_batch
-from consumer.judge import detector, search
+from consumer.judge import search, situation
 from consumer.judge.comparison import ComparisonBatch
 from consumer.workers.word_files import load_lexicon
 
@@ -33,7 +33,7 @@ STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle")
 JUDGE_STEPS: Final[tuple[tuple[object, str], ...]] = (
     (search, "find_candidates"),
     (ComparisonBatch, "compare"),
-    (detector, "decide"),
+    (situation, "decide"),
 )
 _BATCH: Final = 256
 

@@ -13,7 +13,7 @@ from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOpti
 from consumer.cli.results import results, write_json
 from consumer.lifecycle.stopping import SIGNALLED, Stopping
 from consumer.migration.building import prepared_migration
-from consumer.migration.migration import CaughtUp, Migration, Moves, WindowGap
+from consumer.migration.migration import CaughtUp, Migration, Moves, TextsCopied, WindowGap
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.batches import BatchCommitted
@@ -43,6 +43,7 @@ class Reporter:
     def listen(self, hooks: Hooks) -> None:
         """Show what is reported from now on."""
         hooks.on(BatchCommitted, self._committed)
+        hooks.on(TextsCopied, self._texts_copied)
         hooks.on(CaughtUp, self._caught_up)
         hooks.on(WindowGap, self._gap)
 
@@ -57,6 +58,11 @@ class Reporter:
             self._reported_s = time.monotonic()
             until = f", up to {max(verdict.arrived_at for verdict in verdicts)}" if verdicts else ""
             self._console.print(f"Filled {done:,} of {total:,} messages{until}.")
+
+    def _texts_copied(self, copied: TextsCopied) -> None:
+        """Print how many texts were copied, if any."""
+        if copied.texts:
+            self._console.print(f"Copied what the old store remembers of {copied.texts:,} texts.")
 
     def _caught_up(self, _: CaughtUp) -> None:
         """Ask the user to stop the old consumers."""

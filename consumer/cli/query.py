@@ -1,6 +1,6 @@
 """``dupwatch query``: which stored articles an article would duplicate, without storing it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,8 +17,7 @@ from consumer.config.config import Config
 from consumer.config.judging import completed
 from consumer.fingerprint import Engine
 from consumer.judge.comparison import not_released
-from consumer.judge.decision import Neighbour
-from consumer.judge.detector import Detector
+from consumer.judge.detector import Detector, QueryResult
 from consumer.judge.events import rounded, version_name
 from consumer.judge.versions import ArrivedAt, VersionBuilder
 from consumer.model.article import Article
@@ -29,7 +28,7 @@ from consumer.sources.file import FileSource
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.wiring.parts import STREAM, engine, file_decoder, lexicon_of, version_builder
 from consumer.wiring.stores import opened_store, stored_settings
-from storage.clock import now_ms
+from storage.clock import MS_PER_S, now_ms
 from storage.interface import Store
 from storage.records import Version
 
@@ -60,7 +59,7 @@ def query(
         chosen = completed(chosen, judged_by)
         asking = _Query(
             opened,
-            Detector(opened, judged_by, now_ms),
+            Detector(opened, judged_by, now_ms, seen_ms=chosen.seen_s * MS_PER_S),
             engine(chosen, judged_by, lexicon),
             version_builder(judged_by),
         )
@@ -90,7 +89,7 @@ class _Query:
         fingerprints = self.engine.fingerprint([article.body or ""], [article.lang])
         version = self.builder.versions([article], [ArrivedAt(now_ms(), line)], fingerprints)[0]
         found = self.detector.query(version)
-        return _answer(article.id, found.matches, found.truncated)
+        return _answer(article.id, found)
 
     def about_stored(self, config: Config, article_id: str) -> dict[str, object]:
         """Return what a stored article would duplicate if it arrived now, without pairs that were released."""
@@ -102,7 +101,7 @@ class _Query:
         others = self.store.read([match.record.reference for match in found.matches])
         pairs = zip(found.matches, others, strict=True)
         matches = [match for match, other in pairs if other is None or not_released(stored, other)]
-        return _answer(article_id, matches, found.truncated)
+        return _answer(article_id, found._replace(matches=matches))
 
 
 @dataclass(slots=True)
@@ -149,8 +148,8 @@ def _answers(asking: _Query, config: Config, path: Path | None, faults: _Faults)
                 yield asking.about(article, record.line)
 
 
-def _answer(article_id: str, matches: Sequence[Neighbour], truncated: bool) -> dict[str, object]:  # noqa: FBT001
-    return {
+def _answer(article_id: str, found: QueryResult) -> dict[str, object]:
+    answer: dict[str, object] = {
         "id": article_id,
         "matches": [
             {
@@ -160,11 +159,14 @@ def _answer(article_id: str, matches: Sequence[Neighbour], truncated: bool) -> d
                 "distance": match.distance,
                 "similarity": rounded(match.similarity),
             }
-            for match in matches
+            for match in found.matches
         ],
-        "truncated": truncated,
-        "outcome": "duplicate" if matches else "unique",
+        "truncated": found.truncated,
+        "outcome": "duplicate" if found.matches else "unique",
     }
+    if found.seen_before is not None:
+        answer["seen_before"] = msgspec.to_builtins(found.seen_before)
+    return answer
 
 
 def _write(line: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.judge.tally import Tally
-from consumer.model.verdict import Released, Verdict
+from consumer.model.verdict import Released, SeenBefore, Verdict
 from consumer.text.visible import one_line
 from consumer.workers.engines import ChosenEngine
 from storage.records import Record
@@ -119,6 +119,8 @@ def record_table(record: Record, verdict: Verdict | None, in_force: str) -> Tabl
     }
     if verdict is not None:
         rows["decided"] = verdict.decided_at
+        if isinstance(verdict.seen_before, SeenBefore):
+            rows["seen before"] = seen_before_text(verdict.seen_before)
         if isinstance(verdict.released, Released):
             rows |= _release_rows(verdict.released)
     for name, value in rows.items():
@@ -134,6 +136,13 @@ def _release_rows(released: Released) -> dict[str, str]:
         "released by": released.by or "",
         "reason": released.reason or "",
     }
+
+
+def seen_before_text(seen: SeenBefore) -> str:
+    """Return how often the same text came earlier, and when."""
+    if seen.times == 1:
+        return f"once, {seen.first}"
+    return f"at least {seen.times:,} times, first {seen.first}, last {seen.last}"
 
 
 def facts_line(name: str, facts: Sequence[str]) -> Text:

@@ -66,6 +66,7 @@ def _print_stats(url: str, stats: Stats) -> None:
     table.add_row("posting rows", f"{stats.rows:,}")
     table.add_row("widest row", f"{stats.widest_row:,} postings")
     table.add_row("rows over the cap", f"{stats.crowded_rows:,}")
+    table.add_row("texts remembered", f"{stats.seen_texts:,}")
     if stats.size_bytes is not None:
         table.add_row("size", f"{stats.size_bytes / _MIB:,.1f} MiB")
         table.add_row("bytes per version", f"{stats.size_bytes / max(stats.versions, 1):,.0f}")

@@ -123,11 +123,17 @@ def _tables(config: Config, plan: StorePlan | None, regions: int | None, servers
         namespace = parse_place(config.store.url).namespace
         if plan is None:
             shares = posting_shares(BlockPlan.named(config.judge.plan, scheme.bits), bands)
-            return schema_of(namespace, config.lifetime_s, shares, regions or REGIONS), []
+            schema = schema_of(namespace, config.lifetime_s, shares, regions or REGIONS, seen_ttl_s=config.seen_s)
+            return schema, []
         sizes = table_bytes(plan.kept, plan.postings, keep_bodies=config.store.keep_bodies)
         of_postings, of_articles = (regions or regions_for(size, servers) for size in sizes)
         schema = schema_of(
-            namespace, config.lifetime_s, posting_shares(plan.plan, bands), of_postings, article_regions=of_articles
+            namespace,
+            config.lifetime_s,
+            posting_shares(plan.plan, bands),
+            of_postings,
+            article_regions=of_articles,
+            seen_ttl_s=config.seen_s,
         )
     except ValueError as error:
         raise ConfigError(str(error)) from error

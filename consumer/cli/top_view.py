@@ -13,10 +13,11 @@ from consumer.cli.render import plain
 from consumer.cli.top_fitting import Figures, stacked, table_width
 from consumer.top.outgrown import Outgrown, outgrown_plans
 from consumer.top.scrapes import Interval, mean, quantile, rate
-from consumer.top.watching import Seen, ShownFlag, latest
+from consumer.top.watching import Seen, ShownFlag, ShownText, latest, returning
 from storage.clock import MS_PER_S
 
 FLAGS_SHOWN: Final = 8
+TEXTS_SHOWN: Final = 5
 _ARTICLES: Final = "dupwatch_articles_total"
 _LATENCY: Final = "dupwatch_end_to_end_seconds"
 _STAGE: Final = "dupwatch_stage_seconds"
@@ -55,6 +56,9 @@ def frame(seen: Sequence[Seen], headline: str, width: int) -> RenderableType:
     if intervals:
         parts += [Text(), _stages(stage_times(intervals), len(intervals), width)]
     parts += [Text(), _flags(latest(seen, FLAGS_SHOWN), width)]
+    texts = returning(seen, TEXTS_SHOWN)
+    if texts:
+        parts += [Text(), _returning(texts)]
     return Group(*parts)
 
 
@@ -201,6 +205,17 @@ def _flags(flags: Sequence[ShownFlag] | None, width: int) -> RenderableType:
     table.add_column("title", overflow="ellipsis", no_wrap=True, max_width=room)
     for (decided, flagged, repeated, *figures), title in zip(rows, titles, strict=True):
         table.add_row(decided, Text(flagged, "bold"), Text(repeated, "cyan"), *figures, title)
+    return table
+
+
+def _returning(texts: Sequence[ShownText]) -> RenderableType:
+    """Return the texts that came back most often, one on a line; the id is that of the latest article."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("texts that came back", overflow="fold")
+    table.add_column("times", justify="right", no_wrap=True)
+    table.add_column("first, UTC", no_wrap=True)
+    for text in texts:
+        table.add_row(Text(plain(text.id), "bold"), f"{text.times:,}", plain(text.first)[:10])
     return table
 
 

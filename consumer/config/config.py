@@ -20,6 +20,7 @@ ENV_PREFIX: Final = "DUPWATCH_"
 ENV_NESTING: Final = "__"
 CONFIG_VARIABLE: Final = f"{ENV_PREFIX}CONFIG"
 """Names the file for all commands of a container: its health check does not get the options of the run."""
+_DAY_S: Final = 86_400
 
 
 class Config(BaseSettings):
@@ -70,3 +71,8 @@ class Config(BaseSettings):
         Topics of articles have to keep their messages as long, so that a store can be filled from them again.
         """
         return self.judge.window_s + self.store.slack_s
+
+    @property
+    def seen_s(self) -> int:
+        """How long a text is remembered after it was seen last, in seconds; 0 where nothing is beyond the window."""
+        return self.judge.seen_days * _DAY_S

@@ -11,6 +11,7 @@ The order of the steps makes it safe among any number of processes, crashes and 
                    fails, read again what is stored, and decide the rest again
     remove         while the kept ones are written, delete the postings of duplicates: only kept versions are matched
                    against
+    note           remember the texts beyond the window, where that is wanted; what is remembered was read before
 
 ``docs/protocol.md`` says why the steps are in this order; the protocol tests run this code through every
 interleaving of small cases.
@@ -22,22 +23,23 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, NamedTuple
 
+import msgspec
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind
-from consumer.judge import events
-from consumer.judge.comparison import not_released
 from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
 from consumer.judge.judge import Judge
 from consumer.judge.known_copies import KnownCopies
 from consumer.judge.known_originals import KNOWN_ORIGINALS_MAX, KnownOriginals
 from consumer.judge.plan_choice import larger_plan
 from consumer.judge.search import LOOK_UP_BYTES_MAX, Neighbourhood, Search, swept
+from consumer.judge.seen_texts import SeenTexts
 from consumer.judge.settings import JudgeSettings
+from consumer.judge.situation import Decided, Situation, decisions_of
 from consumer.judge.tally import Cost, Tally
 from consumer.judge.verdict_cells import VerdictCells, verdict_of
 from consumer.judge.versions import ArrivedAt, tombstone
-from consumer.model.verdict import VerdictEvent
+from consumer.model.verdict import SeenBefore, VerdictEvent
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Record, Stored, Tombstone, Version
@@ -49,36 +51,14 @@ SETTLE_ROUNDS_MAX: Final = 1_000
 class QueryResult(NamedTuple):
     """The kept versions that an article would be flagged for, best first.
 
-    ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet.
+    ``truncated`` says that the search was cut short, ``pending`` that a near version is not decided yet,
+    ``seen_before`` that its text came earlier than the window.
     """
 
     matches: list[Neighbour]
     truncated: bool
     pending: bool
-
-
-class Situation(NamedTuple):
-    """What a batch is decided by: its pending versions, the known copies among them, and what is near the others."""
-
-    pending: Sequence[Stored]
-    copies: Sequence[Duplicate]
-    near: Neighbourhood
-
-    def stored(self) -> dict[bytes, Stored]:
-        """Return the pending versions and the neighbours of any, by reference, as they were read last."""
-        near = self.near
-        others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
-        stored = {version.record.reference: version for version in self.pending}
-        return stored | {reference: near.stored[reference] for reference in others | near.neighbours.keys()}
-
-
-class Decided(NamedTuple):
-    """What to write: known copies, other duplicates and claims, in any order, and then the kept versions."""
-
-    copies: Sequence[Duplicate]
-    duplicates: Sequence[Duplicate]
-    claims: Sequence[Duplicate]
-    kept: Sequence[Record]
+    seen_before: SeenBefore | None = None
 
 
 @dataclass(slots=True)
@@ -90,7 +70,8 @@ class Detector(Judge):
     same reason several threads may judge at the same time, in a store that several threads may use.
 
     ``clock`` gives the time of decision in milliseconds, ``look_up_bytes_max`` limits the postings that one batch has
-    in memory. ``search`` and ``cells`` are the parts that read and write the store; a fill uses them too
+    in memory. Texts are remembered for ``seen_ms`` after they were seen last, 0 for not beyond the window. ``search``,
+    ``cells`` and ``seen_texts`` are the parts that read and write the store; a fill uses them too
     (``consumer.migration.adopting``).
     """
 
@@ -100,10 +81,12 @@ class Detector(Judge):
     known: KnownOriginals = field(default_factory=lambda: KnownOriginals(KNOWN_ORIGINALS_MAX))
     tally: Tally = field(default_factory=Tally)
     look_up_bytes_max: int = LOOK_UP_BYTES_MAX
+    seen_ms: int = 0
     lock: Lock = field(init=False, repr=False, default_factory=Lock)
     cells: VerdictCells = field(init=False, repr=False)
     search: Search = field(init=False, repr=False)
     copies: KnownCopies = field(init=False, repr=False)
+    seen_texts: SeenTexts = field(init=False, repr=False)
     repeats: list[Duplicate] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -111,6 +94,7 @@ class Detector(Judge):
         self.cells = VerdictCells(self.store, self.tally)
         self.search = Search(self.store, self.settings, self.tally, self.cells, self.look_up_bytes_max)
         self.copies = KnownCopies(self.known, self.search, self.cells, self.tally, self.settings.verifications_max)
+        self.seen_texts = SeenTexts(self.store, self.seen_ms, self.settings.window_ms, self.tally)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
@@ -141,6 +125,7 @@ class Detector(Judge):
         attempt.cells = replace(self.cells, tally=attempt.tally)
         attempt.search = replace(self.search, tally=attempt.tally, cells=attempt.cells)
         attempt.copies = replace(self.copies, tally=attempt.tally, cells=attempt.cells, search=attempt.search)
+        attempt.seen_texts = replace(self.seen_texts, tally=attempt.tally)
         return attempt
 
     def keep(self, attempt: "Detector") -> None:
@@ -172,7 +157,8 @@ class Detector(Judge):
         never = frozenset({record.reference} if self._never_flagged(record) else ())
         decisions = decide([record], {record.reference: near}, states, never)
         matches = [match for duplicate in decisions.duplicates for match in duplicate.matches]
-        return QueryResult(matches, bool(found.truncated), pending)
+        said = self.seen_texts.said(self.seen_texts.recall([record]))
+        return QueryResult(matches, bool(found.truncated), pending, said.get(record.reference))
 
     @override
     def retraction(self, article_id: str, arrived_at: ArrivedAt, origin: bytes) -> Tombstone:
@@ -181,6 +167,10 @@ class Detector(Judge):
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
         return self.store.sweep(before_ms, versions_max)
+
+    @override
+    def forget(self, newest_ms: int, texts_max: int) -> int:
+        return self.store.forget_seen(newest_ms - self.seen_ms, texts_max) if self.seen_ms else 0
 
     @override
     def cost(self) -> Cost:
@@ -204,13 +194,16 @@ class Detector(Judge):
         self.tally.without_keywords += sum(version.record.kind == TextKind.EMPTY for version in stored)
         # After a crash a replayed duplicate may still have postings.
         stale = [version.record for version in stored if _is_duplicate(verdicts.get(version.record.reference))]
+        recalled = self.seen_texts.recall([version.record for version in stored])
         if pending:
-            verdicts |= self._decide_and_settle(self._situation(pending), stale)
+            verdicts |= self._decide_and_settle(self._situation(pending)._replace(recalled=recalled), stale)
         else:
             self.store.remove(stale)
+        self.seen_texts.note(recalled)
         duplicates = sum(_is_duplicate(verdicts[version.record.reference]) for version in stored)
         self.tally.duplicates += duplicates
         self.tally.kept += len(stored) - duplicates
+        self.tally.seen_before += sum(event.verdict.seen_before is not msgspec.UNSET for event in verdicts.values())
         return verdicts
 
     def _situation(self, pending: Sequence[Stored]) -> Situation:
@@ -238,8 +231,9 @@ class Detector(Judge):
         stored = found.stored()
         never = frozenset(reference for reference, version in stored.items() if self._never_flagged(version.record))
         for _ in range(SETTLE_ROUNDS_MAX):
-            decided = _decided(found, stored, never)
-            written = self._settle_in_order(decided, found.near.truncated, stale)
+            decided = decisions_of(found, stored, never)
+            said = self.seen_texts.said(found.recalled, [claim.record for claim in decided.claims])
+            written = self._settle_in_order(decided, found._replace(seen_before=said), stale)
             if written is not None:
                 self.repeats += (*found.copies, *decided.duplicates)
                 verdicts = {
@@ -258,22 +252,19 @@ class Detector(Judge):
         raise StoreError(f"a batch of {count} lost a compare-and-set {SETTLE_ROUNDS_MAX} times in a row")
 
     def _settle_in_order(
-        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+        self, decided: Decided, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
         """Write duplicates and claims, and then the kept ones; return None where another process settled any first.
 
         The postings of the duplicates are deleted while the kept ones are written.
         """
         duplicates = (*decided.copies, *decided.duplicates, *decided.claims)
-        first = self.cells.settle([(each.record, self._duplicate_event(each, truncated)) for each in duplicates])
+        first = self.cells.settle([(each.record, found.duplicate_event(each, self.clock())) for each in duplicates])
         self.tally.known_copies += sum(copy.record.reference in first.written for copy in decided.copies)
         if first.lost:
             return None
         now = self.clock()
-        kept = [
-            (record, events.kept_event(record, truncated=record.reference in truncated, decided_ms=now))
-            for record in decided.kept
-        ]
+        kept = [(record, found.kept_event(record, now)) for record in decided.kept]
         # A known copy has no postings, and deleting what is not there is not free in every store.
         last = self.cells.settle(kept, [*stale, *(duplicate.record for duplicate in decided.duplicates)])
         return None if last.lost else first.written | last.written
@@ -286,35 +277,9 @@ class Detector(Judge):
         if rest:
             self.store.remove(rest)
 
-    def _duplicate_event(self, duplicate: Duplicate, truncated: frozenset[bytes]) -> VerdictEvent:
-        return events.duplicate_event(
-            duplicate, truncated=duplicate.record.reference in truncated, decided_ms=self.clock()
-        )
-
     def _never_flagged(self, record: Record) -> bool:
         return self.settings.rule(record.source).flag == "never"
 
 
-def _decided(found: Situation, stored: Mapping[bytes, Stored], never: frozenset[bytes]) -> Decided:
-    """Decide the versions that are pending by ``stored``."""
-    states = {reference: state_of(version) for reference, version in stored.items()}
-    copies = [copy for copy in found.copies if states[copy.record.reference] is State.PENDING]
-    # Decided before the others. A crash may have left postings of a copy, but nothing may repeat or claim it.
-    states |= {copy.record.reference: State.DUPLICATE for copy in copies}
-    records = [version.record for version in found.pending if version.record.reference in found.near.neighbours]
-    decisions = decide(records, _not_released(found.near.neighbours, stored), states, never)
-    return Decided(copies, *decisions)
-
-
 def _is_duplicate(event: VerdictEvent | None) -> bool:
     return event is not None and event.verdict.outcome != "unique"
-
-
-def _not_released(
-    neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, Stored]
-) -> Mapping[bytes, list[Neighbour]]:
-    """Drop pairs that a person has released since the look-up: a version that was pending then may be released now."""
-    return {
-        reference: [other for other in others if not_released(stored[reference], stored[other.record.reference])]
-        for reference, others in neighbours.items()
-    }

@@ -1,16 +1,29 @@
 """Verdict events: from a decision to what is stored and sent."""
 
+from typing import TypeVar
+
 import msgspec
 
 from consumer.judge.decision import Duplicate, Neighbour
-from consumer.model.verdict import MATCHES_MAX, SHARED_KEYWORDS_MAX, Match, Released, Verdict, VerdictEvent
+from consumer.model.verdict import (
+    MATCHES_MAX,
+    SHARED_KEYWORDS_MAX,
+    Match,
+    Released,
+    SeenBefore,
+    Verdict,
+    VerdictEvent,
+)
 from consumer.text.timestamps import rfc3339
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, Record, id_hash
 
+_Value = TypeVar("_Value")
 _SIMILARITY_DIGITS = 4
 
 
-def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEvent:
+def kept_event(
+    record: Record, *, truncated: bool, decided_ms: int, seen_before: SeenBefore | None = None
+) -> VerdictEvent:
     """Return the verdict on a version that repeats nothing."""
     return VerdictEvent.of(
         Verdict(
@@ -24,12 +37,15 @@ def kept_event(record: Record, *, truncated: bool, decided_ms: int) -> VerdictEv
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
-            extracted=msgspec.UNSET if record.extracted is None else record.extracted,
+            extracted=_unless_none(record.extracted),
+            seen_before=_unless_none(seen_before),
         )
     )
 
 
-def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -> VerdictEvent:
+def duplicate_event(
+    duplicate: Duplicate, *, truncated: bool, decided_ms: int, seen_before: SeenBefore | None = None
+) -> VerdictEvent:
     """Return the verdict on a version that repeats another: which one, how far apart they are, and what they share."""
     record, of = duplicate.record, duplicate.of
     return VerdictEvent.of(
@@ -50,7 +66,8 @@ def duplicate_event(duplicate: Duplicate, *, truncated: bool, decided_ms: int) -
             arrived_at=rfc3339(record.time_ms),
             decided_at=rfc3339(decided_ms),
             stamped_at=_stamped_at(record.stamped_ms),
-            extracted=msgspec.UNSET if record.extracted is None else record.extracted,
+            extracted=_unless_none(record.extracted),
+            seen_before=_unless_none(seen_before),
         )
     )
 
@@ -122,6 +139,11 @@ def original_of(flag: Verdict) -> bytes:
 
 def _stamped_at(stamped_ms: int | None) -> str | msgspec.UnsetType:
     return msgspec.UNSET if stamped_ms is None else rfc3339(stamped_ms)
+
+
+def _unless_none(value: _Value | None) -> _Value | msgspec.UnsetType:
+    """Return what is left out of the event where it is None."""
+    return msgspec.UNSET if value is None else value
 
 
 def rounded(similarity: float | None) -> float | None:

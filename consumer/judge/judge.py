@@ -37,6 +37,13 @@ class Judge(Protocol):
         """
         ...
 
+    def forget(self, newest_ms: int, texts_max: int) -> int:
+        """Look at up to ``texts_max`` texts remembered beyond the window, and forget those not seen for long enough.
+
+        ``newest_ms`` is the newest arrival of the batch. Called after ``sweep``; returns how many were forgotten.
+        """
+        ...
+
     def cost(self) -> Cost:
         """Return what judging has cost so far. Called before and after a batch: the difference is the batch's cost."""
         ...

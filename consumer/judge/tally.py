@@ -45,6 +45,7 @@ class Tally:
     duplicates: int = 0
     retractions: int = 0
     without_keywords: int = 0
+    seen_before: int = 0
     replays: int = 0
     known_copies: int = 0
     row_reads: int = 0

@@ -99,6 +99,10 @@ class AdoptingJudge(Judge):
         return self.detector.sweep(before_ms, versions_max)
 
     @override
+    def forget(self, newest_ms: int, texts_max: int) -> int:
+        return self.detector.forget(newest_ms, texts_max)
+
+    @override
     def cost(self) -> Cost:
         return self.detector.cost()
 
@@ -170,6 +174,8 @@ class _Attempt:
         tally.kept += kept
         tally.duplicates += len(adopting) - kept
         self._count(pending, events)
+        seen_texts = self.detector.seen_texts
+        seen_texts.note(seen_texts.recall([version.record for version in stored]))
         # They have no keys to be looked up by, and equal ones are kept.
         repeats = {version.reference for version in adopting if version.record.keys}
         self.adopted.flagged_now += sum(not record.keys and record.reference in repeats for record in pending)

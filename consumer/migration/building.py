@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 
 from consumer.config.config import Config
 from consumer.dead_letters.policy import DeadLetterPolicy
@@ -13,6 +14,7 @@ from consumer.lifecycle.stopping import Stopping
 from consumer.migration.adopting import AdoptingJudge
 from consumer.migration.fill_journal import FillJournal
 from consumer.migration.migration import Migration, Moves
+from consumer.migration.seen_copy import copy_seen
 from consumer.migration.takeover import Takeover
 from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
@@ -51,7 +53,7 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
         topics.marks()
         store = stack.enter_context(stores.opened_store(config))
         stores.bind(store, settings)
-        judge = AdoptingJudge(Detector(store, settings, now_ms), in_force)
+        judge = AdoptingJudge(Detector(store, settings, now_ms, seen_ms=config.seen_s * MS_PER_S), in_force)
         judging = Judging(settings, fingerprinting, judge)
         decode, arrivals = message_decoder(config), topic_arrivals(config, hooks)
 
@@ -85,8 +87,14 @@ def prepared_migration(config: Config, moves: Moves, hooks: Hooks, stopping: Sto
             needed_ms=began_ms - settings.window_ms,
             open_source=open_source,
             build_pipeline=build,
+            copy_texts=partial(_copy_texts, config, in_force, store, stopping),
             adopt=Takeover(decode, fingerprinting, parts.version_builder(settings), arrivals, judge).adopt,
         )
+
+
+def _copy_texts(config: Config, in_force: Store | None, store: Store, stopping: Stopping) -> int:
+    """Copy what is remembered of texts, where the new consumers are to remember any."""
+    return copy_seen(in_force, store, stopping.asked) if in_force is not None and config.seen_s else 0
 
 
 def _check(config: Config, moves: Moves) -> None:

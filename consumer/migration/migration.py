@@ -1,5 +1,6 @@
 """A migration: a new store is filled beside the one in force, and takes over where that one stops.
 
+    texts     copy what the old store remembers of texts beyond the window, if anything
     begin     where each partition's window begins; whether the topic still has it
     rounds    fill up to what the old group has committed, and never beyond; repeat until nobody is in the group
     switch    take over what old consumers had settled and not committed; then set the new group's offsets to those of
@@ -52,6 +53,12 @@ class CaughtUp(NamedTuple):
     """The fill has reached the old group, whose consumers may be stopped."""
 
 
+class TextsCopied(NamedTuple):
+    """So many texts that the old store remembers beyond the window are in the new one."""
+
+    texts: int
+
+
 class WindowGap(NamedTuple):
     """Part of a window is no longer in the topic, which was allowed; ``sentence`` says which part."""
 
@@ -63,6 +70,7 @@ class Migration:
     """A migration that is ready to start. It may be stopped and run again, in another process too.
 
     Partitions are filled with messages since ``begin_ms``; it is a gap if any since ``needed_ms`` are missing.
+    ``copy_texts`` copies what the old store remembers of texts beyond the window, and returns of how many.
     ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset
     up to which each partition is filled; ``_done`` and ``_target`` count offsets: filled, and to be filled by now.
     """
@@ -80,6 +88,7 @@ class Migration:
     open_source: Callable[[Ranges], RangeSource]
     build_pipeline: Callable[[RangeSource, FillJournal], Pipeline]
     adopt: Callable[[Sequence[RawRecord]], int]
+    copy_texts: Callable[[], int]
     ahead: int = 0
     _filled: dict[Partition, int] = field(default_factory=dict)
     _done: int = 0
@@ -109,6 +118,7 @@ class Migration:
         reported = False
         if self._resume():
             return True
+        self.hooks.report(TextsCopied(self.copy_texts()))
         while not self.stopping.asked():
             began_s = time.monotonic()
             # Asked first: a consumer that has left has committed, so the offsets read next are final.

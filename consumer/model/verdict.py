@@ -45,13 +45,22 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] | None = None
 
 
+class SeenBefore(msgspec.Struct, frozen=True, kw_only=True):
+    """When the same normalised text came earlier, under any id: first, last, and at least how often."""
+
+    first: Timestamp
+    last: Timestamp
+    times: Annotated[int, msgspec.Meta(ge=1)]
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """All fields of the event, which ``docs/formats.md`` describes, but not those of the transport.
 
     A retraction has only its ``id`` and the two times; its other fields are null or empty, which are the defaults.
     ``released`` is left out of every event that is not a release, so that older events keep their bytes. So are
     ``stamped_at``, the time that the message claims, where the version arrived at that time, and ``extracted``, what
-    was taken from a web page, where the body was none.
+    was taken from a web page, where the body was none, and ``seen_before``, where the text did not come back from
+    beyond the window.
     """
 
     schema: Literal["dupwatch.verdict/1"] = SCHEMA
@@ -73,6 +82,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     stamped_at: Timestamp | msgspec.UnsetType = msgspec.UNSET
     extracted: str | msgspec.UnsetType = msgspec.UNSET
     released: Released | msgspec.UnsetType = msgspec.UNSET
+    seen_before: SeenBefore | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Outcome(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from consumer.model.verdict import SeenBefore
 from consumer.pages.flags_page import TITLE_CHARS_MAX, flag_page, flags_page, safe_url
 from consumer.pages.latest_flags import Flag, Latest, LatestFlags, Side
 from consumer.pages.page import PLAIN, Page, Request, Response
@@ -48,6 +49,7 @@ class FlagJson(msgspec.Struct, frozen=True):
     similarity: float | None
     cluster: str | None
     shared_keywords: tuple[str, ...]
+    seen_before: SeenBefore | None
     truncated: bool
     arrived_at: str
     decided_at: str
@@ -55,6 +57,15 @@ class FlagJson(msgspec.Struct, frozen=True):
     href: str
     article: SideJson | None
     original: SideJson | None
+
+
+class ReturnedJson(msgspec.Struct, frozen=True):
+    """A text that came back: the id of the latest article with it, when it came first and last, and how often."""
+
+    id: str
+    first: str
+    last: str
+    times: int
 
 
 class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +77,7 @@ class FlagsJson(msgspec.Struct, frozen=True, kw_only=True):
     flags_max: int
     trouble: str | None
     flags: tuple[FlagJson, ...]
+    returning: tuple[ReturnedJson, ...] = ()
 
 
 class FlagPages:
@@ -112,6 +124,7 @@ class FlagPages:
             flags_max=self._latest.flags_max,
             trouble=latest.trouble,
             flags=tuple(map(_flag, flags)),
+            returning=tuple(ReturnedJson(*returned) for returned in latest.returning),
         )
         return Response(HTTPStatus.OK, _JSON, msgspec.json.encode(body) + b"\n")
 
@@ -145,6 +158,7 @@ def _flag(flag: Flag) -> FlagJson:
         similarity=verdict.similarity,
         cluster=verdict.cluster,
         shared_keywords=verdict.shared_keywords,
+        seen_before=verdict.seen_before if isinstance(verdict.seen_before, SeenBefore) else None,
         truncated=verdict.truncated,
         arrived_at=verdict.arrived_at,
         decided_at=verdict.decided_at,

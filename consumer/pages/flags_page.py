@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from consumer.model.verdict import Match, Verdict
+from consumer.model.verdict import Match, SeenBefore, Verdict
 from consumer.pages.latest_flags import Flag, Latest, Side
 from consumer.pages.marking import marked
 from consumer.pages.markup import Child, Html, document, element, joined, style
+from consumer.pages.returning import Returned
 from consumer.pages.style import BAR_STEPS, CSS
 from consumer.text.visible import one_line, paragraphs
 
@@ -34,6 +35,7 @@ def flags_page(latest: Latest, *, refreshes: bool) -> bytes:
         f", showing the latest {shown}" if shown < seen else ""
     )
     body: list[Child] = [element("p", latest.trouble, class_="notice")] if latest.trouble and shown else []
+    body += [_returning(latest.returning)] if latest.returning else []
     body += [_card(flag, EXCERPT_CHARS_MAX, opens=True) for flag in latest.flags]
     if not shown:
         body.append(element("p", "No flags yet. Duplicates appear here as they arrive.", class_="empty"))
@@ -121,6 +123,8 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
     bits = "bit" if verdict.distance == 1 else "bits"
     parts.append(element("span", "distance ", element("b", str(verdict.distance)), f" {bits}"))
     parts.append(_time(verdict.decided_at))
+    if isinstance(verdict.seen_before, SeenBefore):
+        parts.append(_seen_before(verdict.seen_before))
     if verdict.truncated:
         parts.append(element("span", "search cut short by a limit", class_="tag"))
     if flag.released:
@@ -128,6 +132,27 @@ def _measures(flag: Flag, *, opens: bool) -> Html:
     if opens:
         parts.append(element("a", "Show full texts", href=f"/flags/{flag.reference.hex()}", class_="go"))
     return element("div", *parts, class_="measures")
+
+
+def _seen_before(seen: SeenBefore) -> Html:
+    times = "once" if seen.times == 1 else f"at least {seen.times:,} times"
+    return element("span", f"this text came {times} since ", _time(seen.first), class_="tag")
+
+
+def _returning(texts: Sequence[Returned]) -> Html:
+    """Return the list of texts that came back most often, whether their latest article was flagged or not."""
+    rows = [
+        element(
+            "li",
+            element("bdi", one_line(text.id, _NAME_CHARS_MAX), class_="id"),
+            f" · at least {text.times:,} times since ",
+            _time(text.first),
+            ", last ",
+            _time(text.last),
+        )
+        for text in texts
+    ]
+    return element("section", element("h2", "Texts that came back most"), element("ul", *rows), class_="returning")
 
 
 def _side(role: str, article_id: str, side: Side | None, words: Sequence[str], chars_max: int | None) -> Html:

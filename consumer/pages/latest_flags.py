@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from consumer.judge.events import original_of, reference_in
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
+from consumer.pages.returning import Returned, ReturningTexts
 from consumer.pipeline.batches import BatchCommitted
 from consumer.text.timestamps import rfc3339
 from storage.errors import StoreError
@@ -57,12 +58,16 @@ class Flag(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles."""
+    """Flags, newest first. ``seen`` is their total number; ``trouble`` says why some are shown without articles.
+
+    ``returning`` are the texts that came back most often, flagged or not.
+    """
 
     flags: tuple[Flag, ...]
     seen: int
     began_at: str
     trouble: str | None
+    returning: tuple[Returned, ...] = ()
 
 
 class _Text(NamedTuple):
@@ -83,6 +88,7 @@ class LatestFlags:
         self._changed = threading.Condition()
         self._flags: dict[bytes, Verdict] = {}
         self._seen = 0
+        self._returning = ReturningTexts()
         # Only the reading thread writes these two, whole.
         self._stored: Mapping[bytes, Stored] = {}
         self._texts: Mapping[bytes, _Text] = {}
@@ -102,6 +108,7 @@ class LatestFlags:
         flags = [verdict for verdict in batch.verdicts if verdict.outcome == "duplicate"]
         with self._changed:
             self._seen += len(flags)
+            self._returning.note(batch.verdicts)
             for flag in flags[-self.flags_max :]:
                 reference = reference_in(flag.id, flag.version)
                 # A flag that is judged again becomes the newest.
@@ -139,6 +146,7 @@ class LatestFlags:
                 self._seen,
                 self._began_at,
                 trouble,
+                self._returning.most(),
             )
 
     def _is_fresh(self) -> bool:

@@ -180,8 +180,10 @@ class Pipeline:
             newest_ms = max(item.time_ms if isinstance(item, Tombstone) else item.record.time_ms for item in arrived)
             sweep = partial(self.detector.sweep, newest_ms - self.keep_ms, SWEEP_FACTOR * len(arrived))
             # The batch is committed. If the run is to stop now, the next run sweeps.
+            forget = partial(self.detector.forget, newest_ms, SWEEP_FACTOR * len(arrived))
             with suppress(Abandoned):
                 self.patience.call(sweep)
+                self.patience.call(forget)
 
 
 def _measured(prepared: Prepared, timed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:

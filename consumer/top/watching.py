@@ -36,8 +36,18 @@ class ShownFlag(msgspec.Struct, frozen=True):
     original: Side | None = None
 
 
+class ShownText(msgspec.Struct, frozen=True):
+    """A text that came back, as in ``/flags.json``."""
+
+    id: str
+    first: str
+    last: str
+    times: int
+
+
 class _Flags(msgspec.Struct, frozen=True):
     flags: tuple[ShownFlag, ...]
+    returning: tuple[ShownText, ...] = ()
 
 
 class _Readiness(msgspec.Struct, frozen=True):
@@ -48,7 +58,7 @@ class Seen(NamedTuple):
     """What one consumer answered.
 
     If it did not, ``away`` says why, and ``interval`` is None. ``reasons`` say why it is not ready. ``flags`` are its
-    latest, None if it has no page of flags.
+    latest, None if it has no page of flags; ``returning`` are the texts that came back to it most often.
     """
 
     name: str
@@ -57,6 +67,7 @@ class Seen(NamedTuple):
     reasons: tuple[str, ...]
     flags: tuple[ShownFlag, ...] | None
     away: str | None = None
+    returning: tuple[ShownText, ...] = ()
 
 
 class Watched:
@@ -75,7 +86,10 @@ class Watched:
         except Unanswered as error:
             return Seen(self.name, None, ready=False, reasons=(), flags=None, away=str(error))
         ready, reasons = self._readiness()
-        return Seen(self.name, interval, ready, reasons, self._flags())
+        page = self._flags()
+        if page is None:
+            return Seen(self.name, interval, ready, reasons, None)
+        return Seen(self.name, interval, ready, reasons, page.flags, returning=page.returning)
 
     def _measured(self) -> Interval:
         page = self._client.get("/metrics")
@@ -102,12 +116,12 @@ class Watched:
             reasons = msgspec.json.decode(page.body, type=_Readiness).reasons
         return page.status == HTTPStatus.OK, reasons
 
-    def _flags(self) -> tuple[ShownFlag, ...] | None:
+    def _flags(self) -> _Flags | None:
         page = self._asked("/flags.json")
         if page is None or page.status != HTTPStatus.OK:
             return None
         try:
-            return msgspec.json.decode(page.body, type=_Flags).flags
+            return msgspec.json.decode(page.body, type=_Flags)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -130,3 +144,13 @@ def latest(seen: Sequence[Seen], flags_max: int) -> list[ShownFlag] | None:
         return None
     flags = [flag for page in pages for flag in page]
     return sorted(flags, key=lambda flag: flag.decided_at, reverse=True)[:flags_max]
+
+
+def returning(seen: Sequence[Seen], texts_max: int) -> list[ShownText]:
+    """Return the texts that came back most often to any consumer; one that came to several is named once."""
+    texts: dict[tuple[str, str], ShownText] = {}
+    for text in (text for consumer in seen for text in consumer.returning):
+        known = texts.setdefault((text.id, text.first), text)
+        if text.times > known.times:
+            texts[text.id, text.first] = text
+    return sorted(texts.values(), key=lambda text: (-text.times, text.first, text.id))[:texts_max]

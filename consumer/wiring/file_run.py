@@ -122,7 +122,7 @@ def prepared_run(
             raise
         if archive:
             arrivals = _archive(arrivals, hooks)
-        detector = interruptible_detector(store, settings, drain)
+        detector = interruptible_detector(store, settings, drain, config.seen_s)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprints, detector),

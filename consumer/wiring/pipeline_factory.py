@@ -84,7 +84,7 @@ def build_pipeline(config: Config, judging: Judging, route: Route, control: Cont
 
 
 def interruptible_detector(
-    store: Store, settings: JudgeSettings, interruption: Interruption, judges: int = 1
+    store: Store, settings: JudgeSettings, interruption: Interruption, seen_s: int = 0, judges: int = 1
 ) -> Detector:
     """Return a detector that can be interrupted before each call of the store, for so many threads at a time."""
     return Detector(
@@ -92,4 +92,5 @@ def interruptible_detector(
         settings,
         now_ms,
         look_up_bytes_max=LOOK_UP_BYTES_MAX // judges,
+        seen_ms=seen_s * MS_PER_S,
     )

@@ -64,7 +64,7 @@ def prepared_replay(config: Config, offsets: OffsetRange, hooks: Hooks, stopping
         drain = Drain(stopping, config.kafka.drain_s)
         sink, dead_letters = _sinks(config, source.name, drain, hooks)
         resources.callback(sink.close)
-        detector = interruptible_detector(store, settings, drain)
+        detector = interruptible_detector(store, settings, drain, config.seen_s)
         pipeline = build_pipeline(
             config,
             Judging(settings, fingerprinting, detector),

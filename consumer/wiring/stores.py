@@ -62,6 +62,7 @@ def configured_opening(config: Config) -> Opening:
     """Return how a store of any kind is opened with this configuration, for writing and without reports."""
     return Opening(
         lifetime_s=config.lifetime_s,
+        seen_s=config.seen_s,
         plan=config.judge.plan,
         row_postings_max=config.store.row_postings_max,
         keep_bodies=config.store.keep_bodies,

@@ -104,7 +104,7 @@ def prepared_topics_run(
         side_by_side = SideBySide(judges, turns) if judges > 1 else None
         if side_by_side is not None:
             resources.callback(side_by_side.close)
-        detector = interruptible_detector(store, settings, interruption, judges)
+        detector = interruptible_detector(store, settings, interruption, config.seen_s, judges)
         shown.metrics.watch(detector.tally)
         pipeline = build_pipeline(
             config,

@@ -222,6 +222,14 @@ _DRIFT: Final = Row(
             runbooks=("articles-without-keywords",),
         ),
         Panel(
+            title="Texts that came back",
+            about="Articles whose text came earlier than the window, flagged or not. Needs judge.seen_days.",
+            queries=(Query(_of_articles("dupwatch_seen_before_total"), "seen before"),),
+            unit="percentunit",
+            share=True,
+            width=12,
+        ),
+        Panel(
             title="Record times replaced",
             about="Shares of all articles: record times that were missing or impossible, far behind their partition, "
             "or moved into a header; records with headers that the client cannot read; unreadable published_at.",

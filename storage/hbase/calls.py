@@ -235,7 +235,7 @@ class Calls:
         moment = Deadline.after(min(_EXAMINED_S, _EXAMINED_SHARE * options.deadline_s))
         try:
             with self.gateways.pool.connection(moment) as connection:
-                return out_of_use(connection, place)
+                return out_of_use(connection, place, options.seen_ttl_s)
         except (Lost, Denied):
             return OutOfUse()
 

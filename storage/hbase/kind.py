@@ -38,6 +38,7 @@ def _open(url: str, opening: Opening) -> "HbaseStore":
         call_s=opening.answer_s or own.call_s,
         # A reader writes nothing that could expire too early.
         ttl_min_s=own.ttl_min_s if opening.readonly else opening.lifetime_s,
+        seen_ttl_s=min(1, opening.seen_s) if opening.readonly else opening.seen_s,
         readonly=opening.readonly,
     )
     return HbaseStore.open(parse_place(url), options, opening.report, opening.tell_wait)
@@ -47,7 +48,7 @@ def _checks(url: str, opening: Opening) -> tuple[StoreCheck, ...]:
     from storage.hbase.checks import gateway_findings, gateways_s_max  # noqa: PLC0415  # imports the client
 
     place = parse_place(url)
-    options = replace(opening.own_options(HbaseOptions), ttl_min_s=opening.lifetime_s)
+    options = replace(opening.own_options(HbaseOptions), ttl_min_s=opening.lifetime_s, seen_ttl_s=opening.seen_s)
     return (StoreCheck("gateways and tables", lambda: gateway_findings(place, options), gateways_s_max(place)),)
 
 

@@ -14,7 +14,8 @@ def check_tables(calls: Calls) -> None:
     """Raise ``StoreRefused`` for tables that are missing or differ from the schema, as far as a gateway shows that."""
     gateways = calls.gateways
     try:
-        schema = schema_of(gateways.place.namespace, gateways.options.ttl_min_s)
+        options = gateways.options
+        schema = schema_of(gateways.place.namespace, options.ttl_min_s, seen_ttl_s=options.seen_ttl_s)
     except ValueError as error:
         raise StoreRefused(f"{error}.") from error
     misfits = calls.ask(lambda connection: _misfits(connection, schema, gateways.place))

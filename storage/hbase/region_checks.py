@@ -46,7 +46,7 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
 
     Nothing is yielded if no gateway can be reached: those have findings of their own.
     """
-    schema = schema_of(gateways.place.namespace, FOREVER_S)
+    schema = schema_of(gateways.place.namespace, FOREVER_S, seen_ttl_s=gateways.options.seen_ttl_s)
     places: list[RegionPlace] = []
     reached = False
     try:

@@ -4,6 +4,7 @@ r"""The definition of the tables, from which come the script that creates them a
 
     NAMESPACE:postings   p  one cell for each posting          s  posting sets; large cells apart (MOB)
     NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies; large cells apart (MOB)
+    NAMESPACE:seen       t  texts beyond the window; only where judge.seen_days is set
     NAMESPACE:meta       m  what the store is bound to; never expires
 
 docs/row_keys.md describes the contents of cells. Thrift cannot create such tables: it supports neither block
@@ -38,6 +39,7 @@ BODY_INLINE_BYTES: Final = 8_192
 SETTINGS_ROW: Final = b"settings"
 PLAN_ROW: Final = b"plan"
 """Rows of ``meta``: what the store is bound to, by its first consumer, and what ``store init`` says it is made for."""
+SEEN_FAMILY: Final = "t"
 APPLY: Final = "dupwatch store init --apply"
 """The command that fixes all differences; with ``--print`` instead it shows what it would do."""
 
@@ -92,17 +94,19 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The namespace and its three tables."""
+    """The namespace and its tables; ``seen`` is None where texts are not remembered beyond the window."""
 
     namespace: str
     postings: Table
     articles: Table
     meta: Table
+    seen: Table | None = None
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """All tables."""
-        return self.postings, self.articles, self.meta
+        tables = self.postings, self.articles, self.meta
+        return tables if self.seen is None else (*tables, self.seen)
 
 
 class Share(NamedTuple):
@@ -130,11 +134,13 @@ def schema_of(
     shares: Sequence[Share] = (),
     regions: int = REGIONS,
     article_regions: int | None = None,
+    seen_ttl_s: int = 0,
 ) -> Schema:
     """Return the tables of a store whose versions live for ``ttl_s``: the window and the slack.
 
     ``shares`` are the first bytes of posting keys, in rising order; without them the table of postings starts as one
     region, which is enough for a check. Articles start with as many ``regions``, unless ``article_regions`` is given.
+    With ``seen_ttl_s`` texts are remembered so long beyond the window, in a table with as many regions as articles.
     Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
     """
     article_regions = regions if article_regions is None else article_regions
@@ -142,8 +148,9 @@ def schema_of(
         raise ValueError(
             f"{namespace!r} is not a valid HBase namespace; use letters a to z, digits and _, but not {_RESERVED}"
         )
-    if not 0 < ttl_s <= FOREVER_S:
-        raise ValueError(f"the time to live of HBase cells is 1 to {FOREVER_S} seconds, not {ttl_s}")
+    for seconds in (ttl_s, seen_ttl_s or ttl_s):
+        if not 0 < seconds <= FOREVER_S:
+            raise ValueError(f"the time to live of HBase cells is 1 to {FOREVER_S} seconds, not {seconds}")
     for count in (regions, article_regions):
         if not 0 < count <= REGIONS_MAX:
             raise ValueError(f"a table starts with 1 to {REGIONS_MAX} regions, not {count}")
@@ -160,6 +167,7 @@ def schema_of(
         Table(f"{namespace}:postings", postings, posting_splits(shares, regions)),
         Table(f"{namespace}:articles", articles, _article_splits(article_regions)),
         Table(f"{namespace}:meta", (Family("m", compression="NONE", encoding="NONE"),)),
+        _seen_table(namespace, seen_ttl_s, article_regions) if seen_ttl_s else None,
     )
 
 
@@ -186,6 +194,12 @@ def _key_at(shares: Sequence[Share], cut: int) -> bytes:
 
 def _prefix(first_byte: int, value: int) -> bytes:
     return bytes([first_byte]) + value.to_bytes(_PREFIX_BYTES, "big")
+
+
+def _seen_table(namespace: str, ttl_s: int, regions: int) -> Table:
+    """Return the table of texts. Its keys are digests, as even as those of articles, and hardly compress."""
+    family = Family(SEEN_FAMILY, ttl_s, encoding="NONE", block_bytes=POSTINGS_BLOCK_BYTES)
+    return Table(f"{namespace}:seen", (family,), _article_splits(regions))
 
 
 def _article_splits(regions: int) -> tuple[bytes, ...]:

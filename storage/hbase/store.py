@@ -16,12 +16,14 @@ from storage.hbase.options import HbaseOptions, Place
 from storage.hbase.packing import Packer
 from storage.hbase.posting_rows import PostingRows
 from storage.hbase.schema import PLAN_ROW, SETTINGS_ROW
+from storage.hbase.seen_texts import SeenTexts
 from storage.hbase.waits import Tell
 from storage.interface import Stats, Store
 from storage.planned import Planned, decode_planned
 from storage.postings import DEFAULT_LAYOUT, POSTING_LAYOUTS, KeyedCode, PostingLayout, Row, common_layout
 from storage.records import Record, Release, Stored, Tombstone, Version
 from storage.refusals import read_only
+from storage.seen import Seen, SeenChange
 from storage.watched import StoreReport
 from storage.wrapped import Operation
 
@@ -31,7 +33,7 @@ _SHOWN_BYTES: Final = 32
 
 
 class HbaseStore(Store):
-    """A store in three HBase tables, reached through Thrift gateways."""
+    """A store in the tables of an HBase namespace, reached through Thrift gateways."""
 
     def __init__(self, gateways: Gateways) -> None:
         namespace = gateways.place.namespace.encode()
@@ -39,6 +41,7 @@ class HbaseStore(Store):
         self._articles = Articles(namespace + b":articles", gateways)
         self._postings = PostingRows(namespace + b":postings", namespace + b":meta", gateways)
         self._meta = Meta(namespace + b":meta")
+        self._seen_texts = SeenTexts(namespace + b":seen")
         # None until this process has seen the width of a posting in the store, which never changes then.
         self._layout: PostingLayout | None = None
 
@@ -138,6 +141,26 @@ class HbaseStore(Store):
         return self._articles.release(self._writing(), releases)
 
     @override
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        return self._seen_texts.read(self._gateways.calls("seen"), digests)
+
+    @override
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        return self._seen_texts.change(self._writing("change_seen"), changes)
+
+    @override
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        """Do nothing, as ``sweep``."""
+        del before_ms, texts_max
+        return _SWEPT_BY_HBASE
+
+    @override
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        calls = self._gateways.calls()
+        if self._seen_texts.exist(calls):
+            yield from self._seen_texts.scan(calls)
+
+    @override
     def agree(self, settings: bytes) -> bytes:
         return self._meta.agree(self._writing("agree"), SETTINGS_ROW, settings)
 
@@ -182,6 +205,7 @@ class HbaseStore(Store):
             size_bytes=None,
             crowded_rows=counts.crowded,
             widest_row=counts.widest,
+            seen_texts=sum(1 for _ in self.scan_seen()),
         )
 
     def packer(self) -> Packer:

@@ -109,9 +109,10 @@ def render_script(schema: Schema, planned: Planned | None = None, comments: Sequ
     """Render the script. With ``planned`` it records what the store is made for; ``comments`` are lines about that."""
     described = "".join(f"# {line}".rstrip() + "\n" for line in comments)
     head = _HEAD.format(namespace=schema.namespace, quoted=_ruby(schema.namespace), comments=described)
-    postings, articles, meta = map(_table_script, schema.tables)
+    postings, articles, meta = map(_table_script, (schema.postings, schema.articles, schema.meta))
+    seen = "" if schema.seen is None else _table_script(schema.seen)
     if planned is None:
-        return head + postings + articles + meta + _TAIL
+        return head + postings + articles + seen + meta + _TAIL
     values = {
         "meta": _ruby(schema.meta.name),
         "plan": _ruby(planned.plan),
@@ -122,7 +123,7 @@ def render_script(schema: Schema, planned: Planned | None = None, comments: Sequ
         "recording": _ruby(f"recording the plan {planned.plan} for {planned.articles} articles in {schema.meta.name}"),
     }
     check, record = (part.format(**values) for part in (_CHECK_PLAN, _RECORD_PLAN))
-    return head + check + meta + record + postings + articles + _TAIL
+    return head + check + meta + record + postings + articles + seen + _TAIL
 
 
 def _table_script(table: Table) -> str:

@@ -28,12 +28,12 @@ def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
     return TableStates(existing, tuple(name for name in existing if not connection.is_enabled(name.encode())))
 
 
-def out_of_use(connection: GatewayConnection, place: Place) -> OutOfUse:
+def out_of_use(connection: GatewayConnection, place: Place, seen_ttl_s: int) -> OutOfUse:
     """Return which tables of the store are missing, and which are disabled. Raises ``Denied`` and ``Lost``.
 
     The master answers with an error until it knows all tables, so one that has just started reports none as missing.
     """
-    schema = schema_of(place.namespace, FOREVER_S)
+    schema = schema_of(place.namespace, FOREVER_S, seen_ttl_s=seen_ttl_s)
     states = table_states(connection, schema)
     missing = [table.name for table in schema.tables if table.name not in states.existing]
     return OutOfUse(

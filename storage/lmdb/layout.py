@@ -12,9 +12,10 @@ from storage.bodies import UnreadableBodyError, unpack_body
 from storage.planned import Planned, decode_planned
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import DIGEST_BYTES, ID_HASH_BYTES, REFERENCE_BYTES, Arrival, Record, Release, Tombstone
+from storage.seen import Seen, decode_seen, encode_seen
 
 DatabaseName = Literal[
-    "postings", "records", "tombstones", "verdicts", "releases", "timeline", "expiry", "bodies", "meta"
+    "postings", "records", "tombstones", "verdicts", "releases", "timeline", "expiry", "bodies", "seen", "meta"
 ]
 
 DATABASES: Final[dict[DatabaseName, dict[str, bool]]] = {
@@ -26,10 +27,11 @@ DATABASES: Final[dict[DatabaseName, dict[str, bool]]] = {
     "timeline": {},
     "expiry": {},
     "bodies": {},
+    "seen": {},
     "meta": {},
 }
 """The named databases, with LMDB's flags for each."""
-ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases"})
+ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases", "seen"})
 """Databases that a store created by an earlier version lacks until it is opened for writing."""
 
 LAYOUT_KEY: Final = b"layout"
@@ -45,6 +47,7 @@ VERSION_KIND: Final = b"v"
 TOMBSTONE_KIND: Final = b"t"
 
 _TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
+_WRITTEN: Final = struct.Struct(">Q")
 _EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
 encode_tombstone: Final = msgspec.msgpack.Encoder().encode
@@ -126,6 +129,19 @@ def decode_release(reference: bytes, value: bytes) -> Release:
     if len(value) < REFERENCE_BYTES:
         raise UnreadableError(f"the release of {reference.hex()} has {len(value)} bytes")
     return Release(reference, value[REFERENCE_BYTES:], value[:REFERENCE_BYTES])
+
+
+def encode_seen_entry(written_ms: int, seen: Seen) -> bytes:
+    """Encode the time of writing, by which entries expire, then what is remembered of a text."""
+    return _WRITTEN.pack(written_ms) + encode_seen(seen)
+
+
+def decode_seen_entry(digest: bytes, value: bytes) -> tuple[int, Seen]:
+    """Decode what is remembered of the text with this digest. Raises ``UnreadableError``."""
+    try:
+        return _WRITTEN.unpack_from(value)[0], decode_seen(value[_WRITTEN.size :])
+    except (ValueError, struct.error) as error:
+        raise UnreadableError(f"what is remembered of the text {digest.hex()} cannot be read ({error})") from error
 
 
 def expiry_key(at_ms: int, reference: bytes) -> bytes:

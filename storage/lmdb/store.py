@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final, Self
 
 import numpy as np
@@ -17,9 +18,11 @@ from storage.lmdb.commits import CommitReports
 from storage.lmdb.environment import Environment, Transaction
 from storage.lmdb.options import LmdbOptions
 from storage.lmdb.posting_rows import PostingRows
+from storage.lmdb.seen_texts import SeenTexts
 from storage.planned import Planned, encode_planned
 from storage.postings import DEFAULT_LAYOUT, KeyedCode, Row, common_layout, postings_of
 from storage.records import Record, Release, Stored, Tombstone, Version, encode_record
+from storage.seen import TEXT_DIGEST_BYTES, Seen, SeenChange
 from storage.watched import StoreReport
 
 _SCAN_PAGE: Final = 256
@@ -35,6 +38,9 @@ class LmdbStore(Store):
         self._options = options
         self._articles = Articles(environment.databases)
         self._postings = PostingRows(environment.databases, options.row_postings_max)
+        self._seen_texts = SeenTexts(environment.databases)
+        # Where a process begins to forget: not all at the same place, and none always at the first entries.
+        self._forgotten_to = token_bytes(TEXT_DIGEST_BYTES)
 
     @classmethod
     def open(cls, path: Path | str, options: LmdbOptions | None = None, report: StoreReport | None = None) -> Self:
@@ -135,6 +141,43 @@ class LmdbStore(Store):
         return self._environment.write(lambda transaction: self._articles.release(transaction, releases))
 
     @override
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        return self._environment.read(lambda transaction: self._seen_texts.read(transaction, digests))
+
+    @override
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        if not changes:
+            return []
+        now_ms = self._options.clock()
+        return self._environment.write(lambda transaction: self._seen_texts.change(transaction, changes, now_ms))
+
+    @override
+    def forget_seen(self, before_ms: int, texts_max: int) -> int:
+        """Look for what may go without the write lock, which is taken only where there is any."""
+        look = partial(self._seen_texts.page, after=self._forgotten_to, count_max=texts_max)
+        page = self._environment.read(look)
+        # Behind the last entry the next call begins with the first one.
+        self._forgotten_to = page[-1][0] if page and len(page) == texts_max else b""
+        if not any(_may_go(written_ms, seen, before_ms) for _, written_ms, seen in page):
+            return 0
+
+        def work(transaction: Transaction) -> int:
+            # Read again: another process may have seen a text in between.
+            due = [digest for digest, written_ms, seen in look(transaction) if _may_go(written_ms, seen, before_ms)]
+            self._seen_texts.forget(transaction, due)
+            return len(due)
+
+        return self._environment.write(work)
+
+    @override
+    def scan_seen(self) -> Iterator[tuple[bytes, Seen]]:
+        """Read page by page, as ``scan`` does."""
+        after = b""
+        while page := self._environment.read(partial(self._seen_texts.page, after=after, count_max=_SCAN_PAGE)):
+            yield from ((digest, seen) for digest, _, seen in page)
+            after = page[-1][0]
+
+    @override
     def agree(self, settings: bytes) -> bytes:
         def work(transaction: Transaction) -> bytes:
             database = self._environment.databases["meta"]
@@ -215,6 +258,7 @@ class LmdbStore(Store):
                 size_bytes=self._environment.size_bytes(),
                 crowded_rows=int(np.count_nonzero(widths > self._options.row_postings_max)),
                 widest_row=int(widths.max(initial=0)),
+                seen_texts=entries.get("seen", 0),
             )
 
         return self._environment.read(work)
@@ -229,6 +273,10 @@ class LmdbStore(Store):
 
     def _packed(self, body: str | None) -> bytes | None:
         return pack_body(body) if self._options.keep_bodies and body is not None else None
+
+
+def _may_go(written_ms: int, seen: Seen, before_ms: int) -> bool:
+    return max(written_ms, seen.last_ms) < before_ms
 
 
 def _sorted_postings(records: Sequence[Record]) -> list[tuple[bytes, bytes]]:

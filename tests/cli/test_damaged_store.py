@@ -61,7 +61,7 @@ def a_file(store: Path) -> None:
 
 def other_layout(store: Path) -> None:
     """Create a store of a future version."""
-    with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
+    with lmdb.open(str(store), max_dbs=10) as env, env.begin(write=True) as transaction:
         transaction.put(b"layout", b"999", db=env.open_db(b"meta", transaction))
 
 
@@ -118,7 +118,7 @@ def test_a_truncated_store_ends_no_process_by_a_signal(store: Path, command: str
 @pytest.mark.parametrize("command", ["show", "stats", "verify", "export"])
 def test_verdicts_that_are_none_are_damage(dupwatch: Command, store: Path, command: str) -> None:
     """Every command that reads stored events and settings reports the same fault."""
-    with lmdb.open(str(store), max_dbs=9) as env:
+    with lmdb.open(str(store), max_dbs=10) as env:
         verdicts, meta = env.open_db(b"verdicts"), env.open_db(b"meta")
         with env.begin(write=True) as transaction:
             for key in list(transaction.cursor(verdicts).iternext(values=False)):
@@ -137,7 +137,7 @@ def test_verdicts_that_are_none_are_damage(dupwatch: Command, store: Path, comma
 
 def test_other_settings_that_are_none_are_damage(dupwatch: Command, store: Path, tmp_path: Path) -> None:
     """A run does not bind the store again."""
-    with lmdb.open(str(store), max_dbs=9) as env, env.begin(write=True) as transaction:
+    with lmdb.open(str(store), max_dbs=10) as env, env.begin(write=True) as transaction:
         transaction.put(b"settings", b"{", db=env.open_db(b"meta", transaction))
     ended = dupwatch(*COMMANDS["run"][:3], "--sink", tmp_path / "out", "--store", f"lmdb:{store}")
     assert ended.code == 4, ended.err

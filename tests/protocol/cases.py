@@ -49,7 +49,8 @@ class Case:
 
     def world(self, make_store: Callable[[], Store] = memory_store) -> World:
         """Return the world to explore; the production judge has judged what came before, one by one."""
-        return World(self.processes, MODES[self.mode], judged(self.before, self.mode), make_store)
+        seen_ms = self.processes[0].seen_ms
+        return World(self.processes, MODES[self.mode], judged(self.before, self.mode, seen_ms), make_store)
 
     def explored(self, make_store: Callable[[], Store] = memory_store, looking_for: str = "") -> Explored:
         """Explore every state, up to the first broken promise whose sentence has ``looking_for`` in it."""
@@ -61,10 +62,10 @@ class Case:
         return explore(self.world(make_store), self.crashes, check, STATES_MAX)
 
 
-def judged(batch: Iterable[Version | Tombstone], mode: str = PLAIN) -> Content:
+def judged(batch: Iterable[Version | Tombstone], mode: str = PLAIN, seen_ms: int = 0) -> Content:
     """Return what a store holds after these were judged one by one."""
     store = MemoryStore(clock=stands_still)
-    detector = Detector(store, MODES[mode], stands_still)
+    detector = Detector(store, MODES[mode], stands_still, seen_ms=seen_ms)
     for arrived in batch:
         detector.judge([arrived])
     return content_of(store) if store.stats().versions else NOTHING
@@ -287,6 +288,28 @@ def kinds_of_texts() -> Iterator[Case]:
         yield Case(f"{mode}: equal shingles, 0|1", alone(*texts(FIRST, FIRST)), 1, mode=mode)
 
 
+def remembered_texts() -> Iterator[Case]:
+    """Copies of one text by judges that remember texts: in one window, and long after the first."""
+    first = make_article(0)
+    window_ms = MODES[PLAIN].window_ms
+    copies = [make_article(number) for number in range(1, 4)]
+    late = [make_article(window_ms + 10 + number, article_id=f"late {number}") for number in range(3)]
+    keep_ms = 10 * window_ms
+
+    def remembering(*batches_: Sequence[Version]) -> tuple[Process, ...]:
+        return tuple(Process(tuple(batch), seen_ms=keep_ms) for batch in batches_)
+
+    yield Case("remembered, 1|2", remembering(copies[:1], copies[1:2]), 2)
+    yield Case("remembered, 1|1|2", remembering(copies[:1], copies[:1], copies[1:2]))
+    yield Case("remembered, 12|2", remembering(copies[:2], copies[1:2]), 1)
+    yield Case("remembered, 1 late|late", remembering([copies[0], late[0]], late[1:2]), 1)
+    yield Case("remembered long ago, late|late", remembering(late[:1], late[1:2]), 2, (first,))
+    yield Case("remembered long ago, late|late|late", remembering(late[:1], late[:1], late[1:2]), 0, (first, copies[0]))
+    yield Case("remembered long ago, late late|late", remembering(late[:2], late[:1]), 1, (first,))
+    knowing = Process((late[1],), knows=(late[0].record,), seen_ms=keep_ms)
+    yield Case("remembered long ago, late knowing|late", (knowing, *remembering(late[2:])), 1, (first, late[0]))
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "of the model": of_the_model,
     "backwards": backwards,
@@ -300,6 +323,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     "tombstones": tombstones,
     "never flagged": never_flagged,
     "kinds of texts": kinds_of_texts,
+    "remembered texts": remembered_texts,
 }
 
 

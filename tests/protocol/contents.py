@@ -9,6 +9,7 @@ from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.postings import POSTING
 from storage.records import Record, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 from tests.builders import TIME_MS, make_record
 
 DECIDED_MS = TIME_MS + 1_000
@@ -25,11 +26,12 @@ def memory_store() -> MemoryStore:
 
 
 class Content(NamedTuple):
-    """Everything in a store: versions with verdicts, tombstones, and postings by key."""
+    """Everything in a store: versions with verdicts, tombstones, postings by key, and texts remembered."""
 
     versions: frozenset[Stored]
     tombstones: frozenset[Tombstone]
     postings: frozenset[tuple[bytes, bytes]]
+    seen: frozenset[tuple[bytes, Seen]] = frozenset()
 
     @property
     def verdicts(self) -> dict[bytes, bytes | None]:
@@ -50,6 +52,7 @@ def content_of(store: Store) -> Content:
         frozenset(versions),
         frozenset(tombstone for tombstone in everything if isinstance(tombstone, Tombstone)),
         frozenset((key, posting.tobytes()) for key, row in rows for posting in row.postings),
+        frozenset(store.scan_seen()),
     )
 
 
@@ -62,6 +65,7 @@ def restore(content: Content, make_store: Callable[[], Store]) -> Store:
         [(version.record.reference, version.verdict) for version in content.versions if version.verdict is not None]
     )
     store.add([_record_of(key, posting) for key, posting in content.postings])
+    store.change_seen([SeenChange(digest, None, seen) for digest, seen in content.seen])
     return store
 
 

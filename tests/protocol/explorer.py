@@ -27,13 +27,14 @@ class Process:
     """A batch, and the judge that judges it.
 
     ``knows`` are the originals that it remembers until it crashes; ``backwards`` takes the items of every call in
-    reverse; ``kind`` is the class of the judge.
+    reverse; ``kind`` is the class of the judge; ``seen_ms`` is how long it remembers texts.
     """
 
     batch: tuple[Version | Tombstone, ...]
     knows: tuple[Record, ...] = ()
     backwards: bool = False
     kind: type[Detector] = Detector
+    seen_ms: int = 0
 
 
 class Failed(NamedTuple):
@@ -96,7 +97,8 @@ class Runs:
         for record in run.knows:
             known.remember(record)
         store = cast("Store", ScriptedStore(run.replies, backwards=self._process.backwards))
-        detector = self._process.kind(store, self._settings, stands_still, known)
+        process = self._process
+        detector = process.kind(store, self._settings, stands_still, known, seen_ms=process.seen_ms)
         step: int | None = None
         result: Result | None = None
         try:

@@ -4,8 +4,9 @@ from bisect import insort
 from collections.abc import Mapping, Sequence
 
 from consumer.judge.decision import Duplicate, State, decide
-from consumer.judge.detector import Decided, Detector, Situation
+from consumer.judge.detector import Detector
 from consumer.judge.search import Neighbourhood
+from consumer.judge.situation import Decided, Situation
 from consumer.judge.verdict_cells import Settled, Settlement, VerdictCells
 from consumer.model.verdict import VerdictEvent
 from storage.interface import Store
@@ -28,21 +29,21 @@ class ClaimsNothing(Detector):
     """Keeps a version without claiming the later near ones."""
 
     def _settle_in_order(
-        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+        self, decided: Decided, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
-        return super()._settle_in_order(decided._replace(claims=()), truncated, stale)
+        return super()._settle_in_order(decided._replace(claims=()), found, stale)
 
 
 class KeepsBeforeItClaims(Detector):
     """Writes the kept ones before the claims."""
 
     def _settle_in_order(
-        self, decided: Decided, truncated: frozenset[bytes], stale: Sequence[Record]
+        self, decided: Decided, found: Situation, stale: Sequence[Record]
     ) -> dict[bytes, VerdictEvent] | None:
-        kept = super()._settle_in_order(decided._replace(claims=()), truncated, stale)
+        kept = super()._settle_in_order(decided._replace(claims=()), found, stale)
         if kept is None:
             return None
-        claimed = super()._settle_in_order(Decided((), (), decided.claims, ()), truncated, ())
+        claimed = super()._settle_in_order(Decided((), (), decided.claims, ()), found, ())
         return None if claimed is None else kept | claimed
 
 

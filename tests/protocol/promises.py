@@ -3,12 +3,14 @@
 There are millions of ends with only a few versions, so that results for these are cached.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
 from consumer.judge.comparison import compare
-from consumer.model.verdict import Verdict, decode_verdict
+from consumer.model.verdict import SeenBefore, Verdict, decode_verdict
+from consumer.text.timestamps import rfc3339
 from storage.postings import postings_of
 from storage.records import Record, Stored, Tombstone, Version, id_hash
 from tests.protocol.articles import PLAIN
@@ -37,6 +39,7 @@ def broken_promises(
         *_chains(content, verdicts),
         *_never_flagged(content, verdicts, mode),
         *_postings(content, verdicts),
+        *(_remembered(processes, content, verdicts, mode) if processes[0].seen_ms else ()),
     ]
 
 
@@ -49,6 +52,36 @@ def _answers(processes: Sequence[Process], content: Content, results: Sequence[R
         for arrived, answer in zip(process.batch, result or (), strict=True)
         if answer != stored[_about(arrived).reference]
     ]
+
+
+def _remembered(
+    processes: Sequence[Process], content: Content, verdicts: Mapping[bytes, Verdict], mode: str
+) -> list[str]:
+    """Every text is remembered from its first arrival to its last, and verdicts beyond the window say since when.
+
+    Of a text that first came with these batches a verdict may say less: it may have been written before that.
+    """
+    wrong = []
+    new = {_about(arrived).reference for process in processes for arrived in process.batch}
+    seen = dict(content.seen)
+    texts: defaultdict[bytes, list[Record]] = defaultdict(list)
+    for record in sorted((version.record for version in content.versions), key=lambda record: record.arrival):
+        texts[record.text_digest].append(record)
+    for digest, records in texts.items():
+        entry = seen.get(digest)
+        first_ms, last_ms = records[0].time_ms, records[-1].time_ms
+        if entry is None or (entry.first_ms, entry.last_ms) != (first_ms, last_ms):
+            wrong.append(f"{entry} is remembered of a text that came from {first_ms} to {last_ms}")
+        elif entry.times > len(records):
+            wrong.append(f"{entry.times} times are remembered of a text that came {len(records)} times")
+        for record in () if records[0].reference in new else records:
+            said = verdicts[record.reference].seen_before
+            beyond = first_ms < record.time_ms - MODES[mode].window_ms
+            if isinstance(said, SeenBefore) != beyond:
+                wrong.append(f"the verdict on {record.id} says {said} of a text that first came at {first_ms}")
+            elif isinstance(said, SeenBefore) and (said.first != rfc3339(first_ms) or said.times >= len(records)):
+                wrong.append(f"the verdict on {record.id} says {said}, of {len(records)} times since {first_ms}")
+    return wrong
 
 
 def _about(arrived: Version | Tombstone) -> Record | Tombstone:

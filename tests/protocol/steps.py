@@ -14,6 +14,7 @@ from consumer.model.verdict import decode_verdict
 from storage.interface import Store
 from storage.postings import Row
 from storage.records import Record, Stored, Tombstone, Version
+from storage.seen import Seen, SeenChange
 
 Item = TypeVar("Item")
 
@@ -127,6 +128,34 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadSeen:
+    """Read what is remembered of one text."""
+
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"reads what is remembered of {self.digest.hex()[:6]}"
+
+    def apply(self, store: Store) -> Seen | None:
+        """Return it; None where that is nothing."""
+        return store.seen([self.digest])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSeen:
+    """Compare-and-set what is remembered of one text."""
+
+    change: SeenChange
+
+    def __str__(self) -> str:
+        return f"remembers {self.change.digest.hex()[:6]}: {self.change.after}"
+
+    def apply(self, store: Store) -> bool:
+        """Return whether that is remembered now."""
+        return store.change_seen([self.change])[0]
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """Read everything of one id; only a mutant does this."""
 
@@ -204,6 +233,14 @@ class ScriptedStore:
         assert len({settle.reference for settle in settles}) == len(settles), "the references of a call differ"
         removals = [RemovePosting(part) for record in removing for part in with_each_key(record)]
         return self._each([*settles, *removals])[: len(settles)]
+
+    def seen(self, digests: Sequence[bytes]) -> list[Seen | None]:
+        """Take a ``ReadSeen`` step for each text."""
+        return self._each(ReadSeen(digest) for digest in digests)
+
+    def change_seen(self, changes: Sequence[SeenChange]) -> list[bool]:
+        """Take a ``ChangeSeen`` step for each text."""
+        return self._each(ChangeSeen(change) for change in changes)
 
     def history(self, id_hash: bytes) -> list[Stored | Tombstone]:
         """Take a ``History`` step."""

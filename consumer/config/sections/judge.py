@@ -33,7 +33,7 @@ class FingerprintSection(Section):
 
 
 class JudgeSection(Section):
-    """What is near. Except for ``postings_watch`` all of it changes verdicts, and a store is bound to it."""
+    """What is near. All of it changes verdicts, and a store is bound to it, but for ``seen_days`` and the last one."""
 
     plan: Text = _JUDGE.plan.name
     max_distance: Annotated[int, Field(ge=0, le=128)] = _JUDGE.max_distance
@@ -45,6 +45,8 @@ class JudgeSection(Section):
     lane1: bool = _JUDGE.lane1
     window_s: Count = _JUDGE.window_ms // 1000
     verifications_max: Count = _JUDGE.verifications_max
+    seen_days: Annotated[int, Field(ge=0, le=3_650)] = 0
+    """How many days a text is remembered after it was seen last, so that verdicts say seen_before; 0 for none."""
     postings_watch: Count = 20_000
     """Warn when an article reads more postings than this on average; changes no verdict."""
 

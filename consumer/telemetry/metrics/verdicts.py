@@ -54,6 +54,12 @@ WITHOUT_KEYWORDS: Final = Measure(
     "Versions that match nothing: without characters, under the first schemes also without keywords.",
     "articles",
 )
+SEEN_BEFORE: Final = Measure(
+    "dupwatch_seen_before_total",
+    "counter",
+    "Articles whose text came earlier than the window, under any id; only with `judge.seen_days`.",
+    "articles",
+)
 TIMES_REPLACED: Final = Measure(
     "dupwatch_record_times_replaced_total",
     "counter",
@@ -96,14 +102,15 @@ PAGES: Final = Measure(
 GROUP: Final = Group(
     "Verdicts and dead letters",
     (
-        ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, TIMES_REPLACED,
-        TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
+        ARTICLES, DUPLICATES, SOURCE_ARTICLES, DEAD_LETTERS, REPEATED, TRUNCATED, WITHOUT_KEYWORDS, SEEN_BEFORE,
+        TIMES_REPLACED, TIMES_MOVED, TIMES_BEHIND, HEADERS_LOST, TIMES_UNREAD, PAGES,
     ),
 )  # fmt: skip
 TALLIED: Final[Mapping[str, Measure]] = {
     "replays": REPEATED,
     "truncated": TRUNCATED,
     "without_keywords": WITHOUT_KEYWORDS,
+    "seen_before": SEEN_BEFORE,
 }
 """Metrics that are fields of the detector's tally."""
 

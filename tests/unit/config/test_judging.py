@@ -57,7 +57,10 @@ def test_every_field_has_a_configuration_here() -> None:
 
 
 def test_every_option_is_a_field() -> None:
-    """An option that changes no field decides nothing: the dictionaries are in the digest, engines agree."""
+    """An option that changes no field decides nothing: the dictionaries are in the digest, engines agree.
+
+    What is remembered of texts beyond the window is said, and decides nothing.
+    """
     options = {
         option
         for sections in SECTIONS.values()
@@ -67,6 +70,7 @@ def test_every_option_is_a_field() -> None:
     }
     assert options == (JudgeSection.model_fields.keys() | FingerprintSection.model_fields.keys()) - {
         "postings_watch",
+        "seen_days",
         "dictionary",
         "stop_words",
         "idf",

@@ -20,7 +20,7 @@ from consumer.model.article import Extracted, Reason
 from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX, LetterPosition, dead_letter, encode
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
-from consumer.model.verdict import Match, Released, Verdict, decode_verdict
+from consumer.model.verdict import Match, Released, SeenBefore, Verdict, decode_verdict
 from consumer.model.verdict import encode as encode_verdict
 from tests.builders import TIME_MS, make_record
 
@@ -55,6 +55,8 @@ JUDGED = {
     "decided_at": TIMES,
     "stamped_at": st.just(msgspec.UNSET) | TIMES,
     "extracted": st.just(msgspec.UNSET) | st.sampled_from(Extracted).map(str),
+    "seen_before": st.just(msgspec.UNSET)
+    | st.builds(SeenBefore, first=TIMES, last=TIMES, times=st.integers(1, 1 << 62)),
 }
 RELEASES = st.builds(
     Released,

@@ -34,7 +34,7 @@ def test_a_query_says_what_the_verdict_will_say_and_stores_nothing() -> None:
     for arrived in unseen(store):
         if isinstance(arrived, Version):
             before = store.stats()
-            matches, truncated, _ = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
+            matches, truncated, *_ = Detector(store, SETTINGS, lambda: TIME_MS).query(arrived)
             assert not truncated
             assert store.stats() == before
             assert store.read([arrived.record.reference]) == [None]

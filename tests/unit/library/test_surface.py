@@ -28,7 +28,7 @@ SIGNATURES = {
 }
 """Later versions may add to these, and take nothing away."""
 FIELDS = {
-    "Check": ["repeats", "truncated", "pending"],
+    "Check": ["repeats", "truncated", "pending", "seen_before"],
     "Comparison": ["near", "distance", "similarity", "shared_keywords"],
     "Fingerprint": ["code", "bits", "scheme", "kind", "keywords"],
     "Repeated": ["id", "version", "title", "distance", "similarity", "shared_keywords"],

@@ -191,6 +191,7 @@ class Moving:
             "open_source": lambda ranges: Reading(cluster.log, ranges),
             "build_pipeline": lambda source, journal: Filling(cluster, source, journal, self.stopping),
             "adopt": cluster.adoption,
+            "copy_texts": lambda: 0,
         }
         self.migration = Migration(
             moves=Moves("old", None, allow_gap),

@@ -15,6 +15,7 @@ from storage.hbase.options import Address, HbaseOptions, Place
 from storage.hbase.pool import Pool
 from storage.hbase.store import HbaseStore
 from storage.postings import KeyedCode
+from storage.seen import Seen, SeenChange
 from storage.watched import ConnectionChange, StoreCalled, StoreConnected, StoreRepeated
 from storage.wrapped import Operation
 from tests.builders import make_tombstone, make_version
@@ -40,6 +41,8 @@ CALLS: dict[Operation, Callable[[HbaseStore], object]] = {
     "seek": lambda store: store.seek([KeyedCode(VERSION.record.keys[0], VERSION.record.fingerprint)], 9),
     "remove": lambda store: store.remove([VERSION.record]),
     "settle": lambda store: store.settle([(REFERENCE, b"{}")]),
+    "seen": lambda store: store.seen([b"d" * 16]),
+    "change_seen": lambda store: store.change_seen([SeenChange(b"d" * 16, None, Seen(1, 2, 3, 4))]),
 }
 
 
@@ -168,7 +171,8 @@ def test_repeats_are_reported_under_the_name_of_the_call(
 def test_a_sweep_asks_nothing(reached: Reached, reports: StoreReports) -> None:
     """So all calls of a run are tried here."""
     assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).sweep(0, 10) == 0
-    assert {*CALLS, "sweep"} == set(get_args(Operation))
+    assert HbaseStore(reached(Answers(repeat(MOVING)), 0.1)).forget_seen(0, 10) == 0
+    assert {*CALLS, "sweep", "forget_seen"} == set(get_args(Operation))
     assert reports.repeated == []
 
 

@@ -81,7 +81,7 @@ def test_a_data_file_that_was_cut_short_is_refused_and_left_alone(
 def test_a_file_that_is_short_of_free_pages_only_is_whole(tmp_path: Path) -> None:
     """LMDB never writes pages at the end that were taken and given back in one transaction."""
     make_store(tmp_path)
-    with lmdb.open(str(tmp_path), max_dbs=9, map_size=1 << 24) as env, env.begin(write=True) as transaction:
+    with lmdb.open(str(tmp_path), max_dbs=10, map_size=1 << 24) as env, env.begin(write=True) as transaction:
         meta = env.open_db(b"meta", transaction)
         transaction.put(b"large", bytes(300 * PAGE_BYTES), db=meta)
         transaction.put(b"small", b"", db=meta)
@@ -98,7 +98,7 @@ def test_a_file_that_is_short_of_free_pages_only_is_whole(tmp_path: Path) -> Non
 def test_a_long_list_of_free_pages_is_read_to_its_end(tmp_path: Path) -> None:
     """Over several levels of pages, and with one list of more than 64 KiB: it says that the missing pages are free."""
     make_store(tmp_path)
-    with lmdb.open(str(tmp_path), max_dbs=9, map_size=1 << 27) as env:
+    with lmdb.open(str(tmp_path), max_dbs=10, map_size=1 << 27) as env:
         meta = env.open_db(b"meta")
         for name, pages in ((b"large", 9_000), (b"spare", 3_000)):
             with env.begin(write=True) as transaction:
@@ -137,7 +137,7 @@ def test_a_data_file_that_is_gone_is_not_made_anew(options: LmdbOptions, tmp_pat
 
 
 def _change(path: Path, database: str, change: Callable[[Any, Any], object]) -> None:
-    with lmdb.open(str(path), max_dbs=9) as env:
+    with lmdb.open(str(path), max_dbs=10) as env:
         named = env.open_db(database.encode())
         with env.begin(write=True) as transaction:
             change(transaction, named)
@@ -224,7 +224,7 @@ def test_a_damaged_store_is_not_written_to(name: str, tmp_path: Path) -> None:
 
 def _entries(path: Path) -> dict[bytes, int]:
     """How many entries each database has."""
-    with lmdb.open(str(path), max_dbs=9, lock=False, readonly=True) as env:
+    with lmdb.open(str(path), max_dbs=10, lock=False, readonly=True) as env:
         with env.begin() as transaction:
             names = list(transaction.cursor().iternext(values=False))
         databases = {name: env.open_db(name, create=False) for name in names}

@@ -1,6 +1,7 @@
 """The bytes of the embedded layout are those of ``docs/row_keys.md``, and change only with the layout version."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -11,10 +12,12 @@ from storage.bodies import pack_body
 from storage.lmdb import LmdbStore, layout
 from storage.lmdb.environment import Transaction
 from storage.records import Arrival, Record, Release, encode_record
+from storage.seen import Seen, SeenChange
 from tests.builders import make_key, make_record, make_tombstone, make_version
 from tests.unit.storage.processes import SMALL
 
 REFERENCE = bytes(range(32))
+WRITTEN_MS = 5
 ARRIVAL = Arrival(0x0102030405060708, 0x1112131415161718, REFERENCE)
 
 
@@ -43,13 +46,14 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
     """One version that is settled and released, one tombstone: every key and value of the file."""
     version = make_version("a", time_ms=5, sequence=6, keys=(make_key(0x0708, number=3), make_key(0x090A, lane=1)))
     record, tombstone = version.record, make_tombstone("b", time_ms=9, sequence=1, place=b"offset")
-    store = LmdbStore.open(tmp_path, SMALL)
+    store = LmdbStore.open(tmp_path, replace(SMALL, clock=lambda: WRITTEN_MS))
     store.create([version])
     store.add([record])
     store.settle([(record.reference, b"flagged")])
     store.release([Release(record.reference, b"kept", REFERENCE)])
     store.retract([tombstone])
     store.agree(b"settings")
+    store.change_seen([SeenChange(record.text_digest, None, Seen(1, 2, 3, 4))])
     databases = store._environment.databases
 
     def dump(transaction: Transaction) -> dict[str, list[tuple[bytes, bytes]]]:
@@ -74,6 +78,7 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
             ]
         ),
         "expiry": [(bytes(7) + b"\5" + record.reference, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
+        "seen": [(record.text_digest, b"".join(number.to_bytes(8, "big") for number in (WRITTEN_MS, 1, 2, 3, 4)))],
         "bodies": [(record.reference, pack_body("The ferry came in at dawn."))],
         "meta": [(b"code_bytes", b"8"), (b"layout", b"1"), (b"settings", b"settings")],
     }

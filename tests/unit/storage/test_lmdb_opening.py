@@ -81,7 +81,7 @@ def test_a_store_from_before_there_were_releases_reads_as_it_did(tmp_path: Path)
     store.create([version])
     store.settle([(version.record.reference, b"flagged")])
     store.close()
-    with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as transaction:
+    with lmdb.open(str(tmp_path), max_dbs=10) as env, env.begin(write=True) as transaction:
         transaction.drop(env.open_db(b"releases", transaction), delete=True)
     flagged = Stored(version.record, b"flagged", None)
     store = LmdbStore.open(tmp_path, replace(SMALL, readonly=True))
@@ -115,7 +115,7 @@ def test_a_store_is_made_of_a_database_to_which_nothing_was_committed(tmp_path: 
     store = LmdbStore.open(tmp_path, SMALL)
     assert store.stats().versions == 0
     store.close()
-    with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as transaction:
+    with lmdb.open(str(tmp_path), max_dbs=10) as env, env.begin(write=True) as transaction:
         for name in list(transaction.cursor().iternext(values=False)):
             transaction.drop(env.open_db(name, transaction), delete=True)
     with pytest.raises(StoreRefused, match="that is not a dupwatch store, or whose first pages are damaged"):

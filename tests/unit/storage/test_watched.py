@@ -11,12 +11,14 @@ from storage.interface import Answer, Store
 from storage.memory import MemoryStore
 from storage.postings import KeyedCode
 from storage.records import Stored
+from storage.seen import Seen, SeenChange
 from storage.watched import Ending, StoreCalled, StoreConnected, StoreRepeated, TimedOperation, WatchedStore
 from storage.wrapped import Operation, WrappedStore
 from tests.builders import make_tombstone, make_version
 
 VERSION = make_version()
 REFERENCE = VERSION.record.reference
+DIGEST = b"d" * 16
 CALLS: dict[Operation, Callable[[Store], object]] = {
     "agree": lambda store: store.agree(b"settings"),
     "retract": lambda store: store.retract([make_tombstone("other")]),
@@ -28,7 +30,10 @@ CALLS: dict[Operation, Callable[[Store], object]] = {
     "read": lambda store: store.read([REFERENCE]),
     "bodies": lambda store: store.bodies([REFERENCE]),
     "remove": lambda store: store.remove([VERSION.record]),
+    "seen": lambda store: store.seen([DIGEST]),
+    "change_seen": lambda store: store.change_seen([SeenChange(DIGEST, None, Seen(1, 2, 3, 4))]),
     "sweep": lambda store: store.sweep(0, 10),
+    "forget_seen": lambda store: store.forget_seen(0, 10),
 }
 EMPTY: list[Callable[[Store], object]] = [
     lambda store: store.retract([]),
@@ -40,11 +45,14 @@ EMPTY: list[Callable[[Store], object]] = [
     lambda store: store.read([]),
     lambda store: store.bodies([]),
     lambda store: store.remove([]),
+    lambda store: store.seen([]),
+    lambda store: store.change_seen([]),
 ]
 UNTOLD: list[Callable[[Store], object]] = [
     lambda store: store.settings(),
     lambda store: store.history(VERSION.record.id_hash),
     lambda store: list(store.scan()),
+    lambda store: list(store.scan_seen()),
     lambda store: store.stats().versions,
     lambda store: store.release([]),
 ]

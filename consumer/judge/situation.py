@@ -1,0 +1,83 @@
+"""What a batch is decided by, and what is decided: pure functions between reading and writing."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from consumer.judge import events
+from consumer.judge.comparison import not_released
+from consumer.judge.decision import Duplicate, Neighbour, State, decide, state_of
+from consumer.judge.search import Neighbourhood
+from consumer.judge.seen_texts import NOTHING_RECALLED, Recalled
+from consumer.model.verdict import SeenBefore, VerdictEvent
+from storage.records import Record, Stored
+
+
+class Situation(NamedTuple):
+    """What a batch is decided by: its pending versions, the known copies among them, and what is near the others.
+
+    ``recalled`` is what was remembered of the texts of the batch, and ``seen_before`` what verdicts say of that, by
+    reference.
+    """
+
+    pending: Sequence[Stored]
+    copies: Sequence[Duplicate]
+    near: Neighbourhood
+    recalled: Recalled = NOTHING_RECALLED
+    seen_before: Mapping[bytes, SeenBefore] = MappingProxyType({})
+
+    def stored(self) -> dict[bytes, Stored]:
+        """Return the pending versions and the neighbours of any, by reference, as they were read last."""
+        near = self.near
+        others = {other.record.reference for neighbours in near.neighbours.values() for other in neighbours}
+        stored = {version.record.reference: version for version in self.pending}
+        return stored | {reference: near.stored[reference] for reference in others | near.neighbours.keys()}
+
+    def kept_event(self, record: Record, decided_ms: int) -> VerdictEvent:
+        """Return the verdict on a version that repeats nothing."""
+        return events.kept_event(
+            record,
+            truncated=record.reference in self.near.truncated,
+            decided_ms=decided_ms,
+            seen_before=self.seen_before.get(record.reference),
+        )
+
+    def duplicate_event(self, duplicate: Duplicate, decided_ms: int) -> VerdictEvent:
+        """Return the verdict on a version that repeats another one."""
+        reference = duplicate.record.reference
+        return events.duplicate_event(
+            duplicate,
+            truncated=reference in self.near.truncated,
+            decided_ms=decided_ms,
+            seen_before=self.seen_before.get(reference),
+        )
+
+
+class Decided(NamedTuple):
+    """What to write: known copies, other duplicates and claims, in any order, and then the kept versions."""
+
+    copies: Sequence[Duplicate]
+    duplicates: Sequence[Duplicate]
+    claims: Sequence[Duplicate]
+    kept: Sequence[Record]
+
+
+def decisions_of(found: Situation, stored: Mapping[bytes, Stored], never: frozenset[bytes]) -> Decided:
+    """Decide the versions that are pending by ``stored``."""
+    states = {reference: state_of(version) for reference, version in stored.items()}
+    copies = [copy for copy in found.copies if states[copy.record.reference] is State.PENDING]
+    # Decided before the others. A crash may have left postings of a copy, but nothing may repeat or claim it.
+    states |= {copy.record.reference: State.DUPLICATE for copy in copies}
+    records = [version.record for version in found.pending if version.record.reference in found.near.neighbours]
+    decisions = decide(records, _not_released(found.near.neighbours, stored), states, never)
+    return Decided(copies, *decisions)
+
+
+def _not_released(
+    neighbours: Mapping[bytes, list[Neighbour]], stored: Mapping[bytes, Stored]
+) -> Mapping[bytes, list[Neighbour]]:
+    """Drop pairs that a person has released since the look-up: a version that was pending then may be released now."""
+    return {
+        reference: [other for other in others if not_released(stored[reference], stored[other.record.reference])]
+        for reference, others in neighbours.items()
+    }

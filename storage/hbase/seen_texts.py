@@ -1,0 +1,73 @@
+"""The table ``seen``: what is remembered of texts beyond the window, a row of one cell for each digest.
+
+The cell is written anew whenever its text is seen, so HBase's time to live counts from then.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from storage.errors import StoreDamaged
+from storage.hbase.calls import Calls, take
+from storage.hbase.connection import Selection, Swap
+from storage.hbase.failures import damaged
+from storage.hbase.schema import SEEN_FAMILY
+from storage.hbase.swapping import Decision, read_cells, swap_all
+from storage.seen import Seen, SeenChange, decode_seen, encode_seen
+
+_FAMILY: Final = SEEN_FAMILY.encode()
+_COLUMN: Final = _FAMILY + b":v"
+_SCAN_PAGE: Final = 1_024
+
+
+class SeenTexts:
+    """Reads and changes this table; every method sends its requests through the given ``Calls``."""
+
+    def __init__(self, table: bytes) -> None:
+        self._table = table
+
+    def exist(self, calls: Calls) -> bool:
+        """Return whether there is a table: a store whose consumers never remembered texts has none."""
+        return calls.ask(lambda connection: self._table in connection.table_names())
+
+    def read(self, calls: Calls, digests: Sequence[bytes]) -> list[Seen | None]:
+        """Read what is remembered of these texts. Raises ``StoreDamaged``."""
+        cells = read_cells(calls, self._table, [(digest, _COLUMN) for digest in digests])
+        return [None if cell is None else _seen_in(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
+
+    def change(self, calls: Calls, changes: Sequence[SeenChange]) -> list[bool]:
+        """Carry out each compare-and-set; return where ``after`` is stored now."""
+        return swap_all(calls, self._table, [_swap(change) for change in changes], [_decide] * len(changes))
+
+    def scan(self, calls: Calls) -> Iterator[tuple[bytes, Seen]]:
+        """Iterate over all entries, page by page."""
+        start = b""
+        while True:
+            selection = Selection(self._table, [_FAMILY], start, ahead=_SCAN_PAGE)
+            page = calls.scan(selection, partial(take, count_max=_SCAN_PAGE))
+            for digest, columns in page:
+                yield digest, _seen_in(digest, columns[_COLUMN].value)
+            if len(page) < _SCAN_PAGE:
+                return
+            start = page[-1][0] + b"\0"
+
+
+def _swap(change: SeenChange) -> Swap:
+    before = None if change.before is None else encode_seen(change.before)
+    return Swap(change.digest, _COLUMN, before, encode_seen(change.after))
+
+
+def _decide(swap: Swap, found: bytes | None) -> Decision:
+    """Try again where nothing has changed, as after a lost answer; else what is stored decides."""
+    return swap if found == swap.expected else found == swap.value
+
+
+def _seen_in(digest: bytes, value: bytes) -> Seen:
+    try:
+        return decode_seen(value)
+    except ValueError as error:
+        raise _damaged(digest, error) from error
+
+
+def _damaged(digest: bytes, error: Exception) -> StoreDamaged:
+    return damaged(f"The row {digest.hex()} of seen", error)
