@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 
 from consumer.fingerprint.hashing import mix_64
-from consumer.fingerprint.sketch import CJK_FROM
+from consumer.fingerprint.shingles import CJK_FROM
 
 FACTS_KEPT: Final = 64
 FACTS_DESCRIBED: Final = (

@@ -10,8 +10,9 @@ from consumer.fingerprint.facts import FACTS_DESCRIBED, FACTS_KEPT
 from consumer.fingerprint.kinds import SHINGLED_BINS_MIN
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import INVISIBLE, MARKS_IN_A_ROW_MAX, normalise
+from consumer.fingerprint.shingles import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER
 from consumer.fingerprint.simplified import JAPANESE_DESCRIBED
-from consumer.fingerprint.sketch import CJK_FROM, EAST_ASIAN, SHINGLE_CJK, SHINGLE_OTHER, SketchLayout
+from consumer.fingerprint.sketch import SketchLayout
 from consumer.fingerprint.summing import WEIGHT_SCALE
 
 SCHEME_NAMES: Final = tuple(DEFINITIONS)

@@ -15,8 +15,7 @@ minima a bit that is not in the sketch. Bands and one-bit minima share no bin, s
 about the one-bit minima than similarity does.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -25,29 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.fingerprint.hashing import mix_64
+from consumer.fingerprint.shingles import HashedChunk, hashed_chunks
 
-SHINGLE_CJK: Final = 5
-SHINGLE_OTHER: Final = 9
-# Primary subtags (BCP 47) of the languages whose texts have the shorter shingles.
-EAST_ASIAN: Final = frozenset({"zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"})
-# From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
-CJK_FROM: Final = 0x2E80
-_POLYNOMIAL_BASE: Final = 0x9E3779B97F4A7C15
 _BAND_SEED: Final = 0xD1B54A32D192ED03
 _DONOR_SEED: Final = 0x9E3779B97F4A7C15
 _BIN_SHIFT: Final = 56
 _ACCIDENTAL: Final = 2.0**-8
 _BANDS_MAX: Final = 16
 _EMPTY: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-_SPACE: Final = 0x20
-_SEPARATOR: Final = "\n"
-# Code points processed at a time: arrays of this length stay in the processor's cache.
-_CHUNK_CHARACTERS: Final = 1 << 16
-_CHUNK_TEXTS: Final = 128
-# Pieces of a text overlap by the longest shingle, and by the space that a piece may lose at either end.
-_OVERLAP: Final = SHINGLE_OTHER + 2
-# For `re` a word character is the same as in `_word_table`.
-_OTHER_THAN_WORD: Final = re.compile(r"\W+")
 # In a text of some hundred shingles an empty bin finds a filled one within a few probes.
 _PROBES_FIRST: Final = 8
 
@@ -84,27 +68,39 @@ class Sketches(NamedTuple):
     filled_bins: npt.NDArray[np.int64]
 
 
+class Minima:
+    """The minima of a batch's texts, lowered by one chunk of hashes after the other."""
+
+    def __init__(self, texts: int, layout: SketchLayout) -> None:
+        self._layout = layout
+        self._minima = np.full((texts, layout.bins), _EMPTY, dtype=np.uint64)
+        self._filled = np.zeros(texts, dtype=np.int64)
+
+    def lower(self, chunk: HashedChunk) -> None:
+        """Lower every text's minima to those of its shingles; chunks come in order."""
+        minima = self._minima[chunk.texts]
+        bins = (chunk.hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
+        cells = chunk.characters.rows[chunk.positions] * self._layout.bins + bins
+        np.minimum.at(minima.reshape(-1), cells, chunk.hashes & np.uint64((1 << _BIN_SHIFT) - 1))
+        if chunk.is_last:
+            self._filled[chunk.texts] = np.count_nonzero(minima != _EMPTY, axis=1)
+            _densify(minima)
+
+    def sketches(self) -> Sketches:
+        """Return the sketches, once all chunks have been here."""
+        return _use(self._minima, self._filled, self._layout)
+
+
 def sketch_batch(texts: Sequence[str], layout: SketchLayout, languages: Sequence[str] | None = None) -> Sketches:
     """Sketch normalised texts; the result of each is independent of the others in the batch.
 
     ``languages`` are those that the texts declare (BCP 47, "" for none); None if no text declares one.
     A text without a word character has no shingle; all its minima are 0.
     """
-    declared = np.array([declared_shingle(language) for language in languages or [""] * len(texts)], dtype=np.int64)
-    minima = np.full((len(texts), layout.bins), _EMPTY, dtype=np.uint64)
-    filled = np.zeros(len(texts), dtype=np.int64)
-    start = 0
-    while start < len(texts):
-        end = _chunk_end(texts, start)
-        if len(texts[start]) > _CHUNK_CHARACTERS:
-            for piece in _pieces(texts[start]):
-                _lower_minima([piece], declared[start:end], minima[start:end])
-        else:
-            _lower_minima(texts[start:end], declared[start:end], minima[start:end])
-        filled[start:end] = np.count_nonzero(minima[start:end] != _EMPTY, axis=1)
-        _densify(minima[start:end])
-        start = end
-    return _use(minima, filled, layout)
+    minima = Minima(len(texts), layout)
+    for chunk in hashed_chunks(texts, languages):
+        minima.lower(chunk)
+    return minima.sketches()
 
 
 def filled_bins(texts: Sequence[str], layout: SketchLayout) -> npt.NDArray[np.int64]:
@@ -122,39 +118,6 @@ def no_sketches(texts: int, layout: SketchLayout) -> Sketches:
     )
 
 
-def _chunk_end(texts: Sequence[str], start: int) -> int:
-    """Return the end of the chunk that begins at ``start``; a text longer than a chunk is alone."""
-    end, characters = start + 1, len(texts[start])
-    while end < min(len(texts), start + _CHUNK_TEXTS) and characters + len(texts[end]) <= _CHUNK_CHARACTERS:
-        characters += len(texts[end])
-        end += 1
-    return end
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Cut a long text into texts that together have the same shingles."""
-    piece = ""
-    for start in range(0, len(text), _CHUNK_CHARACTERS):
-        stop = start + _CHUNK_CHARACTERS
-        piece = _OTHER_THAN_WORD.sub(" ", piece + text[start:stop])
-        # A piece that is too short would count as a text shorter than a shingle.
-        if len(piece) > _OVERLAP or stop >= len(text):
-            yield piece
-            piece = piece[-_OVERLAP:]
-
-
-def declared_shingle(language: str) -> int:
-    """Return the length of all shingles of a text that declares this language, 0 if it declares none.
-
-    Without a language the script of a shingle's first character decides on its length. Texts with shingles of different
-    lengths share none, so that their similarity is 0.
-    """
-    if not language:
-        return 0
-    primary = language.replace("_", "-").partition("-")[0].casefold()
-    return SHINGLE_CJK if primary in EAST_ASIAN else SHINGLE_OTHER
-
-
 def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
     """Estimate the Jaccard similarity of the shingle sets of sketches, uint8[..., 256], broadcast.
 
@@ -166,89 +129,6 @@ def sketch_similarity(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt
     agreement = np.bitwise_count(equal).sum(axis=-1, dtype=np.uint16) / np.float64(a.shape[-1])
     similarity: npt.NDArray[np.float64] = np.clip((agreement - _ACCIDENTAL) / (1.0 - _ACCIDENTAL), 0.0, 1.0)
     return similarity
-
-
-class _Characters(NamedTuple):
-    """Texts as code points, uint64, one after the other; runs of other than word characters are one space.
-
-    Text t is at ``starts[t]:ends[t]``; ``rows`` has the number of the text of every code point.
-    """
-
-    codes: npt.NDArray[np.uint64]
-    rows: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-
-def _lower_minima(texts: Sequence[str], declared: npt.NDArray[np.int64], minima: npt.NDArray[np.uint64]) -> None:
-    """Lower every text's row of ``minima`` to the minima of its shingles."""
-    characters = _characters(texts)
-    lengths = _shingle_lengths(characters, declared)
-    positions, hashes = _shingle_hashes(characters.codes, lengths)
-    bins = (hashes >> np.uint64(_BIN_SHIFT)).astype(np.int64)
-    cells = characters.rows[positions] * minima.shape[1] + bins
-    np.minimum.at(minima.reshape(-1), cells, hashes & np.uint64((1 << _BIN_SHIFT) - 1))
-
-
-def _characters(texts: Sequence[str]) -> _Characters:
-    # The first character of a text follows a separator, which is not a word character, so that other than word
-    # characters at its beginning are dropped. Of those at its end one space stays, outside `ends`.
-    joined = "".join(f"{text}{_SEPARATOR}" for text in texts)
-    codes = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
-    is_word = _word_table()[codes]
-    keep = is_word.copy()
-    keep[1:] |= is_word[:-1]
-    separators = np.cumsum([len(text) + 1 for text in texts]) - 1
-    stops = np.cumsum(keep)[separators]
-    starts = np.concatenate(([0], stops[:-1]))
-    kept = np.where(is_word, codes, np.uint32(_SPACE))[keep].astype(np.uint64)
-    rows = np.repeat(np.arange(len(texts)), stops - starts)
-    return _Characters(kept, rows, starts, np.maximum(stops - 1, starts))
-
-
-@cache
-def _word_table() -> npt.NDArray[np.bool_]:
-    """Return for every code point whether it is a word character: a letter or digit to ``str.isalnum``, or ``_``."""
-    characters = np.arange(0x110000, dtype=np.uint32).view("<U1")
-    table = np.strings.isalnum(characters)
-    table[ord("_")] = True
-    return table
-
-
-def _shingle_lengths(characters: _Characters, declared: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the length of the shingle that begins at each code point, 0 for none."""
-    codes, rows, starts, ends = characters
-    is_cjk = codes >= np.uint64(CJK_FROM)
-    # A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
-    is_cjk[:-1] |= (codes[:-1] == np.uint64(_SPACE)) & is_cjk[1:]
-    by_script = np.where(is_cjk, SHINGLE_CJK, SHINGLE_OTHER)
-    by_language = declared[rows]
-    lengths = np.where(by_language > 0, by_language, by_script)
-    lengths[np.arange(len(codes)) + lengths > ends[rows]] = 0
-    shingles = np.bincount(rows, weights=lengths > 0, minlength=len(starts))
-    whole = (shingles == 0) & (ends > starts)
-    lengths[starts[whole]] = (ends - starts)[whole]
-    return lengths
-
-
-def _shingle_hashes(
-    codes: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Hash all shingles; return their positions, in no particular order, and the hashes."""
-    padded = np.concatenate((codes, np.zeros(SHINGLE_OTHER, dtype=np.uint64)))
-    base = np.uint64(_POLYNOMIAL_BASE)
-    rolling = np.zeros(len(codes), dtype=np.uint64)
-    positions, hashes = [], []
-    for length in range(1, SHINGLE_OTHER + 1):
-        rolling *= base
-        rolling += padded[length - 1 : length - 1 + len(codes)]
-        chosen = np.flatnonzero(lengths == length)
-        if len(chosen):
-            positions.append(chosen)
-            hashes.append(rolling[chosen] + np.uint64(length))
-    if not positions:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return np.concatenate(positions), mix_64(np.concatenate(hashes))
 
 
 @cache

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from consumer.fingerprint.normalise import normalise
-from consumer.fingerprint.sketch import SketchLayout, declared_shingle, sketch_batch
+from consumer.fingerprint.shingles import declared_shingle
+from consumer.fingerprint.sketch import SketchLayout, sketch_batch
 from tests.dev_feed import dev_articles
 
 LANGUAGES = ("", "zh", "en", "ja-JP", "ZH_tw", "\u212ao", "-", "_zh", "x")

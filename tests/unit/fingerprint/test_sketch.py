@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumer.fingerprint import sketch as sketch_module
+from consumer.fingerprint import shingles as shingles_module
 from consumer.fingerprint.normalise import normalise
-from consumer.fingerprint.sketch import SketchLayout, declared_shingle, sketch_batch, sketch_similarity
+from consumer.fingerprint.shingles import declared_shingle
+from consumer.fingerprint.sketch import SketchLayout, sketch_batch, sketch_similarity
 from tests.dev_feed import dev_articles, dev_pairs
 
 MASK = (1 << 64) - 1
@@ -122,7 +123,7 @@ def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> No
     """A text cut into pieces, however short and wherever spaces fall, has the sketch that it has in one."""
     whole = sketch_batch(texts, LAYOUT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketch_module, "_CHUNK_CHARACTERS", piece)
+        patch.setattr(shingles_module, "_CHUNK_CHARACTERS", piece)
         cut = sketch_batch(texts, LAYOUT)
     for name in whole._fields:
         assert np.array_equal(getattr(whole, name), getattr(cut, name))
@@ -135,7 +136,7 @@ def test_a_text_of_several_chunks_equals_one_chunk(language: str, monkeypatch: p
     long = "".join(rng.choices("abcdefgh 中文字，. ", k=210_000))
     texts = ["a short text before", long, "!" * 70_000 + "word" + " " * 70_000, "a short text after"]
     cut = sketch_batch(texts, LAYOUT, [language] * 4)
-    monkeypatch.setattr(sketch_module, "_CHUNK_CHARACTERS", 1 << 30)
+    monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", 1 << 30)
     whole = sketch_batch(texts, LAYOUT, [language] * 4)
     for name in whole._fields:
         assert np.array_equal(getattr(whole, name), getattr(cut, name))
