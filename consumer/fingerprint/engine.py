@@ -17,8 +17,10 @@ from consumer.fingerprint.kinds import TextKind, kinds_by_keywords, kinds_in_eve
 from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.normalise import normalise
 from consumer.fingerprint.own_words import in_simplified
+from consumer.fingerprint.parts import Parts, PartsFinder
 from consumer.fingerprint.scheme import Scheme
-from consumer.fingerprint.sketch import filled_bins, no_sketches, sketch_batch
+from consumer.fingerprint.shingles import hashed_chunks
+from consumer.fingerprint.sketch import Minima, Sketches, filled_bins, no_sketches
 from consumer.fingerprint.summing import bit_sums, fingerprint_batch, fingerprint_number, round_weights, simhash
 
 TEXT_DIGEST_BYTES: Final = 16
@@ -46,7 +48,8 @@ class Fingerprints:
     their weights. ``kinds`` uint8[n]: see ``TextKind``. ``text_digests`` uint8[n, 16]: BLAKE2b of the text that is
     compared. ``facts``: see ``consumer.fingerprint.facts``; empty if the scheme has none. ``keyword_counts`` int64[n]:
     the number of distinct keywords, including those beyond ``keywords_max``. ``written_digests`` uint8[n, 16]: BLAKE2b
-    of the normalised text, None in schemes that compare that.
+    of the normalised text, None in schemes that compare that. ``anchors`` and ``samples``: see
+    ``consumer.fingerprint.parts``; empty unless they are asked for.
     """
 
     codes: npt.NDArray[np.uint64]
@@ -59,6 +62,8 @@ class Fingerprints:
     keyword_counts: npt.NDArray[np.int64]
     facts: tuple[bytes, ...] = ()
     written_digests: npt.NDArray[np.uint8] | None = None
+    anchors: tuple[bytes, ...] = ()
+    samples: tuple[bytes, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -92,6 +97,8 @@ def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
         keyword_counts=np.concatenate([part.keyword_counts for part in parts]),
         facts=tuple(chain.from_iterable(part.facts for part in parts)),
         written_digests=np.concatenate(written) if written else None,
+        anchors=tuple(chain.from_iterable(part.anchors for part in parts)),
+        samples=tuple(chain.from_iterable(part.samples for part in parts)),
     )
 
 
@@ -136,9 +143,10 @@ class Engine(Protocol):
 class Fingerprinter(Engine):
     """Computes fingerprints with one scheme in Python, the reference of the compiled engine; not thread-safe.
 
-    ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed.
-    Neither changes a fingerprint. ``tokenizer`` is used instead of the scheme's own. Each worker process builds its
-    own from the same scheme and ``consumer.workers.word_files.load_lexicon()``.
+    ``keywords_kept`` keywords go along as evidence, None for all; ``sketched`` says whether sketches are computed, and
+    ``parts`` whether anchors and samples are. None of these changes a fingerprint. ``tokenizer`` is used instead of the
+    scheme's own. Each worker process builds its own from the same scheme and
+    ``consumer.workers.word_files.load_lexicon()``.
     """
 
     def __init__(
@@ -149,12 +157,14 @@ class Fingerprinter(Engine):
         keywords_kept: int | None = KEYWORDS_KEPT,
         *,
         sketched: bool = True,
+        parts: bool = False,
     ) -> None:
         self._scheme = scheme
         self._lexicon = in_simplified(lexicon) if scheme.definition.folds_chinese else lexicon
         self._tokenizer = scheme.definition.splitting.tokenizer(self._lexicon) if tokenizer is None else tokenizer
         self._keywords_kept = keywords_kept
         self._sketched = sketched
+        self._parts = parts
         self._word_table = WordTable(scheme.definition, self._lexicon)
 
     @property
@@ -175,8 +185,7 @@ class Fingerprinter(Engine):
         facts = pack_facts(self._facts(texts, compared, features)) if self._scheme.facts else ()
         if self._scheme.keywords_max is not None:
             features = features.only_heaviest(self._scheme.keywords_max)
-        layout = self._scheme.sketch
-        sketched = sketch_batch(compared, layout, languages) if self._sketched else no_sketches(len(texts), layout)
+        sketched, parts = self._by_shingles(compared, languages)
         digests = _digests(compared)
         return Fingerprints(
             codes=self._codes(features, digests, compared),
@@ -189,7 +198,23 @@ class Fingerprinter(Engine):
             keyword_counts=distinct,
             facts=facts,
             written_digests=None if compared is normalised else _written_digests(normalised, compared, digests),
+            anchors=parts.anchors,
+            samples=parts.samples,
         )
+
+    def _by_shingles(self, compared: Sequence[str], languages: Sequence[str]) -> tuple[Sketches, Parts]:
+        """Compute what is asked for of all that shingles are for; they are hashed once."""
+        layout = self._scheme.sketch
+        minima = Minima(len(compared), layout) if self._sketched else None
+        finder = PartsFinder() if self._parts else None
+        if minima or finder:
+            for chunk in hashed_chunks(compared, languages):
+                if minima:
+                    minima.lower(chunk)
+                if finder:
+                    finder.add(chunk)
+        sketches = minima.sketches() if minima else no_sketches(len(compared), layout)
+        return sketches, finder.parts() if finder else Parts((), ())
 
     def breakdown(self, text: str) -> "Breakdown":
         """Fingerprint one raw text, with the intermediate results for a person."""
