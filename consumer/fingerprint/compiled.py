@@ -19,7 +19,7 @@ from consumer.fingerprint.lexicon import Lexicon
 from consumer.fingerprint.own_words import in_simplified
 from consumer.fingerprint.scheme import Scheme
 
-REVISION: Final = 1
+REVISION: Final = 2
 """What this module and the core have agreed on; a core of another revision is not used."""
 _MODULE: Final = "dupwatch_core"
 _DISTRIBUTION: Final = "dupwatch-core"
@@ -36,6 +36,7 @@ class _Wanted(NamedTuple):
     band_minima: int
     facts: bool
     sketched: bool
+    parts: bool
     keywords_kept: int | None
 
 
@@ -61,6 +62,7 @@ class CompiledFingerprinter(Engine):
         keywords_kept: int | None = KEYWORDS_KEPT,
         *,
         sketched: bool = True,
+        parts: bool = False,
     ) -> None:
         core = _core()
         reason = why_not(scheme, lexicon)
@@ -77,6 +79,7 @@ class CompiledFingerprinter(Engine):
             layout.band_minima,
             scheme.facts,
             sketched,
+            parts,
             keywords_kept,
         )
         self._engine = core.Engine(scheme.name, wanted, _words(known))
@@ -89,9 +92,8 @@ class CompiledFingerprinter(Engine):
     @override
     def fingerprint(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Fingerprints:
         declared = [""] * len(texts) if languages is None else list(languages)
-        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written = self._engine.fingerprint(
-            list(texts), declared
-        )
+        found = self._engine.fingerprint(list(texts), declared)
+        codes, sketches, one_bits, bands, keywords, kinds, digests, counts, facts, written, anchors, samples = found
         count = len(texts)
         return Fingerprints(
             codes=_numbers(codes).reshape(count, self._scheme.bits // _WORD_BITS),
@@ -104,6 +106,8 @@ class CompiledFingerprinter(Engine):
             keyword_counts=_numbers(counts).astype(np.int64),
             facts=facts,
             written_digests=None if written is None else _rows(written, count, TEXT_DIGEST_BYTES),
+            anchors=anchors,
+            samples=samples,
         )
 
 

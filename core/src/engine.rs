@@ -9,6 +9,7 @@ use crate::facts;
 use crate::hashes::encode;
 use crate::lexicon::Lexicon;
 use crate::normalise::normalise;
+use crate::parts::{Finder, Parts};
 use crate::scheme::{Definition, Parameters, Reading};
 use crate::simplified;
 use crate::sketch::{self, Sketch};
@@ -38,6 +39,8 @@ pub struct Fingerprint {
     pub written_digest: [u8; DIGEST_BYTES],
     /// The packed facts, empty if the scheme has none.
     pub facts: Vec<u8>,
+    /// The anchors and the sample, empty if they are not wanted.
+    pub parts: Parts,
 }
 
 /// Computes fingerprints with one scheme; any number of threads share it.
@@ -147,11 +150,7 @@ impl Engine {
         if let Some(most) = self.parameters.keywords_max {
             keep_heaviest(keywords, most, read, counted);
         }
-        let sketch = if self.parameters.sketched {
-            sketch::sketch(&compared, sketch::declared_shingle(language), &self.parameters.layout)
-        } else {
-            Sketch::none(&self.parameters.layout)
-        };
+        let (sketch, parts) = self.by_shingles(&compared, language);
         Ok(Fingerprint {
             code: self.code(keywords, &compared, &text_digest)?,
             keywords: self.evidence(keywords, counted, read, &compared),
@@ -161,7 +160,33 @@ impl Engine {
             text_digest,
             written_digest,
             facts,
+            parts,
         })
+    }
+
+    /// Compute what is wanted of all that shingles are for; the text is read once.
+    fn by_shingles(&self, compared: &[char], language: &str) -> (Sketch, Parts) {
+        let Parameters {
+            layout,
+            sketched,
+            parts,
+            ..
+        } = &self.parameters;
+        let declared = sketch::declared_shingle(language);
+        match (sketched, parts) {
+            (false, false) => (Sketch::none(layout), Parts::default()),
+            (true, false) => (sketch::sketch(compared, declared, layout, &mut ()), Parts::default()),
+            (true, true) => {
+                let mut finder = Finder::default();
+                let sketch = sketch::sketch(compared, declared, layout, &mut finder);
+                (sketch, finder.parts())
+            }
+            (false, true) => {
+                let mut finder = Finder::default();
+                sketch::read(compared, declared, &mut finder);
+                (Sketch::none(layout), finder.parts())
+            }
+        }
     }
 
     /// Fill `keywords` with the counted words that count in the scheme, their weights and hashes.

@@ -3,6 +3,7 @@
 //! ```text
 //! text ──▶ normalise ──▶ simplified ──▶ words ──▶ features ──▶ summing ──▶ fingerprint
 //!                                  ├──▶ sketch ──▶ sketch, one-bit minima, band keys
+//!                                  ├──▶ parts ──▶ anchors, sample
 //!                                  └──▶ facts
 //! ```
 //!
@@ -15,6 +16,7 @@ pub mod facts;
 pub mod hashes;
 pub mod lexicon;
 pub mod normalise;
+pub mod parts;
 mod python;
 pub mod scheme;
 pub mod simplified;

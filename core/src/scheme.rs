@@ -58,6 +58,8 @@ pub struct Parameters {
     pub facts: bool,
     /// Whether sketches are wanted.
     pub sketched: bool,
+    /// Whether anchors and samples are wanted.
+    pub parts: bool,
     /// How many keywords go along as evidence; `None` for all.
     pub keywords_kept: Option<usize>,
 }

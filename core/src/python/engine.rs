@@ -33,6 +33,7 @@ struct Wanted {
     band_minima: usize,
     facts: bool,
     sketched: bool,
+    parts: bool,
     keywords_kept: Option<usize>,
 }
 
@@ -59,6 +60,7 @@ impl PyEngine {
                 .ok_or_else(|| PyValueError::new_err("bands and one-bit minima need more minima than there are"))?,
             facts: wanted.facts,
             sketched: wanted.sketched,
+            parts: wanted.parts,
             keywords_kept: wanted.keywords_kept,
         };
         let engine = Engine::new(definition, parameters, words.lexicon());
@@ -116,11 +118,10 @@ impl PyEngine {
             .iter()
             .map(|each| keywords(py, each))
             .collect::<PyResult<Vec<_>>>()?;
-        let facts: Vec<_> = if self.engine.parameters().facts {
-            found.iter().map(|each| PyBytes::new(py, &each.facts)).collect()
-        } else {
-            Vec::new()
-        };
+        let parameters = self.engine.parameters();
+        let facts = packed(py, found, parameters.facts, |each| &each.facts)?;
+        let anchors = packed(py, found, parameters.parts, |each| &each.parts.anchors)?;
+        let samples = packed(py, found, parameters.parts, |each| &each.parts.sample)?;
         let mut counts = Vec::with_capacity(found.len());
         for each in found {
             counts.push(u64::try_from(each.keyword_count).map_err(|_| PyOverflowError::new_err("too many keywords"))?);
@@ -140,13 +141,15 @@ impl PyEngine {
                 PyBytes::new(py, &found.iter().map(|each| each.kind as u8).collect::<Vec<_>>()).into_any(),
                 PyBytes::new(py, &found.iter().flat_map(|each| each.text_digest).collect::<Vec<_>>()).into_any(),
                 numbers(&mut counts.into_iter()).into_any(),
-                PyTuple::new(py, facts)?.into_any(),
+                facts.into_any(),
                 if folds {
                     let digests: Vec<u8> = found.iter().flat_map(|each| each.written_digest).collect();
                     PyBytes::new(py, &digests).into_any()
                 } else {
                     py.None().into_bound(py)
                 },
+                anchors.into_any(),
+                samples.into_any(),
             ],
         )
     }
@@ -170,6 +173,17 @@ impl Vocabulary {
         });
         Lexicon::new(&own_words, stop_words, own_idf)
     }
+}
+
+/// One field of all texts, nothing at all where it is not wanted.
+fn packed<'py>(
+    py: Python<'py>,
+    found: &[Fingerprint],
+    is_wanted: bool,
+    field: impl Fn(&Fingerprint) -> &[u8],
+) -> PyResult<Bound<'py, PyTuple>> {
+    let wanted = if is_wanted { found } else { &[] };
+    PyTuple::new(py, wanted.iter().map(|each| PyBytes::new(py, field(each))))
 }
 
 fn keywords<'py>(py: Python<'py>, found: &Fingerprint) -> PyResult<Bound<'py, PyTuple>> {

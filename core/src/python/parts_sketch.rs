@@ -1,4 +1,4 @@
-//! Hashes, sums, sketches, facts and evidence, for tests.
+//! Hashes, sums, sketches, anchors and samples, facts and evidence, for tests.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,6 +8,7 @@ use super::strings::text_of;
 use crate::evidence::{self, Kind, Weighed};
 use crate::facts;
 use crate::hashes::WordHash;
+use crate::parts::Finder;
 use crate::sketch::{self, Layout};
 use crate::summing;
 
@@ -19,6 +20,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fingerprint_of, module)?)?;
     module.add_function(wrap_pyfunction!(declared_shingle, module)?)?;
     module.add_function(wrap_pyfunction!(sketch_of, module)?)?;
+    module.add_function(wrap_pyfunction!(parts_of, module)?)?;
     module.add_function(wrap_pyfunction!(facts_of, module)?)?;
     module.add_function(wrap_pyfunction!(runs, module)?)?;
     module.add_function(wrap_pyfunction!(heaviest, module)?)?;
@@ -57,12 +59,28 @@ fn sketch_of<'py>(
     band_minima: usize,
 ) -> PyResult<SketchParts<'py>> {
     let layout = Layout::new(bands, band_minima).ok_or_else(|| PyValueError::new_err("the layout does not fit"))?;
-    let found = sketch::sketch(&letters(&text_of(text)?), declared_shingle(language)?, &layout);
+    let found = sketch::sketch(&letters(&text_of(text)?), declared_shingle(language)?, &layout, &mut ());
     Ok((
         PyBytes::new(text.py(), &found.bytes),
         found.one_bits,
         found.bands,
         found.filled_bins,
+    ))
+}
+
+/// `consumer.fingerprint.parts.parts_batch` of one text: anchors, sample.
+#[pyfunction]
+#[pyo3(name = "parts")]
+fn parts_of<'py>(
+    text: &Bound<'py, PyString>,
+    language: &Bound<'py, PyString>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let mut finder = Finder::default();
+    sketch::read(&letters(&text_of(text)?), declared_shingle(language)?, &mut finder);
+    let found = finder.parts();
+    Ok((
+        PyBytes::new(text.py(), &found.anchors),
+        PyBytes::new(text.py(), &found.sample),
     ))
 }
 

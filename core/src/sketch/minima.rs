@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::shingles::Reader;
 use crate::hashes::mix_64;
 
 /// The number of bins, one for each value of the top byte of a hash.
@@ -20,17 +21,6 @@ pub(super) struct Minima([u64; BINS]);
 impl Minima {
     pub(super) const fn new() -> Self {
         Self([EMPTY; BINS])
-    }
-
-    /// Lowers the minimum of a hash's bin to that hash.
-    #[inline]
-    pub(super) fn lower(&mut self, hash: u64) {
-        let [bin, ..] = hash.to_be_bytes();
-        let low = hash & LOW_BITS;
-        let minimum = &mut self.0[usize::from(bin)];
-        if low < *minimum {
-            *minimum = low;
-        }
     }
 
     /// The number of bins with a minimum.
@@ -53,6 +43,19 @@ impl Minima {
             *minimum = donor.unwrap_or(0);
         }
         dense
+    }
+}
+
+impl Reader for Minima {
+    /// Lowers the minimum of a hash's bin to that hash.
+    #[inline]
+    fn shingle(&mut self, hash: u64) {
+        let [bin, ..] = hash.to_be_bytes();
+        let low = hash & LOW_BITS;
+        let minimum = &mut self.0[usize::from(bin)];
+        if low < *minimum {
+            *minimum = low;
+        }
     }
 }
 

@@ -18,7 +18,7 @@ mod shingles;
 use crate::hashes::mix_64;
 use minima::{BINS, Minima};
 
-pub use shingles::{LONG, SHORT, declared_shingle};
+pub use shingles::{BASE, LONG, Reader, SHORT, declared_shingle, read};
 
 const BANDS_MAX: usize = 16;
 const ONE_BITS: usize = 64;
@@ -77,14 +77,14 @@ impl Sketch {
     }
 }
 
-/// Sketches a normalised text.
+/// Sketches a normalised text, and lets somebody else read along.
 ///
 /// `declared` is the length of its shingles by its language, see [`declared_shingle`]; with 0 the script of its first
 /// character decides on the length of each. A text without a word character has no shingle, and all its minima are 0.
 #[must_use]
-pub fn sketch(text: &[char], declared: usize, layout: &Layout) -> Sketch {
+pub fn sketch(text: &[char], declared: usize, layout: &Layout, along: &mut impl Reader) -> Sketch {
     let mut minima = Minima::new();
-    shingles::hash_all(text, declared, |hash| minima.lower(hash));
+    read(text, declared, &mut (&mut minima, along));
     let filled_bins = minima.filled();
     let minima = minima.densified();
     let band_bins = layout.bands * layout.band_minima;

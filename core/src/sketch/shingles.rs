@@ -1,4 +1,4 @@
-//! The shingles of a text and their hashes.
+//! The characters of a text, its shingles and their hashes.
 
 use crate::hashes::mix_64;
 use crate::unicode::is_word;
@@ -11,7 +11,8 @@ pub const LONG: usize = 9;
 const EAST_ASIAN: [&str; 8] = ["zh", "yue", "wuu", "nan", "hak", "lzh", "ja", "ko"];
 /// From the CJK radicals on: Han, kana, bopomofo, Hangul and their extensions, up to emoji.
 const CJK_FROM: char = '\u{2e80}';
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The base of the polynomials that hash characters.
+pub const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// By how much a hash grows when a shingle follows.
 const BASE_TO_SHORT: u64 = BASE.wrapping_pow(5);
 const BASE_TO_LONG: u64 = BASE.wrapping_pow(9);
@@ -43,37 +44,71 @@ const fn folded(letter: char) -> char {
     }
 }
 
-/// Hashes all shingles of a text, in one pass and without a copy of it.
+/// Takes what is read of a text, in its order.
+pub trait Reader {
+    /// The next character of the words and the spaces between them. `is_cjk` says whether what begins here counts as
+    /// Chinese, Japanese or Korean: a space counts as what follows it.
+    #[inline]
+    fn character(&mut self, _character: char, _is_cjk: bool) {}
+
+    /// The hash of the next shingle.
+    fn shingle(&mut self, hash: u64);
+}
+
+/// Nobody.
+impl Reader for () {
+    #[inline]
+    fn shingle(&mut self, _hash: u64) {}
+}
+
+/// Two of them read together.
+impl<A: Reader, B: Reader> Reader for (&mut A, &mut B) {
+    #[inline]
+    fn character(&mut self, character: char, is_cjk: bool) {
+        self.0.character(character, is_cjk);
+        self.1.character(character, is_cjk);
+    }
+
+    #[inline]
+    fn shingle(&mut self, hash: u64) {
+        self.0.shingle(hash);
+        self.1.shingle(hash);
+    }
+}
+
+/// Reads a text and hashes all its shingles, in one pass and without a copy of it.
 ///
 /// Runs of other than word characters are one space, none at the ends. A shingle begins at each character where it
 /// fits; where none fits, the text is one.
-pub(super) fn hash_all(text: &[char], declared: usize, mut found: impl FnMut(u64)) {
+pub fn read(text: &[char], declared: usize, reader: &mut impl Reader) {
     let mut window = Window::default();
     let mut is_any = false;
-    let mut shingle = |hash| {
-        is_any = true;
-        found(hash);
+    let mut push = |character, is_cjk| {
+        reader.character(character, is_cjk);
+        let is_short = if declared == 0 { is_cjk } else { declared == SHORT };
+        window.push(character, is_short, &mut |hash| {
+            is_any = true;
+            reader.shingle(hash);
+        });
     };
     let mut is_apart = false;
+    let mut is_begun = false;
     for &character in text {
         if !is_word(character) {
             is_apart = true;
             continue;
         }
-        let is_short = if declared == 0 {
-            character >= CJK_FROM
-        } else {
-            declared == SHORT
-        };
-        if is_apart && window.length > 0 {
+        let is_cjk = character >= CJK_FROM;
+        if is_apart && is_begun {
             // A space counts as what follows it, so that punctuation in Chinese does not begin a long shingle.
-            window.push(' ', is_short, &mut shingle);
+            push(' ', is_cjk);
         }
-        window.push(character, is_short, &mut shingle);
+        push(character, is_cjk);
         is_apart = false;
+        is_begun = true;
     }
     if !is_any && window.length > 0 {
-        found(window.whole());
+        reader.shingle(window.whole());
     }
 }
 

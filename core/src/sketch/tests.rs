@@ -113,7 +113,7 @@ fn sketches_equal_the_reference() {
             let layout = Layout::new(bands, band_minima).expect("it fits");
             let expected = reference(&minima_of(&text, declared), &donors, bands, band_minima);
             assert_eq!(
-                sketch(&letters(&text), declared, &layout),
+                sketch(&letters(&text), declared, &layout, &mut ()),
                 expected,
                 "{text:?} {declared}"
             );
@@ -132,9 +132,13 @@ fn a_text_in_which_no_shingle_fits_is_one() {
         ("中文字四", SHORT, 1),
         ("a中文字四五六七", LONG, 1),
     ] {
-        assert_eq!(sketch(&letters(text), declared, &layout).filled_bins, filled, "{text}");
+        assert_eq!(
+            sketch(&letters(text), declared, &layout, &mut ()).filled_bins,
+            filled,
+            "{text}"
+        );
     }
-    assert_eq!(sketch(&letters("!"), 0, &layout).bytes, vec![0; 256]);
+    assert_eq!(sketch(&letters("!"), 0, &layout, &mut ()).bytes, vec![0; 256]);
 }
 
 #[test]

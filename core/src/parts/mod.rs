@@ -1,0 +1,56 @@
+//! What tells which texts share a long stretch: anchors to find them by, samples of shingles to measure what is shared.
+//!
+//! Sources: Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document Fingerprinting" (SIGMOD 2003); Broder,
+//! "On the Resemblance and Containment of Documents" (SEQUENCES 1997). `consumer/fingerprint/parts.py` says why they are
+//! chosen as they are.
+
+mod anchors;
+mod reaches;
+mod sample;
+mod stretches;
+
+use crate::sketch::Reader;
+use anchors::Anchors;
+use sample::Sample;
+
+/// What is kept of a text; nothing of one without a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// At most 16 hashes of stretches, 8 bytes each and big-endian, first the 8 that are looked up.
+    pub anchors: Vec<u8>,
+    /// At most 1,024 hashes of shingles, 4 bytes each and big-endian, ascending.
+    pub sample: Vec<u8>,
+}
+
+/// Finds the parts of a text that it reads.
+#[derive(Debug, Default)]
+pub struct Finder {
+    anchors: Anchors,
+    sample: Sample,
+}
+
+impl Finder {
+    /// What was found, once the text is read.
+    #[must_use]
+    pub fn parts(self) -> Parts {
+        Parts {
+            anchors: self.anchors.packed(),
+            sample: self.sample.packed(),
+        }
+    }
+}
+
+impl Reader for Finder {
+    #[inline]
+    fn character(&mut self, character: char, is_cjk: bool) {
+        self.anchors.push(character, is_cjk);
+    }
+
+    #[inline]
+    fn shingle(&mut self, hash: u64) {
+        self.sample.add(hash);
+    }
+}
+
+#[cfg(test)]
+mod tests;

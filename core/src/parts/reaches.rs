@@ -1,0 +1,43 @@
+//! How far candidates reach: to the next one with a smaller hash.
+
+/// A candidate that no smaller one has followed yet.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    place: usize,
+    hash: u64,
+    /// How far it is to the smaller one before it, or to just before the text.
+    back: usize,
+}
+
+/// The reaches of a text's candidates, which come in their order.
+#[derive(Debug, Default)]
+pub(super) struct Reaches {
+    /// Ascending by hash.
+    open: Vec<Open>,
+    /// Reaches with hashes.
+    known: Vec<(usize, u64)>,
+}
+
+impl Reaches {
+    /// Adds a candidate.
+    pub(super) fn push(&mut self, place: usize, hash: u64) {
+        while let Some(last) = self.open.pop_if(|last| last.hash > hash) {
+            self.known.push((last.back.min(place - last.place), last.hash));
+        }
+        let back = match self.open.last() {
+            None => place + 1,
+            // Of equal ones all reach back to the same.
+            Some(last) if last.hash == hash => last.back + (place - last.place),
+            Some(last) => place - last.place,
+        };
+        self.open.push(Open { place, hash, back });
+    }
+
+    /// All reaches with their hashes, in no particular order; the last stretch ends just before `end`.
+    pub(super) fn all(mut self, end: usize) -> Vec<(usize, u64)> {
+        let open = self.open.into_iter();
+        self.known
+            .extend(open.map(|last| (last.back.min(end - last.place), last.hash)));
+        self.known
+    }
+}
