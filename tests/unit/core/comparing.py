@@ -65,9 +65,10 @@ def written() -> list[str]:
 
 @cache
 def engines(scheme: Scheme, keywords_kept: int | None = 32) -> tuple[Fingerprinter, CompiledFingerprinter]:
-    """Both engines of a scheme; to build them takes longer than most texts."""
+    """Both engines of a scheme, with anchors and samples; to build them takes longer than most texts."""
     lexicon = load_lexicon()
-    return Fingerprinter(scheme, lexicon, None, keywords_kept), CompiledFingerprinter(scheme, lexicon, keywords_kept)
+    reference = Fingerprinter(scheme, lexicon, None, keywords_kept, parts=True)
+    return reference, CompiledFingerprinter(scheme, lexicon, keywords_kept, parts=True)
 
 
 def assert_equal(ours: Fingerprints, reference: Fingerprints) -> None:

@@ -91,13 +91,15 @@ def test_equal_on_hostile_texts(text: str) -> None:
         assert_same(Scheme(name, facts=True), [text, "后面还有一篇。"])
 
 
-def test_equal_with_all_keywords_and_without_sketches(lexicon: Lexicon) -> None:
+def test_equal_with_all_keywords_and_without_sketches_and_parts(lexicon: Lexicon) -> None:
     """Whatever of the results is wanted."""
     texts = [*written(), "", "short"]
     reference, compiled = engines(Scheme(), None)
     assert_equal(compiled.fingerprint(texts), reference.fingerprint(texts))
-    bare = CompiledFingerprinter(Scheme(), lexicon, sketched=False)
-    assert_equal(bare.fingerprint(texts), Fingerprinter(Scheme(), lexicon, sketched=False).fingerprint(texts))
+    for sketched, parts in ((False, False), (False, True), (True, False)):
+        ours = CompiledFingerprinter(Scheme(), lexicon, sketched=sketched, parts=parts)
+        theirs = Fingerprinter(Scheme(), lexicon, sketched=sketched, parts=parts)
+        assert_equal(ours.fingerprint(texts), theirs.fingerprint(texts))
 
 
 @pytest.mark.parametrize("name", ["jieba-tfidf/1", "jieba-tfidf/2", "jenkins-64/1"])

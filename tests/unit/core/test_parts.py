@@ -1,0 +1,93 @@
+"""Texts have the same anchors and samples in the compiled engine as in the Python one."""
+
+import random
+import time
+from collections.abc import Sequence
+
+import dupwatch_core as core
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.parts import ANCHORS_POSTED, SAMPLE_MAX, parts_batch
+from tests.dev_feed import dev_articles
+
+LANGUAGES = ("", "zh", "en", "ja-JP", "x")
+PIECES = (
+    *("", " ", "，", "。\n", "!?", "a", "bc", "word", "_", "7", "²", "½", "é", "the very same clause, ", "x" * 36),
+    *("中", "文字", "あいう", "한국", "𠮷", "\u2e7f", "\u2e80", "😀", "新馆共有四层，藏书很多。", "好" * 20),
+)
+KNOWN = some.characters(exclude_categories=["Cn", "Cs"])
+"""Without characters that the tables of one of both may lack."""
+TEXTS = some.lists(some.sampled_from(PIECES) | some.text(KNOWN, max_size=40), max_size=60).map("".join)
+
+
+def assert_same(texts: Sequence[str], languages: Sequence[str]) -> None:
+    """Both engines agree on these texts, whatever the others in the batch are."""
+    expected = parts_batch(texts, languages)
+    assert len(expected.anchors) == len(expected.samples) == len(texts)
+    for number, (text, language) in enumerate(zip(texts, languages, strict=True)):
+        anchors, sample = core.parts(text, language)
+        assert anchors == expected.anchors[number], (text, language)
+        assert sample == expected.samples[number], (text, language)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(some.lists(some.tuples(TEXTS, some.sampled_from(LANGUAGES)), min_size=1, max_size=4))
+def test_parts_are_pythons(texts: list[tuple[str, str]]) -> None:
+    """Mixed scripts, repeated clauses, with and without a language, among others in a batch."""
+    assert_same([text for text, _ in texts], [language for _, language in texts])
+
+
+def test_thousands_of_texts() -> None:
+    """Of up to some thousand characters, put together from pieces, so that much comes again."""
+    rng = random.Random(19)
+    for _ in range(40):
+        texts = ["".join(rng.choices(PIECES, k=rng.choice([3, 12, 40, 300, 900]))) for _ in range(100)]
+        assert_same(texts, rng.choices(LANGUAGES, k=len(texts)))
+
+
+@pytest.mark.parametrize(("character", "length"), [("字", 20), ("a", 36)])
+def test_lengths_at_which_stretches_and_neighbours_begin_to_fit(character: str, length: int) -> None:
+    """Texts of one, two and up to three neighbourhoods of stretches, the last ones of the other script."""
+    rng = random.Random(length)
+    alphabet = [character, "b", "中", " "]
+    texts = [
+        "".join(rng.choices(alphabet[:kinds], k=length + more)) + tail
+        for more in range(-2, 55)
+        for kinds in (1, 2, 4)
+        for tail in ("", "b" * 30, "中" * 30)
+    ]
+    assert_same(texts, [""] * len(texts))
+
+
+def test_articles_have_pythons_parts() -> None:
+    """All of the development feed, normalised, with the language that they declare."""
+    articles = dev_articles()
+    assert_same([normalise(article["body"]) for article in articles], [article["lang"] for article in articles])
+
+
+@pytest.mark.parametrize("language", ["", "zh"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "字" * 1_000_000,
+        "a b " * 250_000,
+        "，" * 1_000_000,
+        "!" * 500_000 + "word" + "。" * 500_000,
+        "𠮷 a" * 300_000,
+        "one sentence that comes again and again, " * 25_000,
+        "".join(f"{number:x} " for number in range(160_000)),
+        "".join(chr(0x4E00 + number * number % 20_000) for number in range(1_000_000)),
+    ],
+    ids=["one character", "words", "nothing", "a word amid nothing", "mixed", "a sentence", "numbers", "ideographs"],
+)
+def test_the_longest_texts(text: str, language: str) -> None:
+    """Texts of a million characters, in less than 0.2 µs a character, with no more than is kept."""
+    assert_same([text], [language])
+    began_s = time.thread_time()
+    anchors, sample = core.parts(text, language)
+    assert time.thread_time() - began_s < 0.2
+    assert len(anchors) <= 8 * ANCHORS_POSTED
+    assert len(sample) <= 4 * SAMPLE_MAX
