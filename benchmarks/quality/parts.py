@@ -49,7 +49,7 @@ class Rules(NamedTuple):
     row_max: int = 4
     common_max: int = 12
     share_min: float = 0.3
-    chars_min: int = 200
+    chars_min: int = 100
 
 
 class Name(NamedTuple):

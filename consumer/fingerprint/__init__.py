@@ -3,7 +3,9 @@
 How a text becomes a fingerprint and keys::
 
     text ──▶ normalise ──▶ words ──▶ weights ──▶ sums ──▶ fingerprint ──▶ block keys  (lane 0)
-                      └──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
+                      ├──▶ shingles ──▶ minima ──▶ sketch, one-bit minima, band keys  (lane 1)
+                      │             └──▶ sample ─┐
+                      ├──▶ stretches ──▶ anchors ┴──▶ parts, if they are asked for
                       └──▶ numbers, names ──▶ facts, if the scheme has them
 """
 
@@ -30,6 +32,15 @@ from consumer.fingerprint.keywords import (
 from consumer.fingerprint.kinds import TextKind
 from consumer.fingerprint.lexicon import CUT_WHOLE, IdfTable, Lexicon, OwnWord
 from consumer.fingerprint.normalise import normalise
+from consumer.fingerprint.parts import (
+    ANCHORS_LOOKED_UP,
+    ANCHORS_POSTED,
+    Shares,
+    shares,
+    shares_of_many,
+    unpacked_anchors,
+    unpacked_sample,
+)
 from consumer.fingerprint.plan import LANE_MINHASH, LANE_SIMHASH, BlockPlan
 from consumer.fingerprint.scheme import SCHEME_NAMES, Scheme
 from consumer.fingerprint.simplified import ChineseTables, Step
@@ -44,6 +55,8 @@ from consumer.fingerprint.summing import (
 )
 
 __all__ = [
+    "ANCHORS_LOOKED_UP",
+    "ANCHORS_POSTED",
     "CUT_WHOLE",
     "KEYWORDS_KEPT",
     "LANE_MINHASH",
@@ -62,6 +75,7 @@ __all__ = [
     "OwnWord",
     "RustTokenizer",
     "Scheme",
+    "Shares",
     "SketchLayout",
     "Step",
     "TextKind",
@@ -80,8 +94,12 @@ __all__ = [
     "hamming_distance",
     "joined",
     "normalise",
+    "shares",
+    "shares_of_many",
     "simhash",
     "sketch_batch",
     "sketch_similarity",
     "split_blocks",
+    "unpacked_anchors",
+    "unpacked_sample",
 ]
