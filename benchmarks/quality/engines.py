@@ -12,8 +12,8 @@ import numpy as np
 import typer
 
 from benchmarks.quality.feed import Article, read_lines
-from consumer.fingerprint import Engine, Fingerprints, Scheme
-from consumer.workers.engines import COMPILED, PYTHON, built_engine
+from consumer.fingerprint import Engine, Fingerprinter, Fingerprints, Scheme
+from consumer.fingerprint.compiled import CompiledFingerprinter
 from consumer.workers.word_files import load_lexicon
 
 SCHEMES: Final = ("jieba-tfidf/1", "jieba-tfidf/2")
@@ -54,17 +54,14 @@ def main(
         list[Path], typer.Argument(exists=True, dir_okay=False, help="Feeds as JSON lines; .gz is packed.")
     ],
 ) -> None:
-    """Compare the engines under both schemes of keywords, with facts."""
+    """Compare the engines under both schemes of keywords, with facts and parts."""
     lexicon = load_lexicon()
     wrong = 0
     for feed in feeds:
         articles = list(read_lines(feed, Article))
         for name in SCHEMES:
             scheme = Scheme(name, facts=True)
-            engines = (
-                built_engine(COMPILED, scheme, lexicon, sketched=True),
-                built_engine(PYTHON, scheme, lexicon, sketched=True),
-            )
+            engines = CompiledFingerprinter(scheme, lexicon, parts=True), Fingerprinter(scheme, lexicon, parts=True)
             batches = (articles[start : start + _BATCH] for start in range(0, len(articles), _BATCH))
             found = [line for batch in batches for line in compared(engines, batch)]
             wrong += len(found)

@@ -118,9 +118,10 @@ class Truth:
 
     def __init__(self, texts: Sequence[str], common_max: int) -> None:
         self._shingles = [np.unique(hashes) for hashes in _shingles(texts)]
-        values, counts = np.unique(np.concatenate(self._shingles), return_counts=True)
-        common = values[counts > common_max]
-        self._shingles = [own[~np.isin(own, common)] for own in self._shingles]
+        # All at once: to look for each text's in those of all others would take a sort of these each time.
+        _, numbers, counts = np.unique(np.concatenate(self._shingles), return_inverse=True, return_counts=True)
+        rare = np.split(counts[numbers] <= common_max, np.cumsum([len(own) for own in self._shingles])[:-1])
+        self._shingles = [own[of_own] for own, of_own in zip(self._shingles, rare, strict=True)]
 
     def shared(self, place: int, other: int) -> tuple[float, int]:
         """Return the greater share that one of two texts has of the other, and how many characters that are."""
