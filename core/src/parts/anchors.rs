@@ -8,7 +8,11 @@ use super::stretches::{NONE, Stretches};
 pub(super) const POSTED: usize = 16;
 /// How many stretches on either side a candidate is smaller than.
 pub(super) const NEIGHBOURS: usize = 8;
-/// More than a candidate with all its neighbours, and a power of 2.
+/// Of so many stretches in a row only the smallest can be a candidate.
+const BLOCK: usize = NEIGHBOURS + 1;
+/// How many stretches there must be from the first one of a block on to decide on it.
+const BLOCK_AND_NEIGHBOURS: usize = BLOCK + NEIGHBOURS;
+/// More than a block with all neighbours, and a power of 2.
 const REMEMBERED: usize = 32;
 
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub(super) struct Anchors {
     recent: [u64; REMEMBERED],
     /// How many stretches there are so far.
     count: usize,
+    /// The first stretch of the next block to decide on.
+    block: usize,
     /// The place after the last stretch that fits.
     end: usize,
     reaches: Reaches,
@@ -29,6 +35,7 @@ impl Default for Anchors {
             stretches: Stretches::default(),
             recent: [NONE; REMEMBERED],
             count: 0,
+            block: 0,
             end: 0,
             reaches: Reaches::default(),
         }
@@ -45,7 +52,7 @@ impl Anchors {
 
     pub(super) fn packed(mut self) -> Vec<u8> {
         let last: Vec<u64> = self.stretches.last().collect();
-        for hash in last.into_iter().chain([NONE; NEIGHBOURS]) {
+        for hash in last.into_iter().chain([NONE; BLOCK_AND_NEIGHBOURS]) {
             self.add(hash);
         }
         let mut ranked = self.reaches.all(self.end);
@@ -63,28 +70,34 @@ impl Anchors {
         chosen.into_iter().flat_map(u64::to_be_bytes).collect()
     }
 
-    /// Adds the next stretch, with which the one that now has all its neighbours is decided on.
+    /// Adds the next stretch, with which the next block may have all its neighbours.
     #[inline]
     fn add(&mut self, hash: u64) {
-        let place = self.count;
-        self.recent[place % REMEMBERED] = hash;
+        self.recent[self.count % REMEMBERED] = hash;
         self.count += 1;
         if hash != NONE {
             self.end = self.count;
         }
-        if let Some(middle) = place.checked_sub(NEIGHBOURS)
-            && self.is_candidate(middle)
-        {
-            self.reaches.push(middle, self.recent[middle % REMEMBERED]);
+        if self.count == self.block + BLOCK_AND_NEIGHBOURS {
+            self.decide();
+            self.block += BLOCK;
         }
     }
 
-    /// Whether a stretch is the smallest among its neighbours; of equal ones the first is.
-    #[inline]
-    fn is_candidate(&self, place: usize) -> bool {
+    /// Finds the candidate of a block, if it has one: of equal stretches the first is the smallest.
+    fn decide(&mut self) {
         // Before the text there is what `recent` had at first: no stretch.
-        let near = |other: usize| self.recent[other % REMEMBERED];
-        let hash = near(place);
-        (1..=NEIGHBOURS).all(|by| hash < near(place.wrapping_sub(by)) && hash <= near(place + by))
+        let near = |place: usize| self.recent[place % REMEMBERED];
+        let mut place = self.block;
+        let mut hash = near(place);
+        for other in self.block + 1..self.block + BLOCK {
+            let value = near(other);
+            if value < hash {
+                (place, hash) = (other, value);
+            }
+        }
+        if (1..=NEIGHBOURS).all(|by| hash < near(place.wrapping_sub(by)) && hash <= near(place + by)) {
+            self.reaches.push(place, hash);
+        }
     }
 }
