@@ -6,7 +6,7 @@ and whichever language it declares. Which stretches are anchors is decided by th
 
 1. Candidates are the stretches whose hash is the smallest among its eight neighbours on either side.
 2. The reach of a candidate is the distance to the next candidate with a smaller hash, on the side where that is nearer;
-   the ends of the text count as smaller.
+   the ends of the text count as smaller, and so does the same hash before it.
 3. The 16 candidates that reach farthest are posted, and the first 8 of them are looked up.
 
 This is the local variant of winnowing (Schleimer, Wilkerson, Aiken, "Winnowing: Local Algorithms for Document
@@ -263,8 +263,8 @@ def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[li
     The hashes come along: candidates are in the order in which a smaller one follows them.
     """
     reaches, reaching = [], []
-    # Candidates that no smaller one has followed yet, ascending by hash: hash, place, how far it is to the smaller one
-    # before it. Just before the text there is a smaller one than all.
+    # Candidates that no smaller one has followed yet, ascending by hash: hash, place, how far it is to the one before.
+    # Just before the text there is a smaller one than all.
     open_ones = [(-1, -1, 0)]
     for place, value in zip(places, hashes, strict=True):
         last, at, back = open_ones[-1]
@@ -274,8 +274,7 @@ def _reaches(places: Sequence[int], hashes: Sequence[int], end: int) -> tuple[li
             reaches.append(back if back < ahead else ahead)  # noqa: FURB136  # min() takes half of the time of all
             reaching.append(last)
             last, at, back = open_ones[-1]
-        # Of equal ones all reach back to the same.
-        open_ones.append((value, place, place - at + back if last == value else place - at))
+        open_ones.append((value, place, place - at))
     reaches += [min(back, end - at) for _, at, back in open_ones[1:]]
     reaching += [last for last, _, _ in open_ones[1:]]
     return reaches, reaching

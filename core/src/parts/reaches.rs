@@ -1,11 +1,11 @@
-//! How far candidates reach: to the next one with a smaller hash.
+//! How far candidates reach: to the next one with a smaller hash, or to the same hash before.
 
 /// A candidate that no smaller one has followed yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     place: usize,
     hash: u64,
-    /// How far it is to the smaller one before it, or to just before the text.
+    /// How far it is to the smaller or equal one before it, or to just before the text.
     back: usize,
 }
 
@@ -24,12 +24,7 @@ impl Reaches {
         while let Some(last) = self.open.pop_if(|last| last.hash > hash) {
             self.known.push((last.back.min(place - last.place), last.hash));
         }
-        let back = match self.open.last() {
-            None => place + 1,
-            // Of equal ones all reach back to the same.
-            Some(last) if last.hash == hash => last.back + (place - last.place),
-            Some(last) => place - last.place,
-        };
+        let back = self.open.last().map_or(place + 1, |last| place - last.place);
         self.open.push(Open { place, hash, back });
     }
 

@@ -71,7 +71,7 @@ fn anchors(text: &str) -> Vec<u64> {
     let mut ranked: Vec<_> = candidates
         .iter()
         .map(|&(place, own)| {
-            let smaller = candidates.iter().filter(|&&(_, hash)| hash < own);
+            let smaller = candidates.iter().filter(|&&(other, hash)| (hash, other) < (own, place));
             let nearest = smaller.map(|&(other, _)| other.abs_diff(place)).min();
             let reach = (place + 1).min(end - place).min(nearest.unwrap_or(usize::MAX));
             (Reverse(reach), own)

@@ -77,7 +77,7 @@ def _anchors(text: str) -> list[int]:
             candidates[place] = own
     ranked = []
     for place, own in candidates.items():
-        smaller = [abs(other - place) for other, value in candidates.items() if value < own]
+        smaller = [abs(other - place) for other, value in candidates.items() if (value, other) < (own, place)]
         ranked.append((-min([place + 1, end - place, *smaller]), own))
     return list(dict.fromkeys(value for _, value in sorted(ranked)))[:ANCHORS_POSTED]
 
@@ -140,6 +140,17 @@ def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> No
     whole = parts_batch(texts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shingles_module, "_CHUNK_CHARACTERS", piece)
+        assert parts_batch(texts) == whole
+
+
+@pytest.mark.parametrize("alphabet", ["", "abcdefghij ", "字文中国。，", "ab 字，"])
+def test_every_place_of_a_cut_gives_the_whole(alphabet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of random characters have hundreds of candidates in pieces: each is decided on once, with its neighbours."""
+    rng = random.Random(22)
+    texts = [_random_text(rng, length, alphabet) for length in (150, 400, 700) for _ in range(6)]
+    whole = parts_batch(texts)
+    for piece in range(65, 149, 3):
+        monkeypatch.setattr(shingles_module, "_CHUNK_CHARACTERS", piece)
         assert parts_batch(texts) == whole
 
 
