@@ -145,7 +145,7 @@ def test_pieces_of_any_length_give_the_whole(texts: list[str], piece: int) -> No
 
 @pytest.mark.parametrize("alphabet", ["", "abcdefghij ", "字文中国。，", "ab 字，"])
 def test_every_place_of_a_cut_gives_the_whole(alphabet: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of random characters have hundreds of candidates in pieces: each is decided on once, with its neighbours."""
+    """Texts have some dozen candidates, in pieces: each is decided on once, with all its neighbours."""
     rng = random.Random(22)
     texts = [_random_text(rng, length, alphabet) for length in (150, 400, 700) for _ in range(6)]
     whole = parts_batch(texts)
@@ -260,6 +260,22 @@ def test_hostile_texts_have_few_anchors_and_take_bounded_time(text: str) -> None
     distinct = unpacked_anchors(anchors).tolist()
     assert len(distinct) == len(set(distinct)) <= 3
     assert len(sample) <= 4 * 8
+
+
+@pytest.mark.parametrize(
+    ("hashes", "reaches"),
+    [
+        ([5, 5, 1], [201, 100, 100]),
+        ([1, 2, 3], [201, 100, 100]),
+        ([3, 2, 1], [100, 301, 100]),
+        ([2, 3, 1], [201, 100, 100]),
+        ([3, 1, 2], [100, 301, 100]),
+    ],
+)
+def test_reaches_are_to_the_nearest_smaller_one_or_an_end(hashes: list[int], reaches: list[int]) -> None:
+    """The same hash counts as smaller where it stands before, and not where it stands behind."""
+    found = parts._reaches([200, 300, 900], hashes, 1_000)
+    assert sorted(zip(*found, strict=True)) == sorted(zip(reaches, hashes, strict=True))
 
 
 def test_hostile_text_whose_candidates_rise_and_fall() -> None:
